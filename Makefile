@@ -145,7 +145,7 @@ endif
 benchmarks: bench-peers bench-serving bench-report ## measure everything beside its peers and write docs/benchmarks.md (QUICK=1 to try)
 
 bench-build: build
-	cd bench && $(GOBUILD) -o ../bin/peers ./peers && $(GOBUILD) -o ../bin/report ./report
+	cd bench && $(GOBUILD) -o ../bin/ ./load ./peers ./report
 
 bench-peers: bench-build ## the part of make benchmarks with faiss, BLAS, ARPACK, redis and others
 	bin/peers $(PEERFLAGS) all
@@ -153,10 +153,10 @@ bench-peers: bench-build ## the part of make benchmarks with faiss, BLAS, ARPACK
 
 bench-serving: bench-build ## the part of make benchmarks with a real server
 	mkdir -p $(RESULTS)
-	bin/gsimc bench $(LOADFLAGS) --json $(RESULTS)/serving.json
-	bin/gsimc bench --filter $(LOADFLAGS) --json $(RESULTS)/filters.json
+	bin/load $(LOADFLAGS) --json $(RESULTS)/serving.json
+	bin/load --filter $(LOADFLAGS) --json $(RESULTS)/filters.json
 	@set -e; for axis in $(SWEEPS); do \
-		bin/gsimc bench --sweep $$axis $(SWEEPFLAGS) --json $(RESULTS)/sweep-$$axis.json; \
+		bin/load --sweep $$axis $(SWEEPFLAGS) --json $(RESULTS)/sweep-$$axis.json; \
 	done
 
 bench-report: bench-build ## write docs/benchmarks.md and its plots from bench/results

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
 	"github.com/gsimc/gsimc/bench/internal/served"
-	"github.com/gsimc/gsimc/loadtest"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -26,7 +26,7 @@ const (
 	storeCache = 512 << 20
 )
 
-// streamUsers are the numbers of users of the served groups: as many as gsimc bench draws by
+// streamUsers are the numbers of users of the served groups: as many as load draws by
 // default, and as the other groups have. The more there are, the seldomer is a user's state still
 // in the processor's caches.
 var streamUsers = []int{10_000, eventUsers}

@@ -1,4 +1,4 @@
-// Command report turns the results of the command peers and of gsimc bench into one page with
+// Command report turns the results of the command peers and of load into one page with
 // tables and plots. Nothing in the page is written by hand: its text stands in benchmarks.md.tmpl,
 // its figures come from the files of results.
 //
@@ -18,8 +18,8 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/bench/internal/result"
-	"github.com/gsimc/gsimc/loadtest"
 )
 
 //go:embed benchmarks.md.tmpl
@@ -35,7 +35,7 @@ func main() {
 func run(args []string) error {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
 	results := flags.String("results", "results",
-		"folder with the files of peers and of gsimc bench --json")
+		"folder with the files of peers and of load --json")
 	out := flags.String("out", "../docs",
 		"folder for benchmarks.md and the folder benchmarks with the plots")
 	if err := flags.Parse(args); err != nil {
@@ -54,11 +54,11 @@ func run(args []string) error {
 // page is everything that was measured.
 type page struct {
 	Parts  []*result.File // in the order of their names
-	Loads  []*loadReport  // reports of gsimc bench, likewise
+	Loads  []*loadReport  // reports of load, likewise
 	folder string         // of the plots, beside the page
 }
 
-// loadReport is one report of gsimc bench.
+// loadReport is one report of load.
 type loadReport struct {
 	Name string // of the file, without its ending
 	*loadtest.Report
@@ -146,7 +146,7 @@ func (p *page) part(name string) *result.File {
 	return nil
 }
 
-// loads returns the reports of gsimc bench that are not sweeps.
+// loads returns the reports of load that are not sweeps.
 func (p *page) loads() []*loadReport {
 	return slices.DeleteFunc(slices.Clone(p.Loads), isSweep)
 }

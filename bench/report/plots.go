@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/bench/internal/result"
-	"github.com/gsimc/gsimc/loadtest"
 )
 
 // collect makes a curve of each series name in the groups that want keeps, with x of the group and
@@ -77,7 +77,7 @@ func (p *page) plotAppends(f *result.File) (string, error) {
 		collect(f, single, callers))
 }
 
-// plotSweep draws a sweep of gsimc bench, a chart for each unit.
+// plotSweep draws a sweep of load, a chart for each unit.
 func (p *page) plotSweep(r *loadReport) (string, error) {
 	byUnit := map[string][]curve{}
 	var units []string

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/bench/internal/result"
-	"github.com/gsimc/gsimc/loadtest"
 )
 
 // table is a Markdown table with right-aligned figures.
@@ -223,7 +223,7 @@ func firstOf(groups []*result.Group, name string) *result.Series {
 	return &result.Series{}
 }
 
-// seriesTable is a table of the figures of a report of gsimc bench: those without an x, group by
+// seriesTable is a table of the figures of a report of load: those without an x, group by
 // group.
 func seriesTable(r *loadReport) string {
 	t := newTable("", "min", "median", "max", "unit", "wanted")

@@ -179,8 +179,6 @@ func TestBadFlags(t *testing.T) {
 		{serve + "--admin-listen 90", `--admin-listen: "90" is not a HOST:PORT address`},
 		{serve + "--admin-listen unix:x", `--admin-listen: "unix:x" is not unix: and an absolute path`},
 		{serve + "--ops-listen 90", `--ops-listen: "90" is not a HOST:PORT address`},
-		{"bench --store valkey://h:1", "--store: no namespace"},
-		{"bench --server h:1 --model m --store memory", "--store: is of a server that the bench"},
 		{serve + "--store redis", `--store: "redis", want pebble, memory, valkey://`},
 		{serve + "--store postgres://u:p@h/d", "--store: the address of the store: it has a password"},
 		{serve + "--store postgres://h/d?profile=x", "--store: the address of the store: profile is"},

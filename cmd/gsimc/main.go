@@ -17,7 +17,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/bench"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
@@ -66,8 +65,6 @@ type grammar struct {
 	Items       call.Items       `cmd:"" group:"Serve:" help:"Keep the catalogue of a running server: import, list and remove items."`
 	Replay      replay.Cmd       `cmd:"" group:"Serve:" help:"Make a list of the past again: what would have been recommended then, and why."`
 	LogLevel    call.LogLevel    `cmd:"" group:"Serve:" help:"Change how much a running server writes to its log."`
-	Bench       bench.Cmd        `cmd:"" group:"Learn and measure:" help:"Measure a server: latency, throughput, visibility, and how the cost grows."`
-	BenchEcho   bench.Echo       `cmd:"" hidden:"" help:"Answer like a server that does nothing; started by bench."`
 	Standalone  learn.Standalone `cmd:"" group:"Try:" help:"From files of events to a server in one command: validate, train, evaluate, serve."`
 	Demo        demo.Cmd         `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
 	Version     cli.VersionCmd   `cmd:"" group:"Try:" help:"Print the version."`

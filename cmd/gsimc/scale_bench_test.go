@@ -15,7 +15,6 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/loadtest"
 )
 
 // BenchmarkManyUsers streams 20 events of each user into a real server with a
@@ -132,4 +131,10 @@ func watchRSS(pid int) func() float64 {
 	}
 }
 
-func rssMiB(pid int) float64 { return float64(loadtest.ResidentBytes(pid)) / (1 << 20) }
+// rssMiB is the resident memory of a process; 0 if the system does not tell.
+func rssMiB(pid int) float64 {
+	var all, resident int
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	_, _ = fmt.Sscan(string(text), &all, &resident)
+	return float64(resident*os.Getpagesize()) / (1 << 20)
+}

@@ -5,9 +5,9 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/internal/num/vec"
-	"github.com/gsimc/gsimc/loadtest"
 )
 
 // ThisMachine describes the machine at hand and the kernels that this version of gsimc has chosen

@@ -17,7 +17,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 )
 
 // File is what one part of the benchmark measured.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 )
 
 func TestSpread(t *testing.T) {

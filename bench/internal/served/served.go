@@ -1,4 +1,5 @@
-// Package served runs gsimc serve as a process of its own, as its users do.
+// Package served runs gsimc serve, or another program that logs where it serves, as a process of
+// its own, as its users do.
 package served
 
 import (
@@ -7,17 +8,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
 	"time"
 
-	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 )
 
-// Server is a running gsimc serve.
+// Server is a running server.
 type Server struct {
 	Address string // of gRPC
+	Ops     string // of the probes; empty: it has none
 
 	cmd    *exec.Cmd
 	exited chan error // how it ended
@@ -25,18 +28,32 @@ type Server struct {
 
 // How long the server may take to serve and to drain.
 const (
-	startTime = 60 * time.Second
+	startTime = 5 * time.Minute // a catalogue of millions of items takes a while
 	stopTime  = 60 * time.Second
 )
 
-// Start serves a model on free loopback ports with a store in dir and these flags, and waits until
-// it does. The server ends by Close or with ctx.
+// Start serves a model on free loopback ports with these flags, and waits until it does. dir is the
+// folder of the store; empty: the flags name a store that has none. The server ends by Close or
+// with ctx.
 func Start(ctx context.Context, gsimc, model, dir string, flags ...string) (*Server, error) {
-	s := &Server{exited: make(chan error, 1)}
-	args := []string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
+	args := []string{"serve", "--model", model, "--listen", "127.0.0.1:0",
 		"--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--drain-delay", "0s",
 		"--log-format", "json"}
-	s.cmd = exec.CommandContext(ctx, gsimc, append(args, flags...)...)
+	if dir != "" {
+		args = append(args, "--data-dir", dir)
+	}
+	s, err := Run(ctx, gsimc, append(args, flags...)...)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%w: make build makes the program", err)
+	}
+	return s, err
+}
+
+// Run starts a program that logs in JSON where it serves, and waits until it has. It ends by Close
+// or with ctx.
+func Run(ctx context.Context, program string, args ...string) (*Server, error) {
+	s := &Server{exited: make(chan error, 1)}
+	s.cmd = exec.CommandContext(ctx, program, args...)
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = stopTime
 	logs, err := s.cmd.StderrPipe()
@@ -44,26 +61,20 @@ func Start(ctx context.Context, gsimc, model, dir string, flags ...string) (*Ser
 		return nil, err
 	}
 	if err := s.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("gsimc serve: %w: make build makes the program", err)
+		return nil, err
 	}
-	serving := make(chan string, 1)
+	serving := make(chan record, 1)
 	go func() {
-		last := ""
-		for lines := bufio.NewScanner(logs); lines.Scan(); {
-			var record struct{ Msg, Grpc string }
-			if json.Unmarshal(lines.Bytes(), &record) == nil && record.Msg == "serving" {
-				serving <- record.Grpc
-			}
-			last = lines.Text()
+		last := readLogs(bufio.NewReader(logs), serving)
+		err := s.cmd.Wait()
+		if err != nil {
+			err = fmt.Errorf("%s: %w: %s", program, err, last)
 		}
-		if err := s.cmd.Wait(); err != nil {
-			s.exited <- fmt.Errorf("gsimc serve: %w: %s", err, strings.TrimSpace(last))
-			return
-		}
-		s.exited <- nil
+		s.exited <- err
 	}()
 	select {
-	case s.Address = <-serving:
+	case at := <-serving:
+		s.Address, s.Ops = at.Grpc, at.Ops
 		return s, nil
 	case err := <-s.exited:
 		return nil, errors.Join(errors.New("the server did not start"), err)
@@ -73,13 +84,40 @@ func Start(ctx context.Context, gsimc, model, dir string, flags ...string) (*Ser
 	}
 }
 
+// record is a line of the log.
+type record struct{ Msg, Grpc, Ops string }
+
+// readLogs sends the record that says where the server serves, and returns the last line.
+func readLogs(logs *bufio.Reader, serving chan<- record) (last string) {
+	for {
+		// of any length: a line may hold the stack of a panic
+		line, err := logs.ReadString('\n')
+		if line = strings.TrimSpace(line); line != "" {
+			last = line
+		}
+		var r record
+		if json.Unmarshal([]byte(line), &r) == nil && r.Msg == "serving" {
+			serving <- r
+		}
+		if err != nil {
+			return last
+		}
+	}
+}
+
+// PID returns the id of the process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Signal sends a signal to the process.
+func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
+
 // Settle waits until the server is nearly idle: its work on events that it has acknowledged would
 // slow the next measurement down.
-func (s *Server) Settle(ctx context.Context) { loadtest.Settle(ctx, s.cmd.Process.Pid) }
+func (s *Server) Settle(ctx context.Context) { loadtest.Settle(ctx, s.PID()) }
 
 // Close drains the server and waits until it has ended; another exit code than 0 is an error.
 func (s *Server) Close() error {
-	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
 	select {

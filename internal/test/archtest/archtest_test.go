@@ -72,7 +72,7 @@ var (
 		}},
 		{"models are built from arrays and know none of their users", []string{"model"}, []string{
 			"learn/dataset", "learn/train", "learn/retrain", "learn/evaluate", "learn/tune", "store", "server", "api", "client",
-			"loadtest", "cmd", "cmd/gsimc/internal/progress", "internal/wire",
+			"cmd", "cmd/gsimc/internal/progress", "internal/wire",
 		}},
 		{"training does not measure", []string{"learn/train"}, []string{"learn/evaluate", "learn/tune"}},
 		{"retraining knows no server", []string{"learn/retrain"}, []string{
@@ -150,17 +150,13 @@ var (
 			"model", "spectral", "kalman", "learn/dataset", "learn/evaluate", "learn/tune", "store",
 			"server", "cmd",
 		}},
-		{"a load test sees a server from outside", []string{"loadtest"},
-			[]string{"server", "store", "model", "learn/dataset", "learn/evaluate", "learn/tune", "cmd"}},
 		{"a client knows the protocol only", []string{"client"}, []string{
 			"server", "store", "model", "spectral", "learn/dataset", "learn/train", "learn/retrain", "learn/evaluate",
-			"learn/tune", "cmd", "loadtest",
+			"learn/tune", "cmd",
 		}},
 		{"what commands share knows none of them",
 			[]string{"cmd/gsimc/internal/cli", "cmd/gsimc/internal/child",
 				"cmd/gsimc/internal/stores"}, commands},
-		{"bench knows no other command", []string{"cmd/gsimc/internal/bench"},
-			otherCommands("bench")},
 		{"call knows no other command", []string{"cmd/gsimc/internal/call"}, otherCommands("call")},
 		{"demo knows no other command", []string{"cmd/gsimc/internal/demo"}, otherCommands("demo")},
 		{"learn knows no other command", []string{"cmd/gsimc/internal/learn"},
@@ -173,7 +169,7 @@ var (
 
 	// The groups of commands.
 	commands = []string{
-		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
+		"cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
 		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/migrate",
 		"cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
 	}

@@ -77,19 +77,5 @@ func DurationText(d time.Duration) string {
 	return text
 }
 
-// Percent is a share, written as 70%.
-type Percent float64
-
-// UnmarshalText reads a percentage above 0 with its sign.
-func (p *Percent) UnmarshalText(text []byte) error {
-	digits, ok := strings.CutSuffix(string(text), "%")
-	x, err := strconv.ParseFloat(digits, 64)
-	if !ok || err != nil || !(x > 0) || math.IsInf(x, 0) {
-		return fmt.Errorf("%q is not a percentage above 0, such as 70%%", text)
-	}
-	*p = Percent(x / 100)
-	return nil
-}
-
 // number formats a limit of a flag.
 func number(x float64) string { return fmt.Sprint(x) }

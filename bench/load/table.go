@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"cmp"
@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 )
 
 // busyLoad is the load average of a core from which figures are not judged: something else ran too,
@@ -80,7 +80,7 @@ func printFigures(w io.Writer, series []loadtest.Series, isBusy bool) {
 			want, verdict(&s, isBusy),
 		})
 	}
-	cli.PrintTable(w, rows, 1, 2, 3)
+	printTable(w, rows, 1, 2, 3)
 }
 
 // verdict says whether a series keeps its limits; empty: it has none.
@@ -119,7 +119,7 @@ func printLines(w io.Writer, series []loadtest.Series) {
 		}
 		rows = append(rows, row)
 	}
-	cli.PrintTable(w, rows, append(right, 0)...)
+	printTable(w, rows, append(right, 0)...)
 }
 
 // readable returns the unit in which a value is shown, and the factor from its own: 48,529 µs are
@@ -147,4 +147,31 @@ func number(x float64) string {
 		return strconv.FormatFloat(x, 'f', 6, 64)
 	}
 	return text
+}
+
+// printTable writes rows in aligned columns, each row indented by two spaces. The columns whose
+// indices are in right hold numbers: their cells are set flush right.
+func printTable(w io.Writer, rows [][]string, right ...int) {
+	var width []int
+	for _, row := range rows {
+		for c, cell := range row {
+			if c == len(width) {
+				width = append(width, 0)
+			}
+			width[c] = max(width[c], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for c, cell := range row {
+			line.WriteString("  ")
+			pad := strings.Repeat(" ", width[c]-utf8.RuneCountInString(cell))
+			if slices.Contains(right, c) {
+				line.WriteString(pad + cell)
+			} else {
+				line.WriteString(cell + pad)
+			}
+		}
+		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
+	}
 }

@@ -1,13 +1,13 @@
-package bench
+package main
 
 import (
 	"context"
 	"math/rand/v2"
 	"sync"
 
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/loadtest"
 	"github.com/gsimc/gsimc/model"
 )
 

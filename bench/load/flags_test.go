@@ -1,14 +1,22 @@
 package main
 
 import (
+	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
+// runLine runs a command line in this process.
+func runLine(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), &out, &errs, args)
+	return code, out.String(), errs.String()
+}
+
 // Flags that do not fit are refused with one line that names them, before anything is started.
-func TestBenchFlags(t *testing.T) {
+func TestFlags(t *testing.T) {
 	for args, want := range map[string]string{
 		"--scenario speed":             `--scenario must be one of`,
 		"--scenario latency --sweep n": "--sweep: leave out --scenario, or this",
@@ -48,33 +56,34 @@ func TestBenchFlags(t *testing.T) {
 		"--warmup -1s":    "--warmup: -1s, want 0s or more",
 		"--in-flight 0":   "--in-flight: 0, want 1 to 10000",
 		"--repetitions 0": "--repetitions: 0, want 1 to 1000",
-		"--json /":        "--json: / is a directory",
 	} {
-		code, stdout, stderr := runCLI(t, nil, append([]string{"bench"},
-			strings.Fields(args)...)...)
-		if code != cli.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+		code, stdout, stderr := runLine(t, strings.Fields(args)...)
+		if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 ||
 			!strings.Contains(stderr, want) {
-			t.Errorf("gsimc bench %s: exit code %d, stdout %q, stderr %q; want 2 and %q", args,
+			t.Errorf("load %s: exit code %d, stdout %q, stderr %q; want 2 and %q", args,
 				code, stdout, stderr, want)
 		}
 	}
 }
 
 // What depends on the world is found before a long measurement, and names its flag.
-func TestBenchTargets(t *testing.T) {
-	_, model := smallModel(t)
+func TestTargets(t *testing.T) {
+	model := filepath.Join(t.TempDir(), "model.gsimc")
+	if err := writeBenchModel(model, 50, 4, false, 1); err != nil {
+		t.Fatal(err)
+	}
 	for args, want := range map[string]string{
 		"--model " + t.TempDir() + "/none": "--model: ",
 		"--model " + model + " --server 127.0.0.1:1": "cannot connect to 127.0.0.1:1 " +
-			"(connection refused): is the server running there? see --server",
+			"(connection refused)",
+		"--json /": "--json: / is a directory",
 		"--model " + model + " --json /nowhere/x.json": "--json: cannot write to the folder " +
 			"/nowhere",
 	} {
-		code, stdout, stderr := runCLI(t, nil, append([]string{"bench", "--quiet"},
-			strings.Fields(args)...)...)
-		if code != cli.ExitFailure || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+		code, stdout, stderr := runLine(t, append(strings.Fields(args), "--quiet")...)
+		if code != exitFailure || stdout != "" || strings.Count(stderr, "\n") != 1 ||
 			!strings.Contains(stderr, want) {
-			t.Errorf("gsimc bench %s: exit code %d, stdout %q, stderr %q; want 1 and %q", args,
+			t.Errorf("load %s: exit code %d, stdout %q, stderr %q; want 1 and %q", args,
 				code, stdout, stderr, want)
 		}
 	}

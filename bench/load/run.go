@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"cmp"
@@ -10,19 +10,16 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/file/atomicfile"
-	"github.com/gsimc/gsimc/loadtest"
 )
 
 // bench is one run of the command.
 type bench struct {
-	*Cmd
+	*options
 	dir      string // for everything that is made; removed at the end
-	progress progress.Progress
-	stage    string // that progress shows
+	progress *progress
 	report   *loadtest.Report
 }
 
@@ -67,18 +64,18 @@ func (b *bench) scenarios(ctx context.Context, which string) (err error) {
 	}{
 		{"latency", suite.Latency},
 		{"throughput", func(ctx context.Context) error {
-			return suite.Throughput(ctx, cli.Given(b.InFlight, benchInFlight))
+			return suite.Throughput(ctx, given(b.InFlight, benchInFlight))
 		}},
 		{"mixed", func(ctx context.Context) error {
 			return suite.Mixed(ctx, loadtest.Load{
-				Rate: b.Rate, Share: share, InFlight: cli.Given(b.InFlight, benchInFlight),
+				Rate: b.Rate, Share: share, InFlight: given(b.InFlight, benchInFlight),
 			})
 		}},
 		{"visibility", func(ctx context.Context) error {
-			return suite.Visibility(ctx, cli.Given(b.InFlight, benchVisibilityInFlight))
+			return suite.Visibility(ctx, given(b.InFlight, benchVisibilityInFlight))
 		}},
 		{"observe", func(ctx context.Context) error {
-			return suite.Observe(ctx, cli.Given(b.InFlight, benchObserveInFlight))
+			return suite.Observe(ctx, given(b.InFlight, benchObserveInFlight))
 		}},
 		{"stream", func(ctx context.Context) error { return suite.Ingestion(ctx, b.Batch) }},
 		{overloadScenario, func(ctx context.Context) error { return b.overload(ctx, s, suite) }},
@@ -97,10 +94,10 @@ func (b *bench) suite(s *subject) *loadtest.Suite {
 	suite := &loadtest.Suite{
 		Server: s.client, Traffic: b.traffic(s), Timeout: b.Timeout,
 		Warmup: b.Warmup, Duration: b.Duration,
-		Repetitions: b.Repetitions, Progress: b.showProgress,
+		Repetitions: b.Repetitions, Progress: b.progress.step,
 	}
-	if s.child != nil {
-		pid := s.child.PID()
+	if s.process != nil {
+		pid := s.process.PID()
 		suite.RSS = func() int64 { return loadtest.ResidentBytes(pid) }
 		suite.Work = func() time.Duration { return loadtest.ProcessorTime(pid) }
 		suite.Settle = func(ctx context.Context) { loadtest.Settle(ctx, pid) }
@@ -116,19 +113,9 @@ func (b *bench) traffic(s *subject) loadtest.Traffic {
 	}
 }
 
-// showProgress shows a stage of steps.
-func (b *bench) showProgress(stage string, done, total int) {
-	if stage != b.stage {
-		b.progress.Begin(stage, progress.Steps)
-		b.stage = stage
-	}
-	b.progress.Update(int64(done), int64(total))
-}
-
 // generate writes a model of n items and rank k and returns its path.
 func (b *bench) generate(n, k int) (string, error) {
-	b.stage = fmt.Sprintf("generating a model of %d items, rank %d", n, k)
-	b.progress.Begin(b.stage, progress.Steps)
+	b.progress.begin(fmt.Sprintf("generating a model of %d items, rank %d", n, k))
 	path := filepath.Join(b.dir, fmt.Sprintf("n%d-k%d.gsimc", n, k))
 	preset := cmp.Or(b.Preset, "learned")
 	b.note("The models are generated, not trained: random bases with %s dynamics. A scan of a "+
@@ -138,16 +125,15 @@ func (b *bench) generate(n, k int) (string, error) {
 
 // load streams the histories of users first up to end into the store.
 func (b *bench) load(ctx context.Context, s *subject, first, end int) error {
-	b.stage = fmt.Sprintf("loading users %d to %d", first, end)
-	b.progress.Begin(b.stage, progress.Rows)
+	b.progress.begin(fmt.Sprintf("loading users %d to %d", first, end))
 	t := b.traffic(s)
 	err := s.client.Preload(ctx, &t, first, end, b.Events,
-		func(done, total int) { b.progress.Update(int64(done), int64(total)) })
+		func(int, int) {})
 	if err != nil {
 		return fmt.Errorf("loading users: %w", err)
 	}
-	if s.child != nil {
-		loadtest.Settle(ctx, s.child.PID())
+	if s.process != nil {
+		loadtest.Settle(ctx, s.process.PID())
 	}
 	return nil
 }
@@ -163,10 +149,10 @@ func (b *bench) note(format string, args ...any) {
 func writeReport(path string, r *loadtest.Report) error {
 	f, err := atomicfile.Create(path)
 	if err != nil {
-		return cli.Flag("--json", cli.PathError(err))
+		return &fault.Fault{Field: "--json", Err: err}
 	}
 	if err := r.Write(f); err != nil {
-		return errors.Join(cli.Flag("--json", err), f.Abort())
+		return errors.Join(error(&fault.Fault{Field: "--json", Err: err}), f.Abort())
 	}
 	return f.Close()
 }

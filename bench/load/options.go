@@ -1,30 +1,27 @@
-// Package bench has the command that measures a server over gRPC: which figures, on which models,
-// under which load, and how they are printed.
-package bench
+package main
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/internal/num/vec"
-	"github.com/gsimc/gsimc/loadtest"
 )
 
-// Cmd is `gsimc bench`.
-type Cmd struct {
+// options are the flags.
+type options struct {
 	Scenario string `group:"What:" enum:"all,latency,throughput,observe,stream,mixed,visibility,overload,catalogue," default:"" help:"all, latency, throughput, observe, stream, mixed, visibility, overload or catalogue. Default: all but the last two."`
 	Sweep    string `group:"What:" enum:"n,k,history,clients,users," default:"" help:"Measure how the cost of Recommend grows with n (items), k (rank), history (events in the request), clients or users (in the store), instead of a scenario."`
 	Filter   bool   `group:"What:" help:"Measure Recommend with filters of 1, 10 and 100 categories, which half, a hundredth and a ten thousandth of the items pass, beside Recommend without a filter, instead of a scenario."`
 	At       []int  `group:"What:" placeholder:"X,..." help:"Points of the sweep, ascending. Default: a list for each axis."`
 	JSON     string `group:"What:" name:"json" placeholder:"FILE" help:"Write the report here too, as JSON."`
+	Quiet    bool   `group:"What:" short:"q" help:"Show no progress."`
 	benchTarget
 	benchTraffic
 	benchLoad
@@ -32,14 +29,15 @@ type Cmd struct {
 
 // benchTarget chooses the server and its model.
 type benchTarget struct {
-	Server string `group:"Server:" placeholder:"HOST:PORT" help:"A running server on this machine that serves --model. It keeps the events of the bench, on users bench-0000000 and up. Default: the bench starts one on a temporary folder."`
+	Gsimc  string `group:"Server:" default:"bin/gsimc" placeholder:"FILE" help:"The program to start. Default: bin/gsimc."`
+	Server string `group:"Server:" placeholder:"HOST:PORT" help:"A running server on this machine that serves --model. It keeps the events, on users bench-0000000 and up. Default: one is started on a temporary folder."`
 	Model  string `group:"Server:" placeholder:"FILE" help:"Model file to serve. Default: a random one is generated."`
-	Store  string `group:"Server:" default:"pebble" placeholder:"STORE" help:"Store of the server that the bench starts, as serve takes it. One that servers share keeps the events of the bench."`
+	Store  string `group:"Server:" default:"pebble" placeholder:"STORE" help:"Store of the server that is started, as gsimc serve takes it. One that servers share keeps the events."`
 	Items  *int   `group:"Server:" help:"Items of the generated model, n. Default: 20000."`
 	Rank   *int   `group:"Server:" help:"Rank of the generated model, k. Default: 256; in a sweep over n, 64."`
 	Preset string `group:"Server:" enum:"learned,paper," default:"" help:"Dynamics of the generated model: learned, as train makes them, or paper. Default: learned."`
 
-	cli.AccessFlags
+	accessFlags
 }
 
 // benchTraffic chooses the requests.
@@ -65,7 +63,7 @@ type benchTraffic struct {
 type benchLoad struct {
 	Connections int           `group:"Load:" default:"4" help:"Connections to the server."`
 	InFlight    *int          `group:"Load:" help:"Requests in flight in closed loops. Default: 64 for observe and overload, 16 for visibility, 32 otherwise."`
-	Load        *cli.Percent  `group:"Load:" placeholder:"PERCENT" help:"Rate of the open loop of the mixed scenario, as a share of the rate of its closed loop. Default: 70%."`
+	Load        *percent      `group:"Load:" placeholder:"PERCENT" help:"Rate of the open loop of the mixed scenario, as a share of the rate of its closed loop. Default: 70%."`
 	Rate        float64       `group:"Load:" default:"0" help:"Rate of the open loop in requests a second, instead of --load."`
 	Timeout     time.Duration `group:"Load:" default:"1s" help:"Deadline of a request."`
 	Warmup      time.Duration `group:"Load:" default:"500ms" help:"Time before each measurement."`
@@ -73,9 +71,8 @@ type benchLoad struct {
 	Repetitions int           `group:"Load:" default:"5" help:"Measurements of each figure. Server and echo take turns."`
 }
 
-// Help is the manual under the flags.
-func (Cmd) Help() string {
-	return `Starts a server, measures it over gRPC and prints minimum, median and maximum over the
+// manual stands above the flags.
+const manual = `Starts a server, measures it over gRPC and prints minimum, median and maximum over the
 repetitions. A bare gRPC echo of the same messages runs beside it, for comparison. Both are
 processes of their own.
 
@@ -94,10 +91,9 @@ processes of their own.
 Users and items follow a Zipf distribution. Other settings of the server come from the
 environment, such as GSIMC_STATE_CACHE. An interrupt ends the run and prints the figures so far.
 
-  gsimc bench --scenario latency --items 20000 --rank 256 --json latency.json
-  gsimc bench --sweep n --json n.json
-  gsimc bench --filter --json filters.json`
-}
+  load --scenario latency --items 20000 --rank 256 --json latency.json
+  load --sweep n --json n.json
+  load --filter --json filters.json`
 
 // Defaults and limits.
 const (
@@ -109,74 +105,77 @@ const (
 	maxBenchUsers = 100_000_000
 )
 
-// Run measures, prints the tables and writes the file.
-func (c *Cmd) Run(a *cli.App) (err error) {
-	if c.JSON != "" {
-		if err := cli.Writable("--json", c.JSON); err != nil {
+// errInterrupted is the end of a run by a signal.
+var errInterrupted = errors.New("interrupted")
+
+// run measures, prints the tables and writes the file.
+func (o *options) run(ctx context.Context, stdout, stderr io.Writer) (err error) {
+	if o.JSON != "" {
+		if err := writable("--json", o.JSON); err != nil {
 			return err
 		}
 	}
-	ctx, stop := cli.InterruptContext()
-	defer stop()
 	report := &loadtest.Report{
 		Schema:  loadtest.Schema,
-		Machine: loadtest.ThisMachine(a.Version, vec.KernelName()),
+		Machine: loadtest.ThisMachine(version, vec.KernelName()),
 		Date:    time.Now().UTC().Truncate(time.Second),
-		Command: c.command(),
+		Command: o.command(),
 	}
-	p := a.Progress()
-	failure := c.measure(ctx, p, report)
-	p.End()
+	p := &progress{out: stderr}
+	if o.Quiet {
+		p.out = nil
+	}
+	failure := o.measure(ctx, p, report)
 	if ctx.Err() != nil {
-		failure = c.interrupted(report) // the interrupt is the cause of any other error
+		failure = o.interrupted(report) // the interrupt is the cause of any other error
 	}
 	report.Complete = failure == nil
 	if len(report.Series) > 0 {
-		printReport(a.Stdout, report)
-		if c.JSON != "" {
-			failure = errors.Join(failure, writeReport(c.JSON, report))
+		printReport(stdout, report)
+		if o.JSON != "" {
+			failure = errors.Join(failure, writeReport(o.JSON, report))
 		}
 	}
 	return failure
 }
 
 // interrupted says what is kept of a run that a signal ended.
-func (c *Cmd) interrupted(report *loadtest.Report) error {
+func (o *options) interrupted(report *loadtest.Report) error {
 	kept := "nothing was measured yet"
 	switch {
-	case len(report.Series) > 0 && c.JSON != "":
-		kept = "the tables and " + c.JSON + " hold what was measured before"
+	case len(report.Series) > 0 && o.JSON != "":
+		kept = "the tables and " + o.JSON + " hold what was measured before"
 	case len(report.Series) > 0:
 		kept = "the tables hold what was measured before"
 	}
-	return cli.Interrupted("%s; the same command measures anew", kept)
+	return fmt.Errorf("%w: %s; the same command measures anew", errInterrupted, kept)
 }
 
 // measure fills in the report, as far as it comes.
-func (c *Cmd) measure(
-	ctx context.Context, p progress.Progress, report *loadtest.Report,
+func (o *options) measure(
+	ctx context.Context, p *progress, report *loadtest.Report,
 ) (err error) {
-	dir, err := os.MkdirTemp("", "gsimc-bench-")
+	dir, err := os.MkdirTemp("", "gsimc-load-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	b := &bench{Cmd: c, dir: dir, progress: p, report: report}
+	b := &bench{options: o, dir: dir, progress: p, report: report}
 	switch {
-	case c.Sweep != "":
+	case o.Sweep != "":
 		return b.sweep(ctx)
-	case c.Scenario == catalogueScenario:
+	case o.Scenario == catalogueScenario:
 		return b.catalogue(ctx)
-	case c.Filter:
+	case o.Filter:
 		return b.filters(ctx)
 	}
-	return b.scenarios(ctx, cmp.Or(c.Scenario, "all"))
+	return b.scenarios(ctx, cmp.Or(o.Scenario, "all"))
 }
 
 // command returns the command line that repeats the run. It names the flags in force, so that other
 // defaults, another environment or another file of settings give the same run.
-func (c *Cmd) command() string {
-	line := []string{"gsimc bench"}
+func (o *options) command() string {
+	line := []string{"load"}
 	add := func(flag string, value any) { line = append(line, "--"+flag, fmt.Sprint(value)) }
 	// Flags that are 0 or empty by default, or whose default depends on the scenario, are named
 	// only if they differ from it.
@@ -185,48 +184,48 @@ func (c *Cmd) command() string {
 			add(flag, value)
 		}
 	}
-	some("sweep", c.Sweep, c.Sweep != "")
-	some("scenario", cmp.Or(c.Scenario, "all"), c.Sweep == "" && !c.Filter)
-	if c.Filter {
+	some("sweep", o.Sweep, o.Sweep != "")
+	some("scenario", cmp.Or(o.Scenario, "all"), o.Sweep == "" && !o.Filter)
+	if o.Filter {
 		line = append(line, "--filter")
 	}
-	some("at", strings.Trim(strings.ReplaceAll(fmt.Sprint(c.At), " ", ","), "[]"), len(c.At) > 0)
-	some("server", c.Server, c.Server != "")
-	some("model", c.Model, c.Model != "")
-	if c.Model == "" {
-		some("items", cli.Given(c.Items, benchItems), c.Sweep != "n")
-		some("rank", c.rank(), c.Sweep != "k")
-		add("preset", cmp.Or(c.Preset, "learned"))
+	some("at", strings.Trim(strings.ReplaceAll(fmt.Sprint(o.At), " ", ","), "[]"), len(o.At) > 0)
+	some("server", o.Server, o.Server != "")
+	some("model", o.Model, o.Model != "")
+	if o.Model == "" {
+		some("items", given(o.Items, benchItems), o.Sweep != "n")
+		some("rank", o.rank(), o.Sweep != "k")
+		add("preset", cmp.Or(o.Preset, "learned"))
 	}
-	some("users", c.Users, c.Sweep != "users")
-	add("events", c.Events)
-	add("page", c.Page)
-	some("history", c.History, c.History > 0)
-	some("allow", c.Allow, c.Allow > 0)
-	some("deny", c.Deny, c.Deny > 0)
-	some("catalogue", c.Catalogue, c.Catalogue > 0)
-	if c.Packed {
+	some("users", o.Users, o.Sweep != "users")
+	add("events", o.Events)
+	add("page", o.Page)
+	some("history", o.History, o.History > 0)
+	some("allow", o.Allow, o.Allow > 0)
+	some("deny", o.Deny, o.Deny > 0)
+	some("catalogue", o.Catalogue, o.Catalogue > 0)
+	if o.Packed {
 		line = append(line, "--packed")
 	}
-	some("observe-share", c.ObserveShare, c.Sweep == "" && !c.Filter)
-	some("stream-share", c.StreamShare, c.StreamShare > 0)
-	add("batch", c.Batch)
-	some("load", fmt.Sprintf("%g%%", 100*float64(cli.Given(c.Load, 0))), c.Load != nil)
-	some("rate", c.Rate, c.Rate > 0)
-	some("in-flight", cli.Given(c.InFlight, 0), c.InFlight != nil)
-	add("connections", c.Connections)
-	add("timeout", c.Timeout)
-	add("warmup", c.Warmup)
-	add("duration", c.Duration)
-	add("repetitions", c.Repetitions)
-	add("seed", c.Seed)
+	some("observe-share", o.ObserveShare, o.Sweep == "" && !o.Filter)
+	some("stream-share", o.StreamShare, o.StreamShare > 0)
+	add("batch", o.Batch)
+	some("load", fmt.Sprintf("%g%%", 100*float64(given(o.Load, 0))), o.Load != nil)
+	some("rate", o.Rate, o.Rate > 0)
+	some("in-flight", given(o.InFlight, 0), o.InFlight != nil)
+	add("connections", o.Connections)
+	add("timeout", o.Timeout)
+	add("warmup", o.Warmup)
+	add("duration", o.Duration)
+	add("repetitions", o.Repetitions)
+	add("seed", o.Seed)
 	return strings.Join(line, " ")
 }
 
 // rank is that of the generated model, except in a sweep over it.
-func (c *Cmd) rank() int {
-	if c.Sweep == "n" {
-		return cli.Given(c.Rank, benchSweepRank)
+func (o *options) rank() int {
+	if o.Sweep == "n" {
+		return given(o.Rank, benchSweepRank)
 	}
-	return cli.Given(c.Rank, min(benchRank, cli.Given(c.Items, benchItems)))
+	return given(o.Rank, min(benchRank, given(o.Items, benchItems)))
 }

@@ -11,7 +11,7 @@ import (
 // Schema names the form of [Report]. It changes when programs that read reports must change.
 const Schema = "gsimc-bench/1"
 
-// Report is the outcome of one run: the document of `gsimc bench --json`.
+// Report is the outcome of one run: the document of `load --json`.
 type Report struct {
 	Schema  string    `json:"schema"`  // [Schema]
 	Machine Machine   `json:"machine"` // machine of the run
@@ -86,7 +86,7 @@ func (r *Report) Write(w io.Writer) error {
 func ReadReport(r io.Reader) (*Report, error) {
 	report := new(Report)
 	if err := json.NewDecoder(r).Decode(report); err != nil {
-		return nil, fmt.Errorf("not a report of gsimc bench: %w", err)
+		return nil, fmt.Errorf("not a report of load: %w", err)
 	}
 	if report.Schema != Schema {
 		return nil, fmt.Errorf("the report has schema %q, want %q", report.Schema, Schema)

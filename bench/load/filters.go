@@ -1,11 +1,9 @@
-package bench
+package main
 
 import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 )
 
 // filters measures filters by categories against one server, whose items have them.
@@ -18,13 +16,10 @@ func (b *bench) filters(ctx context.Context) (err error) {
 	if err := b.load(ctx, s, 0, b.Users); err != nil {
 		return err
 	}
-	b.stage = "writing the items"
-	b.progress.Begin(b.stage, progress.Rows)
+	b.progress.begin("writing the items")
 	suite := b.suite(s)
 	err = s.client.LoadCatalogue(ctx, &suite.Traffic, 0, len(s.items),
-		func(items int, _ time.Duration) {
-			b.progress.Update(int64(items), int64(len(s.items)))
-		})
+		func(int, time.Duration) {})
 	if err != nil {
 		return err
 	}

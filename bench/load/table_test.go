@@ -1,11 +1,11 @@
-package bench
+package main
 
 import (
 	"bytes"
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 )
 
 // Latencies are shown in the unit that is read most easily, and nothing is judged on a busy

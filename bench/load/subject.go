@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -9,32 +9,34 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
-
 	"google.golang.org/grpc"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/served"
+	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/model"
 )
 
 // subject is a server under measurement, with its model.
 type subject struct {
-	model  *model.Model
-	items  []string // ids, the most popular first; they are the model's memory
-	client *loadtest.Client
-	child  *child.Server // nil: it runs by itself
+	model   *model.Model
+	items   []string // ids, the most popular first; they are the model's memory
+	client  *loadtest.Client
+	process *served.Server // nil: it runs by itself
 
 	address string
 	options []grpc.DialOption // of connections to it
 }
 
+// pebble is the store on the disk of a server.
+const pebble = "pebble"
+
 // start starts a server with the model file at path, or finds the one of --server.
 func (b *bench) start(ctx context.Context, path string) (*subject, error) {
 	if ctx.Err() != nil {
-		return nil, cli.ErrInterrupted
+		return nil, errInterrupted
 	}
 	s := &subject{address: b.Server}
 	if err := b.attach(ctx, s, path); err != nil {
@@ -57,40 +59,38 @@ func (b *bench) givenModel() (string, error) {
 	if b.Model != "" {
 		return b.Model, nil
 	}
-	return b.generate(cli.Given(b.Items, benchItems), b.rank())
+	return b.generate(given(b.Items, benchItems), b.rank())
 }
 
 // attach fills in a subject, as far as it comes.
 func (b *bench) attach(ctx context.Context, s *subject, path string) (err error) {
-	if s.model, err = cli.OpenModel("--model", path); err != nil {
-		return err
+	if s.model, err = model.Open(path); err != nil {
+		return &fault.Fault{Field: "--model", Err: err}
 	}
 	s.items = popularFirst(s.model)
 	if s.address != "" {
-		access, err := b.Access()
+		access, err := b.access()
 		if err != nil {
 			return err
 		}
 		if s.options, err = access.DialOptions(s.address); err != nil {
 			return err
 		}
-		if err := b.sameModel(s.model.Version()); err != nil {
+		if err := b.sameModel(ctx, access, s.model.Version()); err != nil {
 			return err
 		}
 	} else {
-		args := []string{"serve", "--model", path, "--store", b.Store}
-		if stores.OnDisk(b.Store) {
-			state := fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank())
-			args = append(args, "--data-dir", filepath.Join(b.dir, state))
+		state := ""
+		if b.Store == pebble {
+			state = filepath.Join(b.dir,
+				fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank()))
 		}
-		if s.child, err = child.Self(ctx, append(args,
-			"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-			"--ops-listen", "127.0.0.1:0", "--max-items", "0",
-			"--drain-delay", "0s", "--max-connection-age", "24h",
-			"--log-format", "json", "--log-level", "info")...); err != nil {
+		if s.process, err = served.Start(ctx, b.Gsimc, path, state, "--store", b.Store,
+			"--max-items", "0", "--max-connection-age", "24h", "--log-level",
+			"info"); err != nil {
 			return err
 		}
-		s.address = s.child.GRPC
+		s.address = s.process.Address
 	}
 	s.client, err = loadtest.Dial(s.address, b.Connections, s.options...)
 	return err
@@ -103,25 +103,20 @@ func (s *subject) close(ctx context.Context) error {
 	if s.client != nil {
 		errs = append(errs, s.client.Close())
 	}
-	errs = append(errs, stopChild(ctx, s.child))
+	errs = append(errs, stop(ctx, s.process))
 	if s.model != nil {
 		errs = append(errs, s.model.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// stopChild stops a child, if there is one. After an interrupt, which a terminal sends to all
+// stop ends a process, if there is one. After an interrupt, which a terminal sends to all
 // processes, how it ended is no matter.
-func stopChild(ctx context.Context, c *child.Server) error {
-	if c == nil {
+func stop(ctx context.Context, p *served.Server) error {
+	if p == nil {
 		return nil
 	}
-	err := c.Stop()
-	if ctx.Err() != nil {
-		<-c.Exited()
-		return nil
-	}
-	if err != nil {
+	if err := p.Close(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("stopping the server: %w", err)
 	}
 	return nil
@@ -131,23 +126,29 @@ func stopChild(ctx context.Context, c *child.Server) error {
 const statusTimeout = 10 * time.Second
 
 // sameModel refuses a server with another model than that of --model: its items would be unknown.
-func (b *bench) sameModel(version string) error {
-	server := cli.ServerFlags{Server: b.Server, Timeout: statusTimeout, AccessFlags: b.AccessFlags}
-	return server.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		// The answer has the version, followed by a plus sign if new items extend the model.
-		answer, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, &pb.RecommendRequest{
-			Subject:  &pb.RecommendRequest_UserId{UserId: "bench"},
-			PageSize: 1,
-		})
-		if err != nil {
-			return err
-		}
-		if got, _, _ := strings.Cut(answer.GetModelVersion(), "+"); got != version {
-			return cli.Flagf("--model", "the file has version %s, but the server at %s serves "+
-				"%s: give the file that it serves", version, b.Server, got)
-		}
-		return nil
+func (b *bench) sameModel(
+	ctx context.Context, access client.Access, version string,
+) (err error) {
+	c, err := client.Dial(client.Options{Address: b.Server, Access: access, Timeout: statusTimeout})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	// The answer has the version, followed by a plus sign if new items extend the model.
+	answer, err := pb.NewRecommenderServiceClient(c.Conn()).Recommend(ctx, &pb.RecommendRequest{
+		Subject:  &pb.RecommendRequest_UserId{UserId: "bench"},
+		PageSize: 1,
 	})
+	if err != nil {
+		return &fault.Fault{Field: "--server", Err: c.Explain(err)}
+	}
+	if got, _, _ := strings.Cut(answer.GetModelVersion(), "+"); got != version {
+		return refuse("--model", "the file has version %s, but the server at %s serves %s: give "+
+			"the file that it serves", version, b.Server, got)
+	}
+	return nil
 }
 
 // popularFirst returns the ids of all items by descending degree.
@@ -187,11 +188,14 @@ func (b *bench) startEcho(ctx context.Context, s *subject) (echo *subject, err e
 		return nil, err
 	}
 	echo = &subject{}
-	echo.child, err = child.Self(ctx, "bench-echo", "--list", list, "--observed", observed)
+	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	if echo.client, err = loadtest.Dial(echo.child.GRPC, b.Connections); err != nil {
+	if echo.process, err = served.Run(ctx, self, echoCommand, list, observed); err != nil {
+		return nil, err
+	}
+	if echo.client, err = loadtest.Dial(echo.process.Address, b.Connections); err != nil {
 		return nil, errors.Join(err, echo.close(ctx))
 	}
 	return echo, nil

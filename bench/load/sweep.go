@@ -1,13 +1,11 @@
-package bench
+package main
 
 import (
 	"context"
 	"errors"
 	"os"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-
-	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
 )
 
 // sweepAxis is what --sweep can grow.
@@ -46,7 +44,7 @@ func (b *bench) sweepModels(ctx context.Context, axis sweepAxis, points []int) e
 	for _, x := range points {
 		n, k := x, min(b.rank(), x)
 		if b.Sweep == "k" {
-			n, k = cli.Given(b.Items, benchItems), x
+			n, k = given(b.Items, benchItems), x
 		}
 		if err := b.sweepModel(ctx, all, axis, n, k, x); err != nil {
 			return err
@@ -74,7 +72,7 @@ func (b *bench) sweepModel(
 	suite := b.suite(s)
 	suite.Continue(all)
 	err = suite.Cost(ctx, loadtest.Axis{Name: b.Sweep, X: axis.x}, float64(x),
-		cli.Given(b.InFlight, benchInFlight))
+		given(b.InFlight, benchInFlight))
 	all.Continue(suite)
 	return err
 }
@@ -107,7 +105,7 @@ func (b *bench) sweepServer(ctx context.Context, axis sweepAxis, points []int) (
 		if b.Sweep == "clients" {
 			err = costOfClients(ctx, s, suite, a, x)
 		} else {
-			err = suite.Cost(ctx, a, float64(x), cli.Given(b.InFlight, benchInFlight))
+			err = suite.Cost(ctx, a, float64(x), given(b.InFlight, benchInFlight))
 		}
 		if err != nil {
 			return err

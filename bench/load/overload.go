@@ -1,4 +1,4 @@
-package bench
+package main
 
 import (
 	"context"
@@ -14,9 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/loadtest"
+	"github.com/gsimc/gsimc/bench/internal/served"
 )
 
 const (
@@ -32,7 +31,7 @@ const (
 // overload measures overloads of Recommend and of Observe, with the server held to a part of a
 // processor.
 func (b *bench) overload(ctx context.Context, s *subject, suite *loadtest.Suite) (err error) {
-	free, err := separate(s.child.PID())
+	free, err := separate(s.process.PID())
 	if err != nil {
 		return err
 	}
@@ -47,18 +46,18 @@ func (b *bench) overload(ctx context.Context, s *subject, suite *loadtest.Suite)
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	probe, closeProbe, err := prober(s.child)
+	probe, closeProbe, err := prober(s.process)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeProbe()) }()
-	defer throttle(s.child)()
+	defer throttle(s.process)()
 	usual := suite.Server
 	suite.Server, suite.Settle = client, nil // it is never idle
 	defer func() { suite.Server = usual }()
 	for _, observe := range []bool{false, true} {
 		if err := suite.Overload(ctx, loadtest.Overload{Observe: observe,
-			InFlight: cli.Given(b.InFlight, overloadInFlight), Probe: probe}); err != nil {
+			InFlight: given(b.InFlight, overloadInFlight), Probe: probe}); err != nil {
 			return err
 		}
 	}
@@ -66,8 +65,8 @@ func (b *bench) overload(ctx context.Context, s *subject, suite *loadtest.Suite)
 }
 
 // prober asks a server for its health, over HTTP and over gRPC, on connections of its own.
-func prober(c *child.Server) (probe func(context.Context) error, end func() error, err error) {
-	conn, err := grpc.NewClient(c.GRPC,
+func prober(c *served.Server) (probe func(context.Context) error, end func() error, err error) {
+	conn, err := grpc.NewClient(c.Address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, nil, err
@@ -93,7 +92,7 @@ func prober(c *child.Server) (probe func(context.Context) error, end func() erro
 }
 
 // throttle holds a process to its share of a processor until the returned function is called.
-func throttle(c *child.Server) (end func()) {
+func throttle(c *served.Server) (end func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	signal := func(sig os.Signal) { _ = c.Signal(sig) } // it fails when the process has ended
 	go func() {
