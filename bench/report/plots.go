@@ -2,21 +2,40 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	"gonum.org/v1/plot/plotter"
-
 	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/bench/internal/result"
+	"github.com/gsimc/gsimc/internal/chart"
 )
+
+// draw stores the curves as an SVG of the given name and returns the Markdown that shows it, or the
+// empty string if nothing can be drawn. Both axes are logarithmic, since sizes and costs differ by
+// powers of ten.
+func (p *page) draw(name, title, x, y string, curves []chart.Curve) (string, error) {
+	figure := chart.Figure{Title: title, Panels: []chart.Panel{{
+		X: chart.Axis{Label: x, Log: true}, Y: chart.Axis{Label: y, Log: true}, Curves: curves,
+	}}}
+	svg := figure.SVG()
+	if svg == nil {
+		return "", nil
+	}
+	file := name + ".svg"
+	if err := os.WriteFile(filepath.Join(p.folder, file), svg, 0o644); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("![%s](benchmarks/%s)\n", title, file), nil
+}
 
 // collect makes a curve of each series name in the groups that want keeps, with x of the group and
 // the median of the samples.
 func collect(
 	f *result.File, want func(*result.Group) bool, x func(*result.Group) float64,
-) []curve {
-	var curves []curve
+) []chart.Curve {
+	var curves []chart.Curve
 	for i := range f.Groups {
 		g := &f.Groups[i]
 		if !want(g) {
@@ -25,13 +44,13 @@ func collect(
 		for _, s := range g.Series {
 			records := fmt.Sprintf(", %.0f record(s) in each", g.Params["callers"])
 			name := strings.TrimSuffix(s.Name, records)
-			at := slices.IndexFunc(curves, func(c curve) bool { return c.name == name })
+			at := slices.IndexFunc(curves, func(c chart.Curve) bool { return c.Name == name })
 			if at < 0 {
 				at = len(curves)
-				curves = append(curves, curve{name: name, style: styleOf(&s)})
+				curves = append(curves, chart.Curve{Name: name, Style: styleOf(&s), Marks: true})
 			}
-			xy := plotter.XY{X: x(g), Y: result.SpreadOf(s.Samples).Median}
-			curves[at].points = append(curves[at].points, xy)
+			point := chart.Point{X: x(g), Y: result.SpreadOf(s.Samples).Median}
+			curves[at].Points = append(curves[at].Points, point)
 		}
 	}
 	return curves
@@ -39,14 +58,14 @@ func collect(
 
 // styleOf draws every contestant of gsimc as ours, also one that takes the part of a peer, such as
 // a plain scan.
-func styleOf(s *result.Series) style {
+func styleOf(s *result.Series) chart.Style {
 	switch {
 	case s.Role == result.Limit:
-		return limit
+		return chart.Reference
 	case isOurs(s):
-		return ours
+		return chart.Ours
 	}
-	return peer
+	return chart.Other
 }
 
 // isOurs reports whether a contestant is of gsimc.
@@ -79,7 +98,7 @@ func (p *page) plotAppends(f *result.File) (string, error) {
 
 // plotSweep draws a sweep of load, a chart for each unit.
 func (p *page) plotSweep(r *loadReport) (string, error) {
-	byUnit := map[string][]curve{}
+	byUnit := map[string][]chart.Curve{}
 	var units []string
 	x := ""
 	for _, s := range r.Series {
@@ -104,10 +123,10 @@ func (p *page) plotSweep(r *loadReport) (string, error) {
 	return text.String(), nil
 }
 
-func sweepCurve(s *loadtest.Series) curve {
-	c := curve{name: s.Name, style: ours}
+func sweepCurve(s *loadtest.Series) chart.Curve {
+	c := chart.Curve{Name: s.Name, Style: chart.Ours, Marks: true}
 	for _, p := range s.Points {
-		c.points = append(c.points, plotter.XY{X: p.X, Y: p.Y.Median})
+		c.Points = append(c.Points, chart.Point{X: p.X, Y: p.Y.Median})
 	}
 	return c
 }

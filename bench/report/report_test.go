@@ -93,25 +93,6 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-func TestTicks(t *testing.T) {
-	for _, c := range []struct {
-		low, high float64
-		want      string
-	}{
-		{15, 60_000, "20 50 100 200 500 1000 2000 5000 10k 20k 50k"},
-		{15, 600_000, "100 1000 10k 100k"},
-		{210, 840, "300 400 500 700"},
-	} {
-		var labels []string
-		for _, mark := range ticks(c.low, c.high) {
-			labels = append(labels, mark.Label)
-		}
-		if got := strings.Join(labels, " "); got != c.want {
-			t.Errorf("ticks of %v to %v at %s, want %s", c.low, c.high, got, c.want)
-		}
-	}
-}
-
 // TestNeeds: what is needed follows from the constants; the largest multiple of the machine comes
 // first.
 func TestNeeds(t *testing.T) {

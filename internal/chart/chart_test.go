@@ -234,7 +234,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// Spread keeps the order and the step, and moves nothing that has room.
+// spread keeps the order and the step, and moves nothing that has room.
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -243,7 +243,7 @@ func TestSpread(t *testing.T) {
 			heights[i] = 100 * rng.Float64()
 		}
 		got := append([]float64(nil), heights...)
-		Spread(got, 10, 0, 100)
+		spread(got, 10, 0, 100)
 		for i := range got {
 			if got[i] < 0 || got[i] > 100 {
 				t.Fatalf("%v of %v", got, heights)
@@ -262,7 +262,7 @@ func TestSpread(t *testing.T) {
 		{[]float64{1, 2, 0}, []float64{10, 20, 0}},
 		{[]float64{120}, []float64{100}},
 	} {
-		Spread(c.heights, 10, 0, 100)
+		spread(c.heights, 10, 0, 100)
 		if diff := cmp.Diff(c.want, c.heights); diff != "" {
 			t.Errorf("moved (-want +got):\n%s", diff)
 		}

@@ -154,7 +154,7 @@ func (p *Panel) names(c *canvas, colors []string, x, y *scale) {
 	for i := range p.Curves {
 		heights[i] = y.at(last(&p.Curves[i]).Y)
 	}
-	Spread(heights, nameStep, y.to+nameStep/4, y.from-nameStep/4)
+	spread(heights, nameStep, y.to+nameStep/4, y.from-nameStep/4)
 	for i := range p.Curves {
 		end := last(&p.Curves[i])
 		c.printf(`<path d="M%s,%sL%s,%sL%s,%s" fill="none" stroke="%s" stroke-width="0.6"/>`+"\n",

@@ -28,9 +28,9 @@ func width(text string, size float64) float64 {
 	return sum * size
 }
 
-// Spread moves heights apart until each two differ by step, keeping their order and, if there is
+// spread moves heights apart until each two differ by step, keeping their order and, if there is
 // room, staying between low and high.
-func Spread[T ~float64](heights []T, step, low, high T) {
+func spread(heights []float64, step, low, high float64) {
 	order := make([]int, len(heights))
 	for i := range order {
 		order[i] = i
