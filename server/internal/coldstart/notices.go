@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -261,36 +262,36 @@ func (t *notice) split() []notice {
 }
 
 func (t *notice) encode() []byte {
-	w := newNote()
-	w.int(t.users)
-	w.count(len(t.erased))
+	w := codec.New()
+	w.Int(t.users)
+	w.Count(len(t.erased))
 	for _, user := range t.erased {
-		w.text(user)
+		w.Text(user)
 	}
-	w.count(len(t.pairs))
+	w.Count(len(t.pairs))
 	for _, item := range slices.Sorted(maps.Keys(t.pairs)) {
-		w.text(item)
-		w.count(len(t.pairs[item]))
+		w.Text(item)
+		w.Count(len(t.pairs[item]))
 		for _, user := range t.pairs[item] {
-			w.text(user)
+			w.Text(user)
 		}
 	}
-	return w.b
+	return w.Bytes()
 }
 
 func decodeNotice(note []byte) (notice, error) {
-	r := readNote(note)
-	t := notice{users: r.int(), pairs: map[string][]string{}}
-	for range r.count() {
-		t.erased = append(t.erased, r.text())
+	r := codec.Read(note)
+	t := notice{users: r.Int(), pairs: map[string][]string{}}
+	for range r.Count() {
+		t.erased = append(t.erased, r.Text())
 	}
-	for range r.count() {
-		item := r.text()
-		for range r.count() {
-			t.pairs[item] = append(t.pairs[item], r.text())
+	for range r.Count() {
+		item := r.Text()
+		for range r.Count() {
+			t.pairs[item] = append(t.pairs[item], r.Text())
 		}
 	}
-	return t, r.end()
+	return t, r.End()
 }
 
 // The topics of notes, and the names in them.

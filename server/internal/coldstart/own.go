@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
@@ -375,10 +376,10 @@ func (s *sharing) beat(ctx context.Context) error {
 	}
 	o.beats++
 	s.signs++
-	sign := newNote()
-	sign.text(s.keeper.Holder())
-	sign.uint(s.signs)
-	if err := s.put(ctx, basesTopic, s.base, sign.b); err != nil {
+	sign := codec.New()
+	sign.Text(s.keeper.Holder())
+	sign.Uint(s.signs)
+	if err := s.put(ctx, basesTopic, s.base, sign.Bytes()); err != nil {
 		return err
 	}
 	o.nextBeat = time.Now().Add(beatEvery)

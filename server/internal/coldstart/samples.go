@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -39,30 +40,30 @@ func partName(part int) string { return fmt.Sprintf("part-%02d", part) }
 func partOf(item string) int { return store.Shard(item, sampleParts) }
 
 func (h *head) encode() []byte {
-	w := newNote()
-	w.flag(h.searched)
-	w.flag(h.counted)
-	w.int(h.users)
-	w.fixed(h.weights)
-	w.uint(h.merges)
-	w.count(len(h.posters))
+	w := codec.New()
+	w.Flag(h.searched)
+	w.Flag(h.counted)
+	w.Int(h.users)
+	w.Fixed(h.weights)
+	w.Uint(h.merges)
+	w.Count(len(h.posters))
 	for _, poster := range slices.Sorted(maps.Keys(h.posters)) {
-		w.text(poster)
-		w.uint(h.posters[poster].sequence)
-		w.uint(h.posters[poster].merge)
+		w.Text(poster)
+		w.Uint(h.posters[poster].sequence)
+		w.Uint(h.posters[poster].merge)
 	}
-	return w.b
+	return w.Bytes()
 }
 
 func decodeHead(note []byte) (head, error) {
-	r := readNote(note)
-	h := head{searched: r.flag(), counted: r.flag(), users: r.int(), weights: r.fixed(),
-		merges: r.uint(), posters: map[string]posted{}}
-	for range r.count() {
-		poster := r.text()
-		h.posters[poster] = posted{r.uint(), r.uint()}
+	r := codec.Read(note)
+	h := head{searched: r.Flag(), counted: r.Flag(), users: r.Int(), weights: r.Fixed(),
+		merges: r.Uint(), posters: map[string]posted{}}
+	for range r.Count() {
+		poster := r.Text()
+		h.posters[poster] = posted{r.Uint(), r.Uint()}
 	}
-	return h, r.end()
+	return h, r.End()
 }
 
 // prune forgets posters beyond the bound.
@@ -90,19 +91,19 @@ func (n *items) encodePart(part int, placed func(item string) float64) []byte {
 		}
 	}
 	slices.Sort(ids)
-	w := newNote()
-	w.count(len(ids))
+	w := codec.New()
+	w.Count(len(ids))
 	for _, id := range ids {
 		c := n.items[id]
-		w.text(id)
-		w.flag(c.stale)
-		w.float(placed(id))
-		w.count(len(c.sample))
+		w.Text(id)
+		w.Flag(c.stale)
+		w.Float(placed(id))
+		w.Count(len(c.sample))
 		for _, u := range c.sample {
-			w.text(u.id)
+			w.Text(u.id)
 		}
 	}
-	return w.b
+	return w.Bytes()
 }
 
 // samplePart is the content of a note of encodePart.
@@ -112,23 +113,23 @@ type samplePart struct {
 }
 
 func decodePart(note []byte) (samplePart, error) {
-	r := readNote(note)
+	r := codec.Read(note)
 	p := samplePart{map[string]*coldItem{}, map[string]float64{}}
-	for range r.count() {
-		id := r.text()
-		c := &coldItem{stale: r.flag()}
-		p.placed[id] = r.float()
-		for range r.count() {
-			user := r.text()
+	for range r.Count() {
+		id := r.Text()
+		c := &coldItem{stale: r.Flag()}
+		p.placed[id] = r.Float()
+		for range r.Count() {
+			user := r.Text()
 			c.sample = append(c.sample, sampledUser{background.Draw(user, 0), user})
 		}
 		if len(c.sample) > sampleUsers || !slices.IsSortedFunc(c.sample, compareSampled) {
-			r.fail()
+			r.Fail()
 		}
-		if r.err != nil {
+		if r.Err() != nil {
 			break
 		}
 		p.items[id] = c
 	}
-	return p, r.end()
+	return p, r.End()
 }
