@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
@@ -33,7 +34,7 @@ type Deps struct {
 type Extender struct {
 	Deps
 	every  time.Duration
-	items  *items
+	items  *samples.Items
 	recent *recentUsers
 	shared *sharing // nil: no other server has the store
 	awake  chan struct{}
@@ -65,7 +66,7 @@ func New(every time.Duration, d Deps) *Extender {
 		return nil
 	}
 	x := &Extender{
-		Deps: d, every: every, items: newItems(), recent: newRecentUsers(),
+		Deps: d, every: every, items: samples.New(), recent: newRecentUsers(),
 		awake: make(chan struct{}, 1),
 	}
 	if d.Notices != nil {
@@ -97,7 +98,7 @@ func (x *Extender) Wrote(records []store.Record) {
 func (x *Extender) arrived() {
 	switch {
 	case x.shared == nil:
-		x.items.arrived()
+		x.items.Add(1)
 	case x.shared.first:
 		x.shared.notices.arrived()
 	}
@@ -113,7 +114,7 @@ func (x *Extender) noteEvent(m *model.Model, user string, e store.Event) {
 		x.shared.notices.note(user, item)
 		return
 	}
-	x.items.note(user, item)
+	x.items.Note(user, item)
 }
 
 // isNew reports whether an event is evidence for an item that is new to the base of m.
@@ -133,7 +134,7 @@ func (x *Extender) Forget(user string) {
 		x.shared.notices.forget(user, x.shared.first)
 		return
 	}
-	if x.items.forget(user) {
+	if x.items.Forget(user) {
 		x.Wake()
 	}
 }
@@ -164,7 +165,7 @@ func (x *Extender) Reweighed() {
 		return
 	}
 	if x.shared == nil { // otherwise the owner compares the weights
-		x.items.renew()
+		x.items.Renew()
 		x.again.Store(true)
 	}
 	x.Wake()
@@ -251,7 +252,7 @@ func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 	x.base, x.rows, x.searched, x.warned = l.Root(), map[string]itemRow{}, false, false
 	x.unserved = false
 	x.Metrics.items.Set(0)
-	x.items.keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
+	x.items.Keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
 	x.recent.renew() // the drift from another training must be measured
 	if x.fixed = !base.Personal(); x.fixed {
 		return

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
@@ -29,9 +30,9 @@ const (
 // without a row are left for the next time.
 func (x *Extender) update(ctx context.Context, l *models.Lease) (more bool, err error) {
 	began := time.Now()
-	x.items.trim()
-	now := x.items.census()
-	x.Metrics.pending.Set(float64(len(now.counts)))
+	x.items.Trim()
+	now := x.items.Census()
+	x.Metrics.pending.Set(float64(len(now.Counts)))
 	batch, changed, more := x.choose(l.Base(), now)
 	x.unserved = x.unserved || changed
 	if !x.unserved {
@@ -50,30 +51,32 @@ func (x *Extender) update(ctx context.Context, l *models.Lease) (more bool, err 
 // choose returns the items to fold in, those without a row first. changed reports whether anything
 // has changed at all, more whether further items have no row. Rows of items that now have too few
 // users are dropped.
-func (x *Extender) choose(base *model.Model, now census) (batch []string, changed, more bool) {
+func (x *Extender) choose(
+	base *model.Model, now samples.Census,
+) (batch []string, changed, more bool) {
 	for id := range x.rows {
-		if now.counts[id] < model.MinNewUsers {
+		if now.Counts[id] < model.MinNewUsers {
 			delete(x.rows, id)
 			changed = true
 		}
 	}
-	for id, users := range now.counts {
+	for id, users := range now.Counts {
 		if _, known := base.ItemIndex(id); known { // noted in the moment of a reload
 			continue
 		}
 		old, hasRow := x.rows[id]
-		settled := hasRow && !now.stale[id] && math.Abs(users-old.users) <= settledChange*old.users
+		settled := hasRow && !now.Stale[id] && math.Abs(users-old.users) <= settledChange*old.users
 		if users >= model.MinNewUsers && !settled {
 			batch = append(batch, id)
 		}
 	}
 	slices.SortFunc(batch, func(a, b string) int {
 		return cmp.Or(cmp.Compare(x.rows[a].users, x.rows[b].users),
-			cmp.Compare(now.counts[b], now.counts[a]), cmp.Compare(a, b))
+			cmp.Compare(now.Counts[b], now.Counts[a]), cmp.Compare(a, b))
 	})
 	reads := 0
 	for i, id := range batch {
-		if reads += int(min(now.counts[id], sampleUsers)); reads > maxReads && i > 0 {
+		if reads += int(min(now.Counts[id], samples.Size)); reads > maxReads && i > 0 {
 			_, hasRow := x.rows[id]
 			return batch[:i], true, !hasRow
 		}
@@ -84,11 +87,11 @@ func (x *Extender) choose(base *model.Model, now census) (batch []string, change
 // foldIn makes rows for the items of the batch from the histories of their sampled users. An item
 // that gets no usable row is tried again when it has other users.
 func (x *Extender) foldIn(
-	ctx context.Context, base *model.Model, batch []string, now census,
+	ctx context.Context, base *model.Model, batch []string, now samples.Census,
 ) error {
-	samples := make([][]string, len(batch))
+	sampled := make([][]string, len(batch))
 	for i, id := range batch {
-		samples[i] = x.items.sampleOf(id)
+		sampled[i] = x.items.SampleOf(id)
 		delete(x.rows, id) // should this fail, no row is left of users who have gone
 	}
 	others := slices.Sorted(maps.Keys(x.rows))
@@ -100,28 +103,28 @@ func (x *Extender) foldIn(
 	for i, id := range slices.Concat(batch, others) {
 		number[id] = int32(base.NumItems() + i)
 	}
-	have, err := x.gather(ctx, base, evidence, number, samples)
+	have, err := x.gather(ctx, base, evidence, number, sampled)
 	if err != nil {
 		return err
 	}
-	scale := min(float64(base.NumTrainUsers())/float64(max(now.users, 1)), maxUpscale)
+	scale := min(float64(base.NumTrainUsers())/float64(max(now.Users, 1)), maxUpscale)
 	for i, id := range batch {
-		for _, user := range samples[i] {
+		for _, user := range sampled[i] {
 			// the user was erased meanwhile, or the event is older than the newest maxHistory items
 			if !have[i][user] {
-				x.items.drop(user, id)
+				x.items.Drop(user, id)
 			}
 		}
 		if len(have[i]) < model.MinNewUsers {
 			continue
 		}
-		item, err := evidence.Place(i, now.counts[id]*scale)
+		item, err := evidence.Place(i, now.Counts[id]*scale)
 		if err != nil && !x.warned {
 			x.warned = true
 			x.failed(ctx,
 				"a new item stays without a row; no other one of this model will be reported", err)
 		}
-		x.rows[id] = itemRow{item: item, users: now.counts[id], fault: err != nil}
+		x.rows[id] = itemRow{item: item, users: now.Counts[id], fault: err != nil}
 	}
 	return nil
 }
@@ -132,11 +135,11 @@ func (x *Extender) foldIn(
 // every time.
 func (x *Extender) gather(
 	ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32,
-	samples [][]string,
+	sampled [][]string,
 ) ([]map[string]bool, error) {
-	users := slices.Concat(samples...)
+	users := slices.Concat(sampled...)
 	slices.Sort(users)
-	have := make([]map[string]bool, len(samples))
+	have := make([]map[string]bool, len(sampled))
 	for i := range have {
 		have[i] = map[string]bool{}
 	}

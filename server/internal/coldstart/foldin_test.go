@@ -102,10 +102,10 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 		if err := s.search(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
-		now := s.items.census()
-		if now.users != want || now.counts[novelty] < float64(want) {
-			t.Errorf("%d users, %v of them with the new item, want %d", now.users,
-				now.counts[novelty], want)
+		now := s.items.Census()
+		if now.Users != want || now.Counts[novelty] < float64(want) {
+			t.Errorf("%d users, %v of them with the new item, want %d", now.Users,
+				now.Counts[novelty], want)
 		}
 	}
 }
@@ -134,8 +134,8 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 		}
 	}
 	x.rows = map[string]itemRow{}
-	now := x.items.census()
-	now.counts["bad"], now.counts["worse"] = math.Inf(1), math.Inf(1)
+	now := x.items.Census()
+	now.Counts["bad"], now.Counts["worse"] = math.Inf(1), math.Inf(1)
 	for range 2 {
 		if err := x.foldIn(t.Context(), m, []string{"bad", "good", "worse"}, now); err != nil {
 			t.Fatal(err)

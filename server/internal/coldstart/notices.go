@@ -14,6 +14,7 @@ import (
 
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -35,7 +36,8 @@ const urgentMark = "!"
 // Notices tells the owners of extensions what one of several servers notices: who has taken new
 // items, how many users have come and gone, and who was erased. A nil *Notices notices nothing.
 //
-// The users of an item are a sample of those of one posting; see items. So the notices of a posting
+// The users of an item are a sample of those of one posting; see
+// [samples.Items]. So the notices of a posting
 // are bounded, whatever the number of events.
 type Notices struct {
 	NoticesDeps
@@ -43,7 +45,7 @@ type Notices struct {
 	awake  chan struct{}
 
 	mu     sync.Mutex // held over what forget and take do to items as well
-	items  *items
+	items  *samples.Items
 	erased map[string]bool
 
 	// Used by the goroutine of Run alone.
@@ -84,22 +86,22 @@ func (u *unposted) urgent() bool { return strings.HasSuffix(u.name, urgentMark) 
 
 // NewNotices returns notices for the servers that share a store.
 func NewNotices(d NoticesDeps) *Notices {
-	return &Notices{NoticesDeps: d, poster: rand.Text(), items: newItems(),
+	return &Notices{NoticesDeps: d, poster: rand.Text(), items: samples.New(),
 		erased: map[string]bool{}, awake: make(chan struct{}, 1)}
 }
 
-func (n *Notices) note(user, item string) { n.items.note(user, item) }
+func (n *Notices) note(user, item string) { n.items.Note(user, item) }
 
-func (n *Notices) arrived() { n.items.arrived() }
+func (n *Notices) arrived() { n.items.Add(1) }
 
 // forget tells of an erased user. first is set by one of the extenders of the server.
 func (n *Notices) forget(user string, first bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if first {
-		n.items.left()
+		n.items.Add(-1)
 	}
-	n.items.mark(user)
+	n.items.Mark(user)
 	n.erased[strings.Clone(user)] = true
 	select {
 	case n.awake <- struct{}{}:
@@ -113,8 +115,8 @@ func (n *Notices) take() notice {
 	defer n.mu.Unlock()
 	t := notice{erased: slices.Sorted(maps.Keys(n.erased))}
 	n.erased = map[string]bool{}
-	n.items.purge() // nobody is marked meanwhile
-	t.pairs, t.users = n.items.empty()
+	n.items.Purge() // nobody is marked meanwhile
+	t.pairs, t.users = n.items.Empty()
 	return t
 }
 

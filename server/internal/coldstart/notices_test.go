@@ -88,19 +88,11 @@ func FuzzNotes(f *testing.F) {
 	f.Add(one.encode())
 	h := head{searched: true, users: 4, posters: map[string]posted{"a": {1, 2}, "b": {3, 4}}}
 	f.Add(h.encode())
-	n := newItems()
-	for u := range 9 {
-		n.note(fmt.Sprint("user-", u), fmt.Sprint("item-", u%3))
-	}
-	for part := range sampleParts {
-		f.Add(n.encodePart(part, func(string) float64 { return 2 }))
-	}
 	f.Fuzz(func(t *testing.T, note []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, _ = decodeNotice(note)
 		_, _ = decodeHead(note)
-		_, _ = decodePart(note)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(500*len(note)+1<<20) {
 			t.Errorf("%d bytes allocated for a note of %d", took, len(note))
@@ -189,10 +181,10 @@ func TestNoticesAreMergedOnce(t *testing.T) {
 		if err := x.shared.merge(t.Context(), l.Base(), names); err != nil {
 			t.Fatal(err)
 		}
-		now := x.items.census()
-		if now.users != 4 || now.counts[novelty] != 4 {
-			t.Errorf("round %d: %d users, %v of them with the item, want 4", round, now.users,
-				now.counts[novelty])
+		now := x.items.Census()
+		if now.Users != 4 || now.Counts[novelty] != 4 {
+			t.Errorf("round %d: %d users, %v of them with the item, want 4", round, now.Users,
+				now.Counts[novelty])
 		}
 		for name, note := range kept { // as if they had not been removed
 			if err := st.PutNote(t.Context(), topic, name, note, store.Fence{}); err != nil {
@@ -219,7 +211,7 @@ func TestLateNoticesOfErasedUsers(t *testing.T) {
 	if err := x.shared.merge(t.Context(), l.Base(), late.posted(t)); err != nil {
 		t.Fatal(err)
 	}
-	sample := slices.Sorted(slices.Values(x.items.sampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.items.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}
@@ -241,7 +233,7 @@ func TestAbandonedBases(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.own(t)
-	if got := x.items.census().counts[novelty]; got != 3 {
+	if got := x.items.Census().Counts[novelty]; got != 3 {
 		t.Errorf("the samples of the model before have %v users, want 3", got)
 	}
 	looks := func() (notes int) {
@@ -300,7 +292,7 @@ func TestInheritedSamplesLackErasedUsers(t *testing.T) {
 	old.erase(t, "user-1")
 	old.posted(t)
 	x.own(t)
-	sample := slices.Sorted(slices.Values(x.items.sampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.items.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}
@@ -323,7 +315,7 @@ func TestErasuresReachNewBases(t *testing.T) {
 	if err := x.shared.merge(t.Context(), l.Base(), names); err != nil {
 		t.Fatal(err)
 	}
-	sample := slices.Sorted(slices.Values(x.items.sampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.items.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}

@@ -142,7 +142,7 @@ func TestLongWorkShowsSigns(t *testing.T) {
 	for u := range model.MinNewUsers {
 		user := fmt.Sprint("user-", u)
 		x.take(t, user, novelty)
-		x.items.note(user, novelty)
+		x.items.Note(user, novelty)
 	}
 	sign := func() string {
 		note, _, err := st.Note(t.Context(), basesTopic, x.shared.base)
@@ -166,9 +166,9 @@ func TestLongWorkShowsSigns(t *testing.T) {
 func TestLostOwnershipForgetsUsers(t *testing.T) {
 	x := newSharedRig(t, memory.New(), servertest.NewModel(t, 1))
 	x.own(t)
-	x.items.note("user", novelty)
+	x.items.Note("user", novelty)
 	x.shared.report(t.Context(), store.ErrLeaseLost)
-	if n := len(x.items.census().counts); n != 0 || x.shared.owned != nil {
+	if n := len(x.items.Census().Counts); n != 0 || x.shared.owned != nil {
 		t.Errorf("%d items with users are left, and owned is %v", n, x.shared.owned)
 	}
 }

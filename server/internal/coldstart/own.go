@@ -15,6 +15,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
@@ -68,7 +69,7 @@ func (s *sharing) take(ctx context.Context, l *models.Lease, term uint64) (err e
 		return err
 	}
 	x := s.x
-	x.items, x.rows, x.unserved = newItems(), map[string]itemRow{}, false
+	x.items, x.rows, x.unserved = samples.New(), map[string]itemRow{}, false
 	h, placed, found, err := s.readSamples(ctx, s.base)
 	if err != nil {
 		return err
@@ -79,13 +80,8 @@ func (s *sharing) take(ctx context.Context, l *models.Lease, term uint64) (err e
 	} else if err := s.inherit(ctx, l.Base(), o); err != nil {
 		return err
 	}
-	x.items.add(o.users)
-	x.items.changed = new([sampleParts]bool)
-	if !found {
-		for part := range x.items.changed {
-			x.items.changed[part] = true
-		}
-	}
+	x.items.Add(o.users)
+	x.items.KeepChanges(!found)
 	x.counted, x.searched = o.counted, o.searched
 	taken = true
 	return nil
@@ -106,7 +102,7 @@ func (s *sharing) readSamples(
 		return head{}, nil, false, nil
 	}
 	placed = map[string]float64{}
-	for part := range sampleParts {
+	for part := range samples.Parts {
 		note, found, err := s.Store.Note(ctx, topic, partName(part))
 		if err != nil {
 			return h, nil, false, err
@@ -114,14 +110,13 @@ func (s *sharing) readSamples(
 		if !found {
 			continue
 		}
-		p, err := decodePart(note)
+		of, err := s.x.items.ReadPart(note)
 		if err != nil {
 			s.x.failed(ctx, "the samples of new items are made anew", err)
-			s.x.items = newItems()
+			s.x.items = samples.New()
 			return head{}, nil, false, nil
 		}
-		maps.Copy(s.x.items.items, p.items)
-		maps.Copy(placed, p.placed)
+		maps.Copy(placed, of)
 	}
 	return h, placed, true, nil
 }
@@ -152,11 +147,11 @@ func (s *sharing) inherit(ctx context.Context, base *model.Model, o *owned) erro
 		}
 	}
 	for _, user := range erased {
-		s.x.items.mark(user)
+		s.x.items.Mark(user)
 	}
-	s.x.items.purge()
-	s.x.items.keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
-	s.x.items.renew()
+	s.x.items.Purge()
+	s.x.items.Keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
+	s.x.items.Renew()
 	return nil
 }
 
@@ -206,11 +201,11 @@ func (s *sharing) own(ctx context.Context, l *models.Lease, now bool) error {
 	s.owned.nextExtend = time.Now().Add(s.x.every)
 	if weights := s.weights(); weights != s.owned.weights {
 		s.owned.weights = weights
-		s.x.items.renew()
+		s.x.items.Renew()
 		s.x.searched = false
 	}
 	if stats, err := s.Store.Stats(ctx); err == nil && stats.Users >= 0 {
-		s.x.items.recount(stats.Users, s.x.items.total())
+		s.x.items.Recount(stats.Users, s.x.items.Total())
 	}
 	if s.x.counted {
 		more, err := s.x.update(ctx, l)
@@ -297,18 +292,18 @@ func (s *sharing) merge(ctx context.Context, base *model.Model, names []string) 
 func (s *sharing) mergeNotice(ctx context.Context, base *model.Model, t *notice) error {
 	x := s.x
 	for _, user := range t.erased {
-		x.items.mark(user)
+		x.items.Mark(user)
 	}
-	x.items.purge()
-	x.items.add(t.users)
-	x.items.trim()
+	x.items.Purge()
+	x.items.Add(t.users)
+	x.items.Trim()
 	entering := map[string][]string{} // items by user
 	for item, users := range t.pairs {
 		if _, known := base.ItemIndex(item); known {
 			continue
 		}
 		for _, user := range users {
-			if x.items.wants(user, item) {
+			if x.items.Wants(user, item) {
 				entering[user] = append(entering[user], item)
 			}
 		}
@@ -322,7 +317,7 @@ func (s *sharing) mergeNotice(ctx context.Context, base *model.Model, t *notice)
 		_, _, err := x.Store.Since(ctx, user, store.Version{},
 			func(_ store.Version, e store.Event) error {
 				if wanted[e.Item] && x.Updater.Weight(&e) > 0 {
-					x.items.note(user, e.Item)
+					x.items.Note(user, e.Item)
 				}
 				return nil
 			})
@@ -340,15 +335,15 @@ func (s *sharing) mergeNotice(ctx context.Context, base *model.Model, t *notice)
 func (s *sharing) persist(ctx context.Context) error {
 	o, x := s.owned, s.x
 	topic := samplesTopic(s.base)
-	parts := x.items.takeChanged()
+	parts := x.items.TakeChanged()
 	for at, part := range parts {
-		note := x.items.encodePart(part, func(item string) float64 { return x.rows[item].users })
+		note := x.items.EncodePart(part, func(item string) float64 { return x.rows[item].users })
 		if err := s.put(ctx, topic, partName(part), note); err != nil {
-			x.items.mustWrite(parts[at:])
+			x.items.MustWrite(parts[at:])
 			return err
 		}
 	}
-	o.users, o.counted, o.searched = x.items.total(), x.counted, x.searched
+	o.users, o.counted, o.searched = x.items.Total(), x.counted, x.searched
 	note := o.encode()
 	if string(note) == s.written {
 		return nil

@@ -26,12 +26,12 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		}
 		// the users are those of this moment: users who arrive later are not among them
 		if users == 0 {
-			before = x.items.total()
+			before = x.items.Total()
 		}
 		users++
 		note := func(_ store.Version, e store.Event) error {
 			if x.isNew(base, &e) {
-				x.items.note(strings.Clone(user), strings.Clone(e.Item))
+				x.items.Note(strings.Clone(user), strings.Clone(e.Item))
 			}
 			return nil
 		}
@@ -40,7 +40,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err
 		}
-		x.items.trim()
+		x.items.Trim()
 		if err := x.shared.busy(ctx, base); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		return err
 	}
 	if err == nil {
-		x.items.recount(users, before)
+		x.items.Recount(users, before)
 		x.searched, x.counted = true, true
 	}
 	x.Wake() // to fold in the items that were found, or to look at the other model

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/tenure"
 	"github.com/gsimc/gsimc/store"
@@ -122,7 +123,7 @@ func (s *sharing) look(ctx context.Context, now bool) error {
 
 // disown forgets what only an owner knows: another server is told of erased users from now on.
 func (s *sharing) disown() {
-	s.owned, s.x.items, s.x.rows = nil, newItems(), nil
+	s.owned, s.x.items, s.x.rows = nil, samples.New(), nil
 	s.x.Metrics.pending.Set(0)
 }
 
@@ -130,7 +131,7 @@ func (s *sharing) disown() {
 func (s *sharing) begin(ctx context.Context, l *models.Lease) {
 	s.x.begin(ctx, l)
 	s.base, s.loaded, s.items, s.refused, s.written = "", "", nil, "", ""
-	s.owned, s.x.items = nil, newItems()
+	s.owned, s.x.items = nil, samples.New()
 	if s.x.fixed {
 		s.keeper.Want("")
 		return

@@ -1,4 +1,7 @@
-package coldstart
+// Package samples keeps, of each item that a model does not know, a sample of its users: the
+// evidence by which the item is placed. It knows neither who notices the users nor who places the
+// items.
+package samples
 
 import (
 	"cmp"
@@ -13,16 +16,18 @@ import (
 // Bounds of the memory for items that the model does not know: about 100 MB with user ids of 20
 // bytes.
 const (
-	maxItems    = 10_000 // items
-	keptItems   = 9_000  // items left after room has been made for later ones, at most
-	sampleUsers = 256    // users of an item whose histories are read
+	maxItems  = 10_000 // items
+	keptItems = 9_000  // items left after room has been made for later ones, at most
+
+	// Size is the number of users of an item in its sample, at most: their histories are read.
+	Size = 256
 )
 
-// items are the items that the base model does not know, each with a sample of its users: those
+// Items are the items that the base model does not know, each with a sample of its users: those
 // with the smallest hashes. So the sample is uniform over users, it depends on neither the order
-// nor the repeats of the events, and the number of all users can be estimated from it. items is
+// nor the repeats of the events, and the number of all users can be estimated from it. Items is
 // safe for concurrent use.
-type items struct {
+type Items struct {
 	mu    sync.Mutex
 	items map[string]*coldItem
 	users int64 // users of the store
@@ -31,7 +36,7 @@ type items struct {
 	// has returned. purge takes them out.
 	gone, purging map[string]map[string]bool
 
-	changed *[sampleParts]bool // parts that were changed since they were written; nil: not needed
+	changed *[Parts]bool // parts that were changed since they were written; nil: not needed
 }
 
 type coldItem struct {
@@ -45,12 +50,13 @@ type sampledUser struct {
 	id   string
 }
 
-func newItems() *items {
-	return &items{items: map[string]*coldItem{}, gone: map[string]map[string]bool{}}
+// New returns samples of no items.
+func New() *Items {
+	return &Items{items: map[string]*coldItem{}, gone: map[string]map[string]bool{}}
 }
 
-// note records that the user has the item. No item beyond the bound is recorded; see trim.
-func (n *items) note(user, item string) {
+// Note records that the user has the item. No item beyond the bound is recorded; see Trim.
+func (n *Items) Note(user, item string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := n.items[item]
@@ -75,8 +81,8 @@ func (n *items) note(user, item string) {
 	}
 }
 
-// keep drops the items that are not wanted.
-func (n *items) keep(wanted func(item string) bool) {
+// Keep drops the items that are not wanted.
+func (n *Items) Keep(wanted func(item string) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	maps.DeleteFunc(n.items, func(id string, _ *coldItem) bool {
@@ -88,37 +94,8 @@ func (n *items) keep(wanted func(item string) bool) {
 	})
 }
 
-// touch takes note that an item has changed. Requires mu.
-func (n *items) touch(item string) {
-	if n.changed != nil {
-		n.changed[partOf(item)] = true
-	}
-}
-
-// mustWrite takes note that parts could not be written.
-func (n *items) mustWrite(parts []int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, part := range parts {
-		n.changed[part] = true
-	}
-}
-
-// takeChanged returns the parts that were changed since the last call.
-func (n *items) takeChanged() (parts []int) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for part, changed := range n.changed {
-		if changed {
-			parts = append(parts, part)
-		}
-	}
-	clear(n.changed[:])
-	return parts
-}
-
-// empty takes all items out, with their samples, and the number of users.
-func (n *items) empty() (pairs map[string][]string, users int64) {
+// Empty takes all items out, with their samples, and the number of users.
+func (n *Items) Empty() (pairs map[string][]string, users int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	pairs = make(map[string][]string, len(n.items))
@@ -132,8 +109,8 @@ func (n *items) empty() (pairs map[string][]string, users int64) {
 	return pairs, users
 }
 
-// wants reports whether note would add the user to the sample of the item.
-func (n *items) wants(user, item string) bool {
+// Wants reports whether Note would add the user to the sample of the item.
+func (n *Items) Wants(user, item string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := n.items[item]
@@ -141,11 +118,11 @@ func (n *items) wants(user, item string) bool {
 		return len(n.items) < maxItems
 	}
 	at, found := c.find(user)
-	return !found && at < sampleUsers
+	return !found && at < Size
 }
 
-// renew makes all items be folded in again.
-func (n *items) renew() {
+// Renew makes all items be folded in again.
+func (n *Items) Renew() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for id, c := range n.items {
@@ -154,36 +131,30 @@ func (n *items) renew() {
 	}
 }
 
-// arrived counts a new user of the store.
-func (n *items) arrived() { n.add(1) }
-
-// left counts a user of the store who has gone.
-func (n *items) left() { n.add(-1) }
-
-// add counts users of the store who came, less those who went.
-func (n *items) add(users int64) {
+// Add counts users of the store who came, less those who went.
+func (n *Items) Add(users int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.users += users
 }
 
-// total returns the number of users of the store.
-func (n *items) total() int64 {
+// Total returns the number of users of the store.
+func (n *Items) Total() int64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.users
 }
 
-// recount corrects the number of users of the store: a count at the time when total was before gave
+// Recount corrects the number of users of the store: a count at the time when total was before gave
 // this number of users. Users who have come or gone since then stay counted.
-func (n *items) recount(users, before int64) {
+func (n *Items) Recount(users, before int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.users += users - before
 }
 
-// drop takes a user out of the sample of one item.
-func (n *items) drop(user, item string) {
+// Drop takes a user out of the sample of one item.
+func (n *Items) Drop(user, item string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if c := n.items[item]; c != nil {
@@ -191,7 +162,7 @@ func (n *items) drop(user, item string) {
 	}
 }
 
-func (n *items) remove(item string, c *coldItem, user string) {
+func (n *Items) remove(item string, c *coldItem, user string) {
 	if at, found := c.find(user); found {
 		c.sample = slices.Delete(c.sample, at, at+1)
 		c.stale = true
@@ -202,11 +173,11 @@ func (n *items) remove(item string, c *coldItem, user string) {
 	}
 }
 
-// trim makes room when the bound is reached: items with too few users for a row go, and beyond
+// Trim makes room when the bound is reached: items with too few users for a row go, and beyond
 // keptItems the items with the fewest users. They come back with their next events and are then
 // counted anew. So a later item replaces an item that has fewer users when the room is used up
 // again.
-func (n *items) trim() {
+func (n *Items) Trim() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.items) < maxItems {
@@ -224,30 +195,31 @@ func (n *items) trim() {
 	}
 }
 
-// census is the state of the items at one moment.
-type census struct {
-	counts map[string]float64 // users of each item
-	stale  map[string]bool    // items that have lost a user since they were folded in
-	users  int64              // of the store
+// A Census is the state of the items at one moment.
+type Census struct {
+	Counts map[string]float64 // users of each item
+	Stale  map[string]bool    // items that have lost a user since they were folded in
+	Users  int64              // of the store
 }
 
-func (n *items) census() census {
-	n.purge()
+// Census returns the state of the items now, without the erased users.
+func (n *Items) Census() Census {
+	n.Purge()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := census{counts: make(map[string]float64, len(n.items)), stale: map[string]bool{},
-		users: n.users}
+	c := Census{Counts: make(map[string]float64, len(n.items)), Stale: map[string]bool{},
+		Users: n.users}
 	for id, item := range n.items {
-		c.counts[id] = item.count()
+		c.Counts[id] = item.count()
 		if item.stale {
-			c.stale[id] = true
+			c.Stale[id] = true
 		}
 	}
 	return c
 }
 
-// sampleOf returns the sampled users of an item, which is about to be folded in by them.
-func (n *items) sampleOf(item string) []string {
+// SampleOf returns the sampled users of an item, which is about to be folded in by them.
+func (n *Items) SampleOf(item string) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := n.items[item]
@@ -276,11 +248,11 @@ func compareSampled(a, b sampledUser) int {
 // add reports whether the user is now in the sample and was not before.
 func (c *coldItem) add(user string) bool {
 	at, found := c.find(user)
-	if found || at == sampleUsers {
+	if found || at == Size {
 		return false
 	}
-	if len(c.sample) == sampleUsers {
-		c.sample = c.sample[:sampleUsers-1]
+	if len(c.sample) == Size {
+		c.sample = c.sample[:Size-1]
 	}
 	c.sample = slices.Insert(c.sample, at, sampledUser{background.Draw(user, 0), user})
 	return true
@@ -290,8 +262,8 @@ func (c *coldItem) add(user string) bool {
 // it is estimated from the density of their hashes, with a standard error of 6 % (Z. Bar-Yossef et
 // al., "Counting Distinct Elements in a Data Stream", RANDOM 2002).
 func (c *coldItem) count() float64 {
-	if len(c.sample) < sampleUsers {
+	if len(c.sample) < Size {
 		return float64(len(c.sample))
 	}
-	return float64(sampleUsers-1) / c.sample[sampleUsers-1].hash
+	return float64(Size-1) / c.sample[Size-1].hash
 }

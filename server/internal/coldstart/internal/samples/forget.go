@@ -1,4 +1,4 @@
-package coldstart
+package samples
 
 import (
 	"maps"
@@ -13,17 +13,17 @@ const (
 	purgeUsers = 10_000
 )
 
-// forget takes a user out of the count, and marks the user. It reports whether it is time for a
+// Forget takes a user out of the count, and marks the user. It reports whether it is time for a
 // purge.
-func (n *items) forget(user string) (due bool) {
-	n.left() // perhaps below 0 until recount
-	return n.mark(user)
+func (n *Items) Forget(user string) (due bool) {
+	n.Add(-1) // perhaps below 0 until Recount
+	return n.Mark(user)
 }
 
-// mark marks a user to be taken out of all samples by the next purge. To look through the samples
+// Mark marks a user to be taken out of all samples by the next purge. To look through the samples
 // here would hold up the events of everybody, once for each erasure. It reports whether it is time
 // for a purge.
-func (n *items) mark(user string) (due bool) {
+func (n *Items) Mark(user string) (due bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.items) == 0 {
@@ -36,8 +36,8 @@ func (n *items) mark(user string) (due bool) {
 	return len(n.gone) == purgeUsers
 }
 
-// purge takes the users whom forget has marked out of all samples. One goroutine purges at a time.
-func (n *items) purge() {
+// Purge takes the users whom Mark has marked out of all samples. One goroutine purges at a time.
+func (n *Items) Purge() {
 	n.mu.Lock()
 	if len(n.gone) == 0 {
 		n.mu.Unlock()
@@ -54,7 +54,7 @@ func (n *items) purge() {
 	n.purging = nil
 }
 
-func (n *items) purgeSome(ids []string) {
+func (n *Items) purgeSome(ids []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, id := range ids {

@@ -1,4 +1,4 @@
-package coldstart
+package samples
 
 import (
 	"fmt"
@@ -10,17 +10,17 @@ import (
 )
 
 func TestItemsCountUsers(t *testing.T) {
-	for _, users := range []int{1, 2, 200, sampleUsers, 5000} {
-		n := newItems()
+	for _, users := range []int{1, 2, 200, Size, 5000} {
+		n := New()
 		for u := range users {
-			n.note(fmt.Sprintf("user-%d", u), "x")
-			n.note(fmt.Sprintf("user-%d", u/2), "x") // again
+			n.Note(fmt.Sprintf("user-%d", u), "x")
+			n.Note(fmt.Sprintf("user-%d", u/2), "x") // again
 		}
-		got, sample := n.census().counts["x"], len(n.sampleOf("x"))
-		if users < sampleUsers && got != float64(users) {
+		got, sample := n.Census().Counts["x"], len(n.SampleOf("x"))
+		if users < Size && got != float64(users) {
 			t.Errorf("%v users counted, want %d", got, users)
 		}
-		if math.Abs(got-float64(users)) > 0.25*float64(users) || sample != min(users, sampleUsers) {
+		if math.Abs(got-float64(users)) > 0.25*float64(users) || sample != min(users, Size) {
 			t.Errorf("%v users counted with a sample of %d, want about %d", got, sample, users)
 		}
 	}
@@ -31,13 +31,13 @@ func TestItemsSampleHasNoOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var want []string
 	for round := range 4 {
-		n := newItems()
+		n := New()
 		for _, u := range rng.Perm(1000) {
 			for range 1 + rng.IntN(2) {
-				n.note(fmt.Sprint(u), "x")
+				n.Note(fmt.Sprint(u), "x")
 			}
 		}
-		got := n.sampleOf("x")
+		got := n.SampleOf("x")
 		if round == 0 {
 			want = got
 		}
@@ -48,70 +48,70 @@ func TestItemsSampleHasNoOrder(t *testing.T) {
 }
 
 func TestItemsForget(t *testing.T) {
-	n := newItems()
-	n.arrived()
-	n.arrived()
-	n.note("a", "x")
-	n.note("b", "x")
-	n.note("a", "y")
-	n.forget("a")
-	now := n.census()
-	if now.users != 1 {
-		t.Errorf("%d users are left of 2", now.users)
+	n := New()
+	n.Add(1)
+	n.Add(1)
+	n.Note("a", "x")
+	n.Note("b", "x")
+	n.Note("a", "y")
+	n.Forget("a")
+	now := n.Census()
+	if now.Users != 1 {
+		t.Errorf("%d users are left of 2", now.Users)
 	}
-	if diff := cmp.Diff(map[string]float64{"x": 1}, now.counts); diff != "" || !now.stale["x"] {
-		t.Errorf("after the erasure, stale %v (-want +got):\n%s", now.stale, diff)
+	if diff := cmp.Diff(map[string]float64{"x": 1}, now.Counts); diff != "" || !now.Stale["x"] {
+		t.Errorf("after the erasure, stale %v (-want +got):\n%s", now.Stale, diff)
 	}
-	n.sampleOf("x")
-	if n.census().stale["x"] {
+	n.SampleOf("x")
+	if n.Census().Stale["x"] {
 		t.Error("stale after it was sampled anew")
 	}
-	n.drop("b", "x")
-	n.drop("b", "x")
-	if counts := n.census().counts; len(counts) != 0 {
+	n.Drop("b", "x")
+	n.Drop("b", "x")
+	if counts := n.Census().Counts; len(counts) != 0 {
 		t.Errorf("items without users: %v", counts)
 	}
 }
 
 // A full table does not stay as it is: later items take the places of those with fewer users.
 func TestItemsMakeRoom(t *testing.T) {
-	n := newItems()
+	n := New()
 	for i := range maxItems {
 		for u := range 2 + i%3 {
-			n.note(fmt.Sprint(u), fmt.Sprintf("early %d", i))
+			n.Note(fmt.Sprint(u), fmt.Sprintf("early %d", i))
 		}
 	}
-	n.trim()
-	if got := len(n.census().counts); got != keptItems {
+	n.Trim()
+	if got := len(n.Census().Counts); got != keptItems {
 		t.Errorf("%d items are left, want %d", got, keptItems)
 	}
 	for i := range maxItems {
 		for u := range 4 {
-			n.note(fmt.Sprint(u), fmt.Sprintf("late %d", i))
+			n.Note(fmt.Sprint(u), fmt.Sprintf("late %d", i))
 		}
-		n.trim()
+		n.Trim()
 	}
-	for item, users := range n.census().counts {
+	for item, users := range n.Census().Counts {
 		if users != 4 {
 			t.Fatalf("%s with %v users has its place, want none but those with 4", item, users)
 		}
 	}
-	if got := len(n.census().counts); got < keptItems {
+	if got := len(n.Census().Counts); got < keptItems {
 		t.Errorf("%d items are left, want %d at least", got, keptItems)
 	}
 }
 
 func TestItemsAreBounded(t *testing.T) {
-	n := newItems()
+	n := New()
 	for i := range maxItems + 10 {
-		n.note("a", fmt.Sprint(i))
+		n.Note("a", fmt.Sprint(i))
 	}
-	n.note("b", "0")
-	if got := len(n.census().counts); got != maxItems {
+	n.Note("b", "0")
+	if got := len(n.Census().Counts); got != maxItems {
 		t.Errorf("%d items, want at most %d", got, maxItems)
 	}
-	n.trim()
-	if diff := cmp.Diff(map[string]float64{"0": 2}, n.census().counts); diff != "" {
+	n.Trim()
+	if diff := cmp.Diff(map[string]float64{"0": 2}, n.Census().Counts); diff != "" {
 		t.Errorf("after trim (-want +got):\n%s", diff)
 	}
 }
@@ -121,17 +121,17 @@ func TestItemsAreBounded(t *testing.T) {
 func TestItemsForgetThenReturn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 7))
 	for round := range 300 {
-		n, want := newItems(), map[string]map[string]bool{}
+		n, want := New(), map[string]map[string]bool{}
 		for range 60 {
 			user, item := fmt.Sprint(rng.IntN(4)), fmt.Sprint("item ", rng.IntN(5))
 			switch rng.IntN(6) {
 			case 0:
-				n.forget(user)
+				n.Forget(user)
 				delete(want, user)
 			case 1:
-				n.purge()
+				n.Purge()
 			default:
-				n.note(user, item)
+				n.Note(user, item)
 				if want[user] == nil {
 					want[user] = map[string]bool{}
 				}
@@ -144,7 +144,7 @@ func TestItemsForgetThenReturn(t *testing.T) {
 				counts[item]++
 			}
 		}
-		if diff := cmp.Diff(counts, n.census().counts); diff != "" {
+		if diff := cmp.Diff(counts, n.Census().Counts); diff != "" {
 			t.Fatalf("round %d (-want +got):\n%s", round, diff)
 		}
 	}
@@ -152,10 +152,10 @@ func TestItemsForgetThenReturn(t *testing.T) {
 
 // BenchmarkItemsForget is the time of one erasure while the room for new items is used up.
 func BenchmarkItemsForget(b *testing.B) {
-	n := newItems()
+	n := New()
 	for i := range maxItems {
 		for u := range 64 {
-			n.note(fmt.Sprint(i, u), fmt.Sprint(i))
+			n.Note(fmt.Sprint(i, u), fmt.Sprint(i))
 		}
 	}
 	users := make([]string, 1<<16)
@@ -163,6 +163,6 @@ func BenchmarkItemsForget(b *testing.B) {
 		users[i] = fmt.Sprint("user ", i)
 	}
 	for i := 0; b.Loop(); i++ {
-		n.forget(users[i%len(users)])
+		n.Forget(users[i%len(users)])
 	}
 }

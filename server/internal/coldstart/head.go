@@ -6,15 +6,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
-	"github.com/gsimc/gsimc/store"
 )
 
-// sampleParts is the number of notes that the merged samples of a base are spread over, by their
-// items, so that a change is a small write.
-const sampleParts = 64
-
+// headName is the name of the note of a head.
 const headName = "head"
 
 // maxPosters bounds the posters whose sequences an owner remembers. The posters that were not heard
@@ -34,10 +29,8 @@ type head struct {
 // posted is the last notice of a poster that was merged, and the merge that it was in.
 type posted struct{ sequence, merge uint64 }
 
+// partName is the name of the note of a part of the samples.
 func partName(part int) string { return fmt.Sprintf("part-%02d", part) }
-
-// partOf is the part of the samples that an item is in.
-func partOf(item string) int { return store.Shard(item, sampleParts) }
 
 func (h *head) encode() []byte {
 	w := codec.New()
@@ -77,59 +70,4 @@ func (h *head) prune() {
 	for _, name := range names[maxPosters:] {
 		delete(h.posters, name)
 	}
-}
-
-// encodePart returns the note of the samples of a part. placed is the number of users of an item
-// when it was placed, 0 if it was not.
-func (n *items) encodePart(part int, placed func(item string) float64) []byte {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var ids []string
-	for id := range n.items {
-		if partOf(id) == part {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	w := codec.New()
-	w.Count(len(ids))
-	for _, id := range ids {
-		c := n.items[id]
-		w.Text(id)
-		w.Flag(c.stale)
-		w.Float(placed(id))
-		w.Count(len(c.sample))
-		for _, u := range c.sample {
-			w.Text(u.id)
-		}
-	}
-	return w.Bytes()
-}
-
-// samplePart is the content of a note of encodePart.
-type samplePart struct {
-	items  map[string]*coldItem
-	placed map[string]float64
-}
-
-func decodePart(note []byte) (samplePart, error) {
-	r := codec.Read(note)
-	p := samplePart{map[string]*coldItem{}, map[string]float64{}}
-	for range r.Count() {
-		id := r.Text()
-		c := &coldItem{stale: r.Flag()}
-		p.placed[id] = r.Float()
-		for range r.Count() {
-			user := r.Text()
-			c.sample = append(c.sample, sampledUser{background.Draw(user, 0), user})
-		}
-		if len(c.sample) > sampleUsers || !slices.IsSortedFunc(c.sample, compareSampled) {
-			r.Fail()
-		}
-		if r.Err() != nil {
-			break
-		}
-		p.items[id] = c
-	}
-	return p, r.End()
 }
