@@ -22,6 +22,31 @@ func Rest(ctx context.Context, worked time.Duration, dutyCycle float64) error {
 	}
 }
 
+// workSlice is the time of work between two rests of a [Pacer].
+const workSlice = 5 * time.Millisecond
+
+// A Pacer keeps the work of a loop to a share of the time.
+type Pacer struct {
+	dutyCycle float64
+	began     time.Time
+}
+
+// NewPacer returns a pacer of work that begins now.
+func NewPacer(dutyCycle float64) *Pacer { return &Pacer{dutyCycle, time.Now()} }
+
+// Pause rests once a slice of work is done. It returns the error of ctx if that ends.
+func (p *Pacer) Pause(ctx context.Context) error {
+	worked := time.Since(p.began)
+	if worked < workSlice {
+		return ctx.Err()
+	}
+	if err := Rest(ctx, worked, p.dutyCycle); err != nil {
+		return err
+	}
+	p.began = time.Now()
+	return nil
+}
+
 // Draw returns a number in [0, 1) that is uniform over users and revisions, and the same in every
 // process: a hash (FNV-1a and the finalizer of SplitMix64).
 func Draw(user string, revision uint64) float64 {

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -93,14 +93,14 @@ func (x *Extender) measureDrift(ctx context.Context, m *model.Model) error {
 	if !news {
 		return nil
 	}
-	energy, pace := m.NewEnergy(), pacer{began: time.Now()}
+	energy, pace := m.NewEnergy(), background.NewPacer(dutyCycle)
 	for _, user := range users {
 		history, err := x.history(ctx, m.Base(), nil, user)
 		if err != nil {
 			return err
 		}
 		energy.Add(history[max(0, len(history)-driftHistory):])
-		if err := pace.pause(ctx); err != nil {
+		if err := pace.Pause(ctx); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
@@ -143,7 +144,7 @@ func (x *Extender) gather(
 	for i := range have {
 		have[i] = map[string]bool{}
 	}
-	pace := pacer{began: time.Now()}
+	pace := background.NewPacer(dutyCycle)
 	for _, user := range slices.Compact(users) {
 		history, err := x.history(ctx, base, number, user)
 		if err != nil {
@@ -158,7 +159,7 @@ func (x *Extender) gather(
 		if err := x.shared.busy(ctx, base); err != nil {
 			return nil, err
 		}
-		if err := pace.pause(ctx); err != nil {
+		if err := pace.Pause(ctx); err != nil {
 			return nil, err
 		}
 	}

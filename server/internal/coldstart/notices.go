@@ -36,9 +36,8 @@ const urgentMark = "!"
 // Notices tells the owners of extensions what one of several servers notices: who has taken new
 // items, how many users have come and gone, and who was erased. A nil *Notices notices nothing.
 //
-// The users of an item are a sample of those of one posting; see
-// [samples.Items]. So the notices of a posting
-// are bounded, whatever the number of events.
+// The users of an item are a sample of those of one posting; see [samples.Items]. So the notices of
+// a posting are bounded, whatever the number of events.
 type Notices struct {
 	NoticesDeps
 	poster string

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -308,7 +309,7 @@ func (s *sharing) mergeNotice(ctx context.Context, base *model.Model, t *notice)
 			}
 		}
 	}
-	pace := pacer{began: time.Now()}
+	pace := background.NewPacer(dutyCycle)
 	for _, user := range slices.Sorted(maps.Keys(entering)) {
 		wanted := map[string]bool{}
 		for _, item := range entering[user] {
@@ -324,7 +325,7 @@ func (s *sharing) mergeNotice(ctx context.Context, base *model.Model, t *notice)
 		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err
 		}
-		if err := pace.pause(ctx); err != nil {
+		if err := pace.Pause(ctx); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -18,7 +17,7 @@ var errOtherModel = errors.New("server: another model has been loaded")
 // already. It ends early when another model is loaded.
 func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 	base := l.Base()
-	pace := pacer{began: time.Now()}
+	pace := background.NewPacer(dutyCycle)
 	var users, before int64
 	err := x.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
 		if !x.Models.Serves(l) {
@@ -44,7 +43,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		if err := x.shared.busy(ctx, base); err != nil {
 			return err
 		}
-		return pace.pause(ctx)
+		return pace.Pause(ctx)
 	})
 	if _, damaged := errors.AsType[*store.SkippedError](err); damaged {
 		err = nil // the users who can be read are what there is
@@ -60,24 +59,6 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 	return nil
 }
 
-// How the reading of histories is kept from disturbing requests.
-const (
-	dutyCycle = 0.5                  // share of the time spent on reading
-	workSlice = 5 * time.Millisecond // of uninterrupted reading
-)
-
-// pacer keeps work to the share dutyCycle of the time.
-type pacer struct{ began time.Time }
-
-// pause rests once a slice of work is done.
-func (p *pacer) pause(ctx context.Context) error {
-	worked := time.Since(p.began)
-	if worked < workSlice {
-		return ctx.Err()
-	}
-	if err := background.Rest(ctx, worked, dutyCycle); err != nil {
-		return err
-	}
-	p.began = time.Now()
-	return nil
-}
+// dutyCycle is the share of the time that is spent on reading histories, so that requests are not
+// disturbed.
+const dutyCycle = 0.5
