@@ -428,7 +428,7 @@ var mutants = []mutant{
 		name: "latenotice", breaks: "an erased user comes back into the samples of new items",
 		file: "server/internal/coldstart/own.go",
 		was:  `entering[user] = append(entering[user], item)`,
-		is:   `x.items.Note(user, item)`,
+		is:   `of.Note(user, item)`,
 		pkg:  "./server/internal/coldstart", test: "TestLateNoticesOfErasedUsers",
 	},
 	{

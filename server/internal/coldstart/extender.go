@@ -2,14 +2,20 @@ package coldstart
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
 	"log/slog"
+	"maps"
+	"math"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/background"
-	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
@@ -33,31 +39,23 @@ type Deps struct {
 // An Extender extends the serving model by new items. A nil Extender does nothing.
 type Extender struct {
 	Deps
+	stage  *stage
+	ledger Ledger
 	every  time.Duration
-	items  *samples.Items
+	poll   time.Duration // between looks that are not due; 0: there are none
 	recent *recentUsers
-	shared *sharing // nil: no other server has the store
 	awake  chan struct{}
-	again  atomic.Bool // the store is to be searched again
+
+	// reweighed is set by other weights of events. They may be the ones before again at the next
+	// look.
+	reweighed atomic.Bool
 
 	// Used by the goroutine of Run alone.
 
 	// base is the loaded model that the next fields describe. It is not leased, only compared.
-	base     *models.Lease
-	rows     map[string]itemRow // of the items that were folded in, by id
-	unserved bool               // rows have changed since an extension was made of them
-	searched bool               // the store has been searched for items that are new to base
-	fixed    bool               // base cannot be extended
-	warned   bool               // it has been logged that an item cannot be folded in
-
-	counted bool // the users of the store: a search has come to its end
-}
-
-// itemRow is the outcome of folding in an item.
-type itemRow struct {
-	item  model.NewItem
-	users float64 // of the store, when the item was folded in
-	fault bool    // these users give no row
+	base   *models.Lease
+	fixed  bool // base cannot be extended
+	warned bool // it has been logged that an item cannot be folded in
 }
 
 // New returns an extender that looks for new items at this interval, or nil if that is 0.
@@ -66,11 +64,16 @@ func New(every time.Duration, d Deps) *Extender {
 		return nil
 	}
 	x := &Extender{
-		Deps: d, every: every, items: samples.New(), recent: newRecentUsers(),
-		awake: make(chan struct{}, 1),
+		Deps: d, every: every, recent: newRecentUsers(), awake: make(chan struct{}, 1),
+		stage: &stage{models: d.Models, metrics: d.Metrics, log: d.Log},
 	}
-	if d.Notices != nil {
-		x.shared = newSharing(x, d.Notices.Store, d.Notices, d.First)
+	if d.Notices == nil {
+		x.ledger = newMemory(x.stage)
+		return x
+	}
+	x.ledger = newShared(d.Notices, d.First, d.Updater, x.stage)
+	if every > longestPoll {
+		x.poll = longestPoll
 	}
 	return x
 }
@@ -81,7 +84,7 @@ func (x *Extender) Observed(m *model.Model, w *state.Written) {
 		return
 	}
 	if w.Revision == 1 {
-		x.arrived()
+		x.ledger.Arrived()
 	}
 	if !w.Known || !m.InBase(w.Item) {
 		x.noteEvent(m, w.Record.User, w.Record.Event)
@@ -95,26 +98,11 @@ func (x *Extender) Wrote(records []store.Record) {
 	}
 }
 
-func (x *Extender) arrived() {
-	switch {
-	case x.shared == nil:
-		x.items.Add(1)
-	case x.shared.first:
-		x.shared.notices.arrived()
-	}
-}
-
 func (x *Extender) noteEvent(m *model.Model, user string, e store.Event) {
-	if !x.isNew(m, &e) {
-		return
+	if x.isNew(m, &e) {
+		// they may be pieces of a large message
+		x.ledger.Note(strings.Clone(user), strings.Clone(e.Item))
 	}
-	// they may be pieces of a large message
-	user, item := strings.Clone(user), strings.Clone(e.Item)
-	if x.shared != nil {
-		x.shared.notices.note(user, item)
-		return
-	}
-	x.items.Note(user, item)
 }
 
 // isNew reports whether an event is evidence for an item that is new to the base of m.
@@ -130,11 +118,7 @@ func (x *Extender) Forget(user string) {
 		return
 	}
 	x.recent.forget(user)
-	if x.shared != nil {
-		x.shared.notices.forget(user, x.shared.first)
-		return
-	}
-	if x.items.Forget(user) {
+	if x.ledger.Forget(user) {
 		x.Wake()
 	}
 }
@@ -151,24 +135,20 @@ func (x *Extender) Rewrote(m *model.Model, user string, had bool, history []stor
 	if len(history) == 0 {
 		return
 	}
-	x.arrived()
+	x.ledger.Arrived()
 	x.recent.add([]store.Record{{User: user}})
 	for _, e := range history {
 		x.noteEvent(m, user, e)
 	}
 }
 
-// Reweighed takes note of other weights of events. The rows of new items are made again, and the
-// store is searched for histories that are evidence by these weights only.
+// Reweighed takes note of other weights of events. Whoever places the items makes their rows again,
+// and searches the store for histories that are evidence by these weights only.
 func (x *Extender) Reweighed() {
-	if x == nil {
-		return
+	if x != nil {
+		x.reweighed.Store(true)
+		x.Wake()
 	}
-	if x.shared == nil { // otherwise the owner compares the weights
-		x.items.Renew()
-		x.again.Store(true)
-	}
-	x.Wake()
 }
 
 // Wake makes the extender look at once. It never waits.
@@ -187,35 +167,36 @@ func (x *Extender) Run(ctx context.Context) {
 	if x == nil {
 		return
 	}
-	if x.shared != nil {
-		x.shared.run(ctx)
-		return
-	}
+	var running sync.WaitGroup
+	running.Go(func() { x.ledger.Run(ctx) })
+	defer running.Wait()
 	tick := time.NewTicker(x.every)
 	defer tick.Stop()
-	for {
-		err := x.Guard(ctx, "extending the model", func() error { return x.extend(ctx) })
-		if err != nil && ctx.Err() == nil {
-			x.failed(ctx, "the model could not be extended by new items", err)
+	var poll <-chan time.Time // never
+	if x.poll > 0 {
+		poll = time.Tick(x.poll)
+	}
+	for due := true; ; {
+		err := x.Guard(ctx, "extending the model", func() error { return x.look(ctx, due) })
+		if err = x.ledger.Done(err); err != nil && ctx.Err() == nil {
+			x.stage.failed(ctx, "the model could not be extended by new items", err)
 		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-poll:
+			due = false
 		case <-tick.C:
+			due = true
 		case <-x.awake:
+			due = true
 		}
 	}
 }
 
-// failed counts and logs a failure.
-func (x *Extender) failed(ctx context.Context, what string, err error) {
-	x.Metrics.failures.Inc()
-	x.Log.LogAttrs(ctx, slog.LevelWarn, what, slog.String("error", err.Error()))
-}
-
-// extend measures the drift, lets the model serve with the new items as they are now, and searches
-// the store if that is still to be done.
-func (x *Extender) extend(ctx context.Context) error {
+// look does what is to be done for the model that serves: all of it if it is due, else what cannot
+// wait.
+func (x *Extender) look(ctx context.Context, due bool) error {
 	l := x.Models.Acquire()
 	if l == nil {
 		return nil
@@ -224,41 +205,73 @@ func (x *Extender) extend(ctx context.Context) error {
 	if l.Root() != x.base {
 		x.begin(ctx, l)
 	}
-	if x.again.Swap(false) {
-		x.searched = false
-	}
-	if err := x.measureDrift(ctx, l.Model); err != nil {
-		return err
+	if due {
+		if err := x.measureDrift(ctx, l.Model); err != nil {
+			return err
+		}
 	}
 	if x.fixed {
 		return nil
 	}
-	if x.counted {
-		more, err := x.update(ctx, l)
-		if err != nil || x.searched {
+	a, err := x.ledger.Take(ctx, l, due)
+	if reweighed := x.reweighed.Swap(false); err == nil && a != nil {
+		err = x.extend(ctx, l, a, reweighed)
+	}
+	if errors.Is(err, errOtherModel) {
+		x.Wake()
+		return nil
+	}
+	return err
+}
+
+// begin starts anew with another model.
+func (x *Extender) begin(ctx context.Context, l *models.Lease) {
+	base := l.Base()
+	x.base, x.warned = l.Root(), false
+	x.Metrics.items.Set(0)
+	x.recent.renew() // the drift from another training must be measured
+	if x.fixed = !base.Personal(); !x.fixed {
+		_, err := base.NewEvidence(nil, nil)
+		if x.fixed = err != nil; x.fixed {
+			x.stage.failed(ctx, "the model stays without new items", err)
+		}
+	}
+	x.ledger.Begin(base, x.fixed)
+}
+
+// extend lets the model serve with the new items as they are now, and searches the store if that is
+// still to be done.
+func (x *Extender) extend(
+	ctx context.Context, l *models.Lease, a *Account, reweighed bool,
+) error {
+	if weights := hashOf(x.Updater.Weights()); reweighed || weights != a.Weights {
+		a.Weights, a.Searched = weights, false
+		a.Samples.Renew()
+	}
+	if a.Counted {
+		more, err := x.update(ctx, l, a)
+		if err != nil {
 			return err
 		}
 		if more {
 			x.Wake() // the search can wait until all known items have a row
-			return nil
+			return x.ledger.Persist(ctx)
 		}
 	}
-	return x.search(ctx, l)
+	if !a.Searched {
+		if err := x.search(ctx, l, a); err != nil {
+			return err
+		}
+	}
+	return x.ledger.Persist(ctx)
 }
 
-// begin starts anew with another model. Items that are new to both models stay.
-func (x *Extender) begin(ctx context.Context, l *models.Lease) {
-	base := l.Base()
-	x.base, x.rows, x.searched, x.warned = l.Root(), map[string]itemRow{}, false, false
-	x.unserved = false
-	x.Metrics.items.Set(0)
-	x.items.Keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
-	x.recent.renew() // the drift from another training must be measured
-	if x.fixed = !base.Personal(); x.fixed {
-		return
+// hashOf is a hash of the weights of events.
+func hashOf(weights map[string]float64) uint64 {
+	hash := fnv.New64a()
+	for _, kind := range slices.Sorted(maps.Keys(weights)) {
+		_, _ = hash.Write(append([]byte(kind), 0)) // never fails
+		_, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(weights[kind])))
 	}
-	_, err := base.NewEvidence(nil, nil)
-	if x.fixed = err != nil; x.fixed {
-		x.failed(ctx, "the model stays without new items", err)
-	}
+	return hash.Sum64()
 }

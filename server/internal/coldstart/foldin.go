@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"maps"
 	"math"
 	"slices"
@@ -29,35 +28,37 @@ const (
 
 // update folds in the items that have changed and lets the result serve. more reports that items
 // without a row are left for the next time.
-func (x *Extender) update(ctx context.Context, l *models.Lease) (more bool, err error) {
+func (x *Extender) update(
+	ctx context.Context, l *models.Lease, a *Account,
+) (more bool, err error) {
 	began := time.Now()
-	x.items.Trim()
-	now := x.items.Census()
+	a.Samples.Trim()
+	now := a.Samples.Census()
 	x.Metrics.pending.Set(float64(len(now.Counts)))
-	batch, changed, more := x.choose(l.Base(), now)
-	x.unserved = x.unserved || changed
-	if !x.unserved {
+	batch, changed, more := choose(a, l.Base(), now)
+	a.Unserved = a.Unserved || changed
+	if !a.Unserved {
 		return false, nil
 	}
-	if err := x.foldIn(ctx, l.Base(), batch, now); err != nil {
+	if err := x.foldIn(ctx, l.Base(), a, batch, now); err != nil {
 		return false, err
 	}
-	if err := x.install(ctx, l, began); err != nil {
+	if err := x.ledger.Publish(ctx, l, placed(a.Rows), began); err != nil {
 		return more, err
 	}
-	x.unserved = false
+	a.Unserved = false
 	return more, nil
 }
 
 // choose returns the items to fold in, those without a row first. changed reports whether anything
 // has changed at all, more whether further items have no row. Rows of items that now have too few
 // users are dropped.
-func (x *Extender) choose(
-	base *model.Model, now samples.Census,
+func choose(
+	a *Account, base *model.Model, now samples.Census,
 ) (batch []string, changed, more bool) {
-	for id := range x.rows {
+	for id := range a.Rows {
 		if now.Counts[id] < model.MinNewUsers {
-			delete(x.rows, id)
+			delete(a.Rows, id)
 			changed = true
 		}
 	}
@@ -65,20 +66,20 @@ func (x *Extender) choose(
 		if _, known := base.ItemIndex(id); known { // noted in the moment of a reload
 			continue
 		}
-		old, hasRow := x.rows[id]
-		settled := hasRow && !now.Stale[id] && math.Abs(users-old.users) <= settledChange*old.users
+		old, hasRow := a.Rows[id]
+		settled := hasRow && !now.Stale[id] && math.Abs(users-old.Users) <= settledChange*old.Users
 		if users >= model.MinNewUsers && !settled {
 			batch = append(batch, id)
 		}
 	}
-	slices.SortFunc(batch, func(a, b string) int {
-		return cmp.Or(cmp.Compare(x.rows[a].users, x.rows[b].users),
-			cmp.Compare(now.Counts[b], now.Counts[a]), cmp.Compare(a, b))
+	slices.SortFunc(batch, func(i, j string) int {
+		return cmp.Or(cmp.Compare(a.Rows[i].Users, a.Rows[j].Users),
+			cmp.Compare(now.Counts[j], now.Counts[i]), cmp.Compare(i, j))
 	})
 	reads := 0
 	for i, id := range batch {
 		if reads += int(min(now.Counts[id], samples.Size)); reads > maxReads && i > 0 {
-			_, hasRow := x.rows[id]
+			_, hasRow := a.Rows[id]
 			return batch[:i], true, !hasRow
 		}
 	}
@@ -88,14 +89,14 @@ func (x *Extender) choose(
 // foldIn makes rows for the items of the batch from the histories of their sampled users. An item
 // that gets no usable row is tried again when it has other users.
 func (x *Extender) foldIn(
-	ctx context.Context, base *model.Model, batch []string, now samples.Census,
+	ctx context.Context, base *model.Model, a *Account, batch []string, now samples.Census,
 ) error {
 	sampled := make([][]string, len(batch))
 	for i, id := range batch {
-		sampled[i] = x.items.SampleOf(id)
-		delete(x.rows, id) // should this fail, no row is left of users who have gone
+		sampled[i] = a.Samples.SampleOf(id)
+		delete(a.Rows, id) // should this fail, no row is left of users who have gone
 	}
-	others := slices.Sorted(maps.Keys(x.rows))
+	others := slices.Sorted(maps.Keys(a.Rows))
 	evidence, err := base.NewEvidence(batch, others)
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func (x *Extender) foldIn(
 		for _, user := range sampled[i] {
 			// the user was erased meanwhile, or the event is older than the newest maxHistory items
 			if !have[i][user] {
-				x.items.Drop(user, id)
+				a.Samples.Drop(user, id)
 			}
 		}
 		if len(have[i]) < model.MinNewUsers {
@@ -122,10 +123,10 @@ func (x *Extender) foldIn(
 		item, err := evidence.Place(i, now.Counts[id]*scale)
 		if err != nil && !x.warned {
 			x.warned = true
-			x.failed(ctx,
+			x.stage.failed(ctx,
 				"a new item stays without a row; no other one of this model will be reported", err)
 		}
-		x.rows[id] = itemRow{item: item, users: now.Counts[id], fault: err != nil}
+		a.Rows[id] = Row{Item: item, Users: now.Counts[id], Fault: err != nil}
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (x *Extender) gather(
 			}
 		}
 		evidence.Add(history)
-		if err := x.shared.busy(ctx, base); err != nil {
+		if err := x.ledger.Busy(ctx, base); err != nil {
 			return nil, err
 		}
 		if err := pace.Pause(ctx); err != nil {
@@ -194,41 +195,13 @@ func (x *Extender) history(
 	return history[max(0, len(history)-maxHistory):], err
 }
 
-// install lets the extended model serve: here, or on all servers.
-func (x *Extender) install(ctx context.Context, l *models.Lease, began time.Time) error {
-	items := make([]model.NewItem, 0, len(x.rows))
-	for _, p := range x.rows {
-		if !p.fault {
-			items = append(items, p.item)
+// placed are the items that have got a row.
+func placed(rows map[string]Row) []model.NewItem {
+	items := make([]model.NewItem, 0, len(rows))
+	for _, row := range rows {
+		if !row.Fault {
+			items = append(items, row.Item)
 		}
 	}
-	if x.shared != nil {
-		document, err := x.shared.fit(l, items)
-		if err != nil {
-			return err
-		}
-		return x.shared.publish(ctx, l, document, began)
-	}
-	extended, err := l.Extend(items)
-	if err != nil {
-		return err
-	}
-	if !x.Models.Extend(l, extended) {
-		x.Wake() // another model has been loaded
-		return nil
-	}
-	x.extended(ctx, extended, len(items), began)
-	return nil
-}
-
-// extended takes note of an extension that serves.
-func (x *Extender) extended(
-	ctx context.Context, m *model.Model, items int, began time.Time, more ...slog.Attr,
-) {
-	took := time.Since(began)
-	x.Metrics.items.Set(float64(items))
-	x.Metrics.seconds.Observe(took.Seconds())
-	x.Log.LogAttrs(ctx, slog.LevelInfo, "model extended by new items", append(more,
-		slog.String("version", m.Version()), slog.Int("items", items),
-		slog.Float64("duration_ms", float64(took.Microseconds())/1e3))...)
+	return items
 }

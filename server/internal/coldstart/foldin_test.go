@@ -63,6 +63,18 @@ func (r *rig) take(t *testing.T, user, item string) {
 	r.Wrote(records)
 }
 
+// account returns the account of the model that serves.
+func (r *rig) account(t *testing.T) (*models.Lease, *Account) {
+	t.Helper()
+	l := r.Models.Acquire()
+	t.Cleanup(l.Release)
+	a, err := r.ledger.Take(t.Context(), l, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, a
+}
+
 // erase erases a user, as the server does.
 func (r *rig) erase(t *testing.T, user string) {
 	t.Helper()
@@ -96,13 +108,12 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 			return err
 		})
 	}
-	l := s.Models.Acquire()
-	defer l.Release()
+	l, a := s.account(t)
 	for want := int64(4); want < 6; want++ { // one more in each round: two come and one goes
-		if err := s.search(t.Context(), l); err != nil {
+		if err := s.search(t.Context(), l, a); err != nil {
 			t.Fatal(err)
 		}
-		now := s.items.Census()
+		now := a.Samples.Census()
 		if now.Users != want || now.Counts[novelty] < float64(want) {
 			t.Errorf("%d users, %v of them with the new item, want %d", now.Users,
 				now.Counts[novelty], want)
@@ -117,10 +128,9 @@ func TestSearchOfDamagedStore(t *testing.T) {
 	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
 		return errors.Join(st.Store.Each(ctx, 0, 1, fn), &store.SkippedError{Users: 1})
 	}
-	l := s.Models.Acquire()
-	defer l.Release()
-	if err := s.search(t.Context(), l); err != nil || !s.searched {
-		t.Errorf("%v, searched %t", err, s.searched)
+	l, a := s.account(t)
+	if err := s.search(t.Context(), l, a); err != nil || !a.Searched {
+		t.Errorf("%v, searched %t", err, a.Searched)
 	}
 }
 
@@ -133,25 +143,23 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 			x.take(t, fmt.Sprint(u), id)
 		}
 	}
-	x.rows = map[string]itemRow{}
-	now := x.items.Census()
+	l, a := x.account(t)
+	now := a.Samples.Census()
 	now.Counts["bad"], now.Counts["worse"] = math.Inf(1), math.Inf(1)
 	for range 2 {
-		if err := x.foldIn(t.Context(), m, []string{"bad", "good", "worse"}, now); err != nil {
+		if err := x.foldIn(t.Context(), m, a, []string{"bad", "good", "worse"}, now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	faults := map[string]bool{}
-	for id, p := range x.rows {
-		faults[id] = p.fault
+	for id, p := range a.Rows {
+		faults[id] = p.Fault
 	}
 	if diff := cmp.Diff(map[string]bool{"bad": true, "good": false, "worse": true},
 		faults); diff != "" {
 		t.Errorf("items without a row (-want +got):\n%s", diff)
 	}
-	l := x.Models.Acquire()
-	defer l.Release()
-	if err := x.install(t.Context(), l, time.Now()); err != nil {
+	if err := x.ledger.Publish(t.Context(), l, placed(a.Rows), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	extended := x.Models.Acquire()
@@ -175,7 +183,7 @@ func TestModelThatCannotBeExtended(t *testing.T) {
 		s.take(t, fmt.Sprint(u), novelty)
 	}
 	for range 3 {
-		if err := s.extend(t.Context()); err != nil {
+		if err := s.look(t.Context(), true); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,9 +1,12 @@
 package coldstart
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,8 +36,8 @@ func newest(names []string) string {
 }
 
 // follow lets the newest extension of the base serve.
-func (s *sharing) follow(ctx context.Context, l *models.Lease) error {
-	names, err := s.Store.NoteNames(ctx, documentsTopic(s.base))
+func (s *shared) follow(ctx context.Context, l *models.Lease) error {
+	names, err := s.store.NoteNames(ctx, documentsTopic(s.base))
 	if err != nil {
 		return err
 	}
@@ -42,7 +45,7 @@ func (s *sharing) follow(ctx context.Context, l *models.Lease) error {
 	if name == "" || name == s.loaded || name == s.refused {
 		return nil
 	}
-	document, found, err := s.Store.Note(ctx, documentsTopic(s.base), name)
+	document, found, err := s.store.Note(ctx, documentsTopic(s.base), name)
 	if err != nil || !found { // a newer one has taken its place
 		return err
 	}
@@ -50,39 +53,41 @@ func (s *sharing) follow(ctx context.Context, l *models.Lease) error {
 }
 
 // serve lets the document of a name serve. One that is refused is told once, and what serves stays.
-func (s *sharing) serve(
+func (s *shared) serve(
 	ctx context.Context, l *models.Lease, name string, document []byte, began time.Time,
 ) error {
 	extended, items, err := l.DecodeExtension(document)
 	if err != nil {
 		s.refused = name
-		s.x.Metrics.refused.Inc()
+		s.stage.metrics.refused.Inc()
 		return fmt.Errorf("extension %s is refused: %w", name, err)
 	}
-	if !s.x.Models.Extend(l, extended) {
-		s.x.Wake() // another model has been loaded
-		return nil
+	if err := s.stage.serve(ctx, l, extended, len(items), began,
+		slog.String("extension", name)); err != nil {
+		return err
 	}
 	s.loaded, s.items = name, items
-	s.x.extended(ctx, extended, len(items), began, slog.String("extension", name))
 	return nil
 }
 
 // rowsOf are the rows of a document, with the numbers of users by which they were placed.
-func rowsOf(items []model.NewItem, placed map[string]float64) map[string]itemRow {
-	rows := make(map[string]itemRow, len(items))
+func rowsOf(items []model.NewItem, placed map[string]float64) map[string]Row {
+	rows := make(map[string]Row, len(items))
 	for _, item := range items {
-		rows[item.ID] = itemRow{item: item, users: placed[item.ID]}
+		rows[item.ID] = Row{Item: item, Users: placed[item.ID]}
 	}
 	return rows
 }
 
-// publish lets all servers have the document of an extension, this one too, and removes the ones
-// before it.
-func (s *sharing) publish(
-	ctx context.Context, l *models.Lease, document []byte, began time.Time,
+// Publish lets all servers have an extension, this one too, and removes the documents before it.
+func (s *shared) Publish(
+	ctx context.Context, l *models.Lease, items []model.NewItem, began time.Time,
 ) error {
-	names, err := s.Store.NoteNames(ctx, documentsTopic(s.base))
+	document, err := s.fit(l, items)
+	if err != nil {
+		return err
+	}
+	names, err := s.store.NoteNames(ctx, documentsTopic(s.base))
 	if err != nil {
 		return err
 	}
@@ -90,19 +95,21 @@ func (s *sharing) publish(
 	if err := s.put(ctx, documentsTopic(s.base), name, document); err != nil {
 		return err
 	}
-	if err := s.serve(ctx, l, name, document, began); err != nil {
+	err = s.serve(ctx, l, name, document, began)
+	if err != nil && !errors.Is(err, errOtherModel) {
 		return err
 	}
-	return s.Store.DeleteNotes(ctx, documentsTopic(s.base), names, s.owned.fence(s.base))
+	return errors.Join(err,
+		s.store.DeleteNotes(ctx, documentsTopic(s.base), names, s.owned.fence(s.base)))
 }
 
-func (s *sharing) put(ctx context.Context, topic, name string, note []byte) error {
-	return s.Store.PutNote(ctx, topic, name, note, s.owned.fence(s.base))
+func (s *shared) put(ctx context.Context, topic, name string, note []byte) error {
+	return s.store.PutNote(ctx, topic, name, note, s.owned.fence(s.base))
 }
 
 // fit returns as many of the items as fit into a note, those with the most users first, and their
 // document.
-func (s *sharing) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
+func (s *shared) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
 	for {
 		document, err := l.EncodeExtension(items)
 		if err != nil || len(document) <= store.MaxNoteBytes {
@@ -110,11 +117,20 @@ func (s *sharing) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
 		}
 		if !s.tooLarge {
 			s.tooLarge = true
-			s.x.Log.Warn("the extension by all new items is too large for the store: those with "+
+			s.stage.log.Warn("the extension by all new items is too large for the store: those with "+
 				"the fewest users are left out", slog.Int("bytes", len(document)),
 				slog.Int("items", len(items)))
 		}
 		share := 0.95 * store.MaxNoteBytes / float64(len(document))
 		items = mostUsers(items, int(share*float64(len(items))))
 	}
+}
+
+// mostUsers returns n of the items, those with the most users.
+func mostUsers(items []model.NewItem, n int) []model.NewItem {
+	items = slices.Clone(items)
+	slices.SortFunc(items, func(a, b model.NewItem) int {
+		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
+	})
+	return items[:n]
 }

@@ -103,6 +103,7 @@ func FuzzNotes(f *testing.F) {
 // sharedRig is an extender of a server that shares its store, which does nothing by itself.
 type sharedRig struct {
 	*rig
+	shared  *shared
 	notices *Notices
 }
 
@@ -119,10 +120,11 @@ func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 	logger := slog.New(slog.NewJSONHandler(log, nil))
 	n := NewNotices(NoticesDeps{Store: st, Every: time.Hour, Metrics: metrics, Log: logger,
 		Bases: func() []string { return []string{m.Version()} }, Guard: guard})
-	return &sharedRig{notices: n, rig: &rig{log: log, Extender: New(time.Hour, Deps{
+	x := New(time.Hour, Deps{
 		Store: st, Models: h, Updater: state.NewUpdater(nil), Metrics: metrics, Log: logger,
 		Guard: guard, Notices: n, First: true,
-	})}}
+	})
+	return &sharedRig{&rig{Extender: x, log: log}, x.ledger.(*shared), n}
 }
 
 // own makes the rig the owner of its base.
@@ -131,12 +133,12 @@ func (r *sharedRig) own(t *testing.T) *models.Lease {
 	l := r.Models.Acquire()
 	t.Cleanup(l.Release)
 	s := r.shared
-	s.begin(t.Context(), l)
-	term, held, err := s.Store.Lease(t.Context(), leaseName(s.base), s.keeper.Holder(), time.Hour)
+	r.begin(t.Context(), l)
+	term, held, err := s.store.Lease(t.Context(), leaseName(s.base), s.keeper.Holder(), time.Hour)
 	if err != nil || !held {
 		t.Fatalf("no lease: %v", err)
 	}
-	if err := s.take(t.Context(), l, term); err != nil {
+	if err := s.takeOver(t.Context(), l.Base(), term); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -174,14 +176,14 @@ func TestNoticesAreMergedOnce(t *testing.T) {
 	for round := range 3 {
 		if round == 2 { // another owner
 			x.shared.owned = nil
-			if err := x.shared.take(t.Context(), l, 1); err != nil {
+			if err := x.shared.takeOver(t.Context(), l.Base(), 1); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := x.shared.merge(t.Context(), l.Base(), names); err != nil {
 			t.Fatal(err)
 		}
-		now := x.items.Census()
+		now := x.shared.owned.account.Samples.Census()
 		if now.Users != 4 || now.Counts[novelty] != 4 {
 			t.Errorf("round %d: %d users, %v of them with the item, want 4", round, now.Users,
 				now.Counts[novelty])
@@ -211,7 +213,7 @@ func TestLateNoticesOfErasedUsers(t *testing.T) {
 	if err := x.shared.merge(t.Context(), l.Base(), late.posted(t)); err != nil {
 		t.Fatal(err)
 	}
-	sample := slices.Sorted(slices.Values(x.items.SampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.shared.owned.account.Samples.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}
@@ -233,7 +235,7 @@ func TestAbandonedBases(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.own(t)
-	if got := x.items.Census().Counts[novelty]; got != 3 {
+	if got := x.shared.owned.account.Samples.Census().Counts[novelty]; got != 3 {
 		t.Errorf("the samples of the model before have %v users, want 3", got)
 	}
 	looks := func() (notes int) {
@@ -292,7 +294,7 @@ func TestInheritedSamplesLackErasedUsers(t *testing.T) {
 	old.erase(t, "user-1")
 	old.posted(t)
 	x.own(t)
-	sample := slices.Sorted(slices.Values(x.items.SampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.shared.owned.account.Samples.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}
@@ -315,7 +317,7 @@ func TestErasuresReachNewBases(t *testing.T) {
 	if err := x.shared.merge(t.Context(), l.Base(), names); err != nil {
 		t.Fatal(err)
 	}
-	sample := slices.Sorted(slices.Values(x.items.SampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.shared.owned.account.Samples.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -45,6 +46,16 @@ func (a *away) NoteNames(ctx context.Context, topic string) ([]string, error) {
 	return a.Store.NoteNames(ctx, topic)
 }
 
+// extendNow does all of the work of an owner.
+func (r *sharedRig) extendNow(t *testing.T, l *models.Lease) error {
+	t.Helper()
+	a, err := r.shared.Take(t.Context(), l, true)
+	if err != nil {
+		return err
+	}
+	return r.extend(t.Context(), l, a, false)
+}
+
 // TestExtensionIsPublishedAfterAnOutage: an extension that the store does not take is published
 // when the store is back, though nothing new has been noticed since.
 func TestExtensionIsPublishedAfterAnOutage(t *testing.T) {
@@ -55,15 +66,15 @@ func TestExtensionIsPublishedAfterAnOutage(t *testing.T) {
 	}
 	l := x.own(t)
 	x.hold(t)
-	if err := x.shared.own(t.Context(), l, true); err != nil { // searches
+	if err := x.extendNow(t, l); err != nil { // searches
 		t.Fatal(err)
 	}
 	st.prefix = documentsPrefix
-	if err := x.shared.own(t.Context(), l, true); err == nil {
+	if err := x.extendNow(t, l); err == nil {
 		t.Fatal("an extension was published to a store that is away")
 	}
 	st.prefix = ""
-	if err := x.shared.own(t.Context(), l, true); err != nil {
+	if err := x.extendNow(t, l); err != nil {
 		t.Fatal(err)
 	}
 	names, err := st.NoteNames(t.Context(), documentsTopic(x.shared.base))
@@ -139,10 +150,11 @@ func TestLongWorkShowsSigns(t *testing.T) {
 	x := newSharedRig(t, st, servertest.NewModel(t, 1))
 	l := x.own(t)
 	x.hold(t)
+	a := x.shared.owned.account
 	for u := range model.MinNewUsers {
 		user := fmt.Sprint("user-", u)
 		x.take(t, user, novelty)
-		x.items.Note(user, novelty)
+		a.Samples.Note(user, novelty)
 	}
 	sign := func() string {
 		note, _, err := st.Note(t.Context(), basesTopic, x.shared.base)
@@ -153,7 +165,7 @@ func TestLongWorkShowsSigns(t *testing.T) {
 	}
 	first := sign()
 	x.shared.owned.nextBeat = time.Time{} // it is time for another one
-	if _, err := x.update(t.Context(), l); err != nil {
+	if _, err := x.update(t.Context(), l, a); err != nil {
 		t.Fatal(err)
 	}
 	if sign() == first {
@@ -166,9 +178,8 @@ func TestLongWorkShowsSigns(t *testing.T) {
 func TestLostOwnershipForgetsUsers(t *testing.T) {
 	x := newSharedRig(t, memory.New(), servertest.NewModel(t, 1))
 	x.own(t)
-	x.items.Note("user", novelty)
-	x.shared.report(t.Context(), store.ErrLeaseLost)
-	if n := len(x.items.Census().Counts); n != 0 || x.shared.owned != nil {
-		t.Errorf("%d items with users are left, and owned is %v", n, x.shared.owned)
+	x.shared.owned.account.Samples.Note("user", novelty)
+	if err := x.shared.Done(store.ErrLeaseLost); err != nil || x.shared.owned != nil {
+		t.Errorf("%v, and what is left is %v", err, x.shared.owned)
 	}
 }

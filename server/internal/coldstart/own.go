@@ -1,14 +1,10 @@
 package coldstart
 
 import (
-	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
-	"hash/fnv"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +13,6 @@ import (
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
-	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -31,14 +26,15 @@ const (
 	abandoned = time.Minute
 )
 
-// owned is what the holder of the lease of a base knows. Its samples are Extender.items.
+// owned is what the holder of the lease of a base knows.
 type owned struct {
-	head
-	term       uint64
-	nextExtend time.Time
-	nextBeat   time.Time
-	beats      uint64
-	others     map[string]sign // of other bases
+	account  *Account
+	head     // as it was last written
+	term     uint64
+	due      bool // the account has not been given out since it was due
+	nextBeat time.Time
+	beats    uint64
+	others   map[string]sign // of other bases
 }
 
 // sign is the last sign of another base, and when it was first seen.
@@ -54,9 +50,10 @@ func (o *owned) fence(base string) store.Fence {
 	return store.Fence{Lease: leaseName(base), Term: o.term}
 }
 
-// take reads what the owner before has left: samples, and rows.
-func (s *sharing) take(ctx context.Context, l *models.Lease, term uint64) (err error) {
-	o := &owned{term: term, head: head{posters: map[string]posted{}},
+// takeOver reads what the owner before has left: samples, and rows.
+func (s *shared) takeOver(ctx context.Context, base *model.Model, term uint64) (err error) {
+	a := newAccount()
+	o := &owned{account: a, head: head{posters: map[string]posted{}}, term: term, due: true,
 		others: map[string]sign{}}
 	s.owned, s.written = o, ""
 	taken := false
@@ -66,55 +63,54 @@ func (s *sharing) take(ctx context.Context, l *models.Lease, term uint64) (err e
 		}
 	}()
 	// The first beat goes before all reading: whom others erase from now on, they tell this base.
+	// What they post without it was noticed before, and the search finds it.
 	if err := s.beat(ctx); err != nil {
 		return err
 	}
-	x := s.x
-	x.items, x.rows, x.unserved = samples.New(), map[string]itemRow{}, false
-	h, placed, found, err := s.readSamples(ctx, s.base)
+	h, placed, found, err := s.readSamples(ctx, s.base, a)
 	if err != nil {
 		return err
 	}
 	if found {
 		o.head = h
-		x.rows = rowsOf(s.items, placed)
-	} else if err := s.inherit(ctx, l.Base(), o); err != nil {
+		a.Rows = rowsOf(s.items, placed)
+	} else if err := s.inherit(ctx, base, o); err != nil {
 		return err
 	}
-	x.items.Add(o.users)
-	x.items.KeepChanges(!found)
-	x.counted, x.searched = o.counted, o.searched
+	a.Samples.Add(o.users)
+	a.Samples.KeepChanges(!found)
+	a.Counted, a.Searched, a.Weights = o.counted, o.searched, o.weights
 	taken = true
 	return nil
 }
 
-// readSamples puts the samples of a base into Extender.items. It returns the head, and the numbers
+// readSamples puts the samples of a base into an account. It returns the head, and the numbers
 // of users by which items were placed; found is false if there is no head, or a damaged one.
-func (s *sharing) readSamples(
-	ctx context.Context, base string,
+func (s *shared) readSamples(
+	ctx context.Context, base string, a *Account,
 ) (h head, placed map[string]float64, found bool, err error) {
 	topic := samplesTopic(base)
-	note, found, err := s.Store.Note(ctx, topic, headName)
+	note, found, err := s.store.Note(ctx, topic, headName)
 	if err != nil || !found {
 		return h, nil, false, err
 	}
 	if h, err = decodeHead(note); err != nil {
-		s.x.failed(ctx, "the samples of new items are made anew", err)
+		s.stage.failed(ctx, "the samples of new items are made anew", err)
 		return head{}, nil, false, nil
 	}
 	placed = map[string]float64{}
 	for part := range samples.Parts {
-		note, found, err := s.Store.Note(ctx, topic, partName(part))
+		note, found, err := s.store.Note(ctx, topic, partName(part))
 		if err != nil {
 			return h, nil, false, err
 		}
 		if !found {
 			continue
 		}
-		of, err := s.x.items.ReadPart(note)
+		of, err := a.Samples.ReadPart(note)
 		if err != nil {
-			s.x.failed(ctx, "the samples of new items are made anew", err)
-			s.x.items = samples.New()
+			s.stage.failed(ctx, "the samples of new items are made anew", err)
+			a.Samples = samples.New()
 			return head{}, nil, false, nil
 		}
 		maps.Copy(placed, of)
@@ -124,8 +120,8 @@ func (s *sharing) readSamples(
 
 // inherit begins with the samples of other bases: items that are new to them and to this one. Users
 // whose erasure the owner of another base has not merged yet are left out.
-func (s *sharing) inherit(ctx context.Context, base *model.Model, o *owned) error {
-	names, err := s.Store.NoteNames(ctx, basesTopic)
+func (s *shared) inherit(ctx context.Context, base *model.Model, o *owned) error {
+	names, err := s.store.NoteNames(ctx, basesTopic)
 	if err != nil {
 		return err
 	}
@@ -139,7 +135,7 @@ func (s *sharing) inherit(ctx context.Context, base *model.Model, o *owned) erro
 			return err
 		}
 		erased = append(erased, gone...)
-		h, _, found, err := s.readSamples(ctx, other)
+		h, _, found, err := s.readSamples(ctx, other, o.account)
 		if err != nil {
 			return err
 		}
@@ -148,17 +144,17 @@ func (s *sharing) inherit(ctx context.Context, base *model.Model, o *owned) erro
 		}
 	}
 	for _, user := range erased {
-		s.x.items.Mark(user)
+		o.account.Samples.Mark(user)
 	}
-	s.x.items.Purge()
-	s.x.items.Keep(func(item string) bool { _, known := base.ItemIndex(item); return !known })
-	s.x.items.Renew()
+	o.account.Samples.Purge()
+	o.account.Samples.Keep(newTo(base))
+	o.account.Samples.Renew()
 	return nil
 }
 
 // erasedFrom returns the users of the notices of erasures that are still to be merged for a base.
-func (s *sharing) erasedFrom(ctx context.Context, base string) (users []string, err error) {
-	names, err := s.Store.NoteNames(ctx, noticesTopic(base))
+func (s *shared) erasedFrom(ctx context.Context, base string) (users []string, err error) {
+	names, err := s.store.NoteNames(ctx, noticesTopic(base))
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +162,7 @@ func (s *sharing) erasedFrom(ctx context.Context, base string) (users []string, 
 		if !strings.HasSuffix(name, urgentMark) {
 			continue
 		}
-		note, found, err := s.Store.Note(ctx, noticesTopic(base), name)
+		note, found, err := s.store.Note(ctx, noticesTopic(base), name)
 		if err != nil {
 			return nil, err
 		}
@@ -180,53 +176,28 @@ func (s *sharing) erasedFrom(ctx context.Context, base string) (users []string, 
 	return users, nil
 }
 
-// own does the work of the owner: it merges what servers have noticed, places items, and searches
-// the store if that is still to be done.
-func (s *sharing) own(ctx context.Context, l *models.Lease, now bool) error {
+// catchUp merges what servers have noticed, now if it is due or does not wait.
+func (s *shared) catchUp(ctx context.Context, base *model.Model) error {
 	if err := s.beat(ctx); err != nil {
 		return err
 	}
-	names, err := s.Store.NoteNames(ctx, noticesTopic(s.base))
+	names, err := s.store.NoteNames(ctx, noticesTopic(s.base))
 	if err != nil {
 		return err
 	}
-	due := now || !time.Now().Before(s.owned.nextExtend)
-	if due || len(names) >= manyNotices || anyUrgent(names) {
-		if err := s.merge(ctx, l.Base(), names); err != nil {
+	if s.owned.due || len(names) >= manyNotices || anyUrgent(names) {
+		if err := s.merge(ctx, base, names); err != nil {
 			return err
 		}
 	}
-	if !due {
+	if !s.owned.due {
 		return nil
 	}
-	s.owned.nextExtend = time.Now().Add(s.x.every)
-	if weights := s.weights(); weights != s.owned.weights {
-		s.owned.weights = weights
-		s.x.items.Renew()
-		s.x.searched = false
+	if stats, err := s.store.Stats(ctx); err == nil && stats.Users >= 0 {
+		of := s.owned.account.Samples
+		of.Recount(stats.Users, of.Total())
 	}
-	if stats, err := s.Store.Stats(ctx); err == nil && stats.Users >= 0 {
-		s.x.items.Recount(stats.Users, s.x.items.Total())
-	}
-	if s.x.counted {
-		more, err := s.x.update(ctx, l)
-		if err != nil {
-			return err
-		}
-		if more {
-			s.owned.nextExtend = time.Time{}
-			return s.persist(ctx)
-		}
-	}
-	if !s.x.searched {
-		// The first beat is in the store: what is posted without this base was noticed before, and
-		// the search finds it.
-		if err := s.x.search(ctx, l); err != nil {
-			return err
-		}
-		s.owned.nextExtend = time.Time{}
-	}
-	return s.persist(ctx)
+	return nil
 }
 
 func anyUrgent(names []string) bool {
@@ -235,10 +206,10 @@ func anyUrgent(names []string) bool {
 	})
 }
 
-// busy is called now and then by long work of the owner. Erased users leave the samples meanwhile.
-// The error ends the work: another server is the owner. A nil sharing does nothing.
-func (s *sharing) busy(ctx context.Context, base *model.Model) error {
-	if s == nil || time.Since(s.looked) < postEvery {
+// Busy shows that the owner is there. Erased users leave the samples meanwhile. The error ends the
+// work: another server is the owner.
+func (s *shared) Busy(ctx context.Context, base *model.Model) error {
+	if time.Since(s.looked) < postEvery {
 		return nil
 	}
 	s.looked = time.Now()
@@ -248,7 +219,7 @@ func (s *sharing) busy(ctx context.Context, base *model.Model) error {
 	if err := s.beat(ctx); err != nil {
 		return err
 	}
-	names, err := s.Store.NoteNames(ctx, noticesTopic(s.base))
+	names, err := s.store.NoteNames(ctx, noticesTopic(s.base))
 	if err != nil || !anyUrgent(names) && len(names) < manyNotices {
 		return err
 	}
@@ -256,7 +227,7 @@ func (s *sharing) busy(ctx context.Context, base *model.Model) error {
 }
 
 // merge takes over what servers have noticed, and removes their notices.
-func (s *sharing) merge(ctx context.Context, base *model.Model, names []string) error {
+func (s *shared) merge(ctx context.Context, base *model.Model, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -266,7 +237,7 @@ func (s *sharing) merge(ctx context.Context, base *model.Model, names []string) 
 		if !ok || s.owned.posters[poster].sequence >= sequence {
 			continue // merged before
 		}
-		note, found, err := s.Store.Note(ctx, noticesTopic(s.base), name)
+		note, found, err := s.store.Note(ctx, noticesTopic(s.base), name)
 		if err != nil {
 			return err
 		}
@@ -275,36 +246,36 @@ func (s *sharing) merge(ctx context.Context, base *model.Model, names []string) 
 		}
 		t, err := decodeNotice(note)
 		if err != nil {
-			s.x.failed(ctx, "a notice of new items is left out", err)
+			s.stage.failed(ctx, "a notice of new items is left out", err)
 		} else if err := s.mergeNotice(ctx, base, &t); err != nil {
 			return err
 		}
 		s.owned.posters[poster] = posted{sequence, s.owned.merges}
 	}
 	s.owned.prune()
-	if err := s.persist(ctx); err != nil {
+	if err := s.Persist(ctx); err != nil {
 		return err
 	}
-	return s.Store.DeleteNotes(ctx, noticesTopic(s.base), names, s.owned.fence(s.base))
+	return s.store.DeleteNotes(ctx, noticesTopic(s.base), names, s.owned.fence(s.base))
 }
 
 // mergeNotice takes over a notice. A pair enters a sample if the history of the user has the item
 // now: the user may have been erased after the pair was noticed.
-func (s *sharing) mergeNotice(ctx context.Context, base *model.Model, t *notice) error {
-	x := s.x
+func (s *shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) error {
+	of := s.owned.account.Samples
 	for _, user := range t.erased {
-		x.items.Mark(user)
+		of.Mark(user)
 	}
-	x.items.Purge()
-	x.items.Add(t.users)
-	x.items.Trim()
+	of.Purge()
+	of.Add(t.users)
+	of.Trim()
 	entering := map[string][]string{} // items by user
 	for item, users := range t.pairs {
 		if _, known := base.ItemIndex(item); known {
 			continue
 		}
 		for _, user := range users {
-			if x.items.Wants(user, item) {
+			if of.Wants(user, item) {
 				entering[user] = append(entering[user], item)
 			}
 		}
@@ -315,10 +286,10 @@ func (s *sharing) mergeNotice(ctx context.Context, base *model.Model, t *notice)
 		for _, item := range entering[user] {
 			wanted[item] = true
 		}
-		_, _, err := x.Store.Since(ctx, user, store.Version{},
+		_, _, err := s.store.Since(ctx, user, store.Version{},
 			func(_ store.Version, e store.Event) error {
-				if wanted[e.Item] && x.Updater.Weight(&e) > 0 {
-					x.items.Note(user, e.Item)
+				if wanted[e.Item] && s.updater.Weight(&e) > 0 {
+					of.Note(user, e.Item)
 				}
 				return nil
 			})
@@ -332,19 +303,19 @@ func (s *sharing) mergeNotice(ctx context.Context, base *model.Model, t *notice)
 	return nil
 }
 
-// persist writes what has changed since it was last written.
-func (s *sharing) persist(ctx context.Context) error {
-	o, x := s.owned, s.x
+// Persist writes what has changed since it was last written.
+func (s *shared) Persist(ctx context.Context) error {
+	o, a := s.owned, s.owned.account
 	topic := samplesTopic(s.base)
-	parts := x.items.TakeChanged()
+	parts := a.Samples.TakeChanged()
 	for at, part := range parts {
-		note := x.items.EncodePart(part, func(item string) float64 { return x.rows[item].users })
+		note := a.Samples.EncodePart(part, func(item string) float64 { return a.Rows[item].Users })
 		if err := s.put(ctx, topic, partName(part), note); err != nil {
-			x.items.MustWrite(parts[at:])
+			a.Samples.MustWrite(parts[at:])
 			return err
 		}
 	}
-	o.users, o.counted, o.searched = x.items.Total(), x.counted, x.searched
+	o.searched, o.counted, o.users, o.weights = a.Searched, a.Counted, a.Samples.Total(), a.Weights
 	note := o.encode()
 	if string(note) == s.written {
 		return nil
@@ -357,12 +328,12 @@ func (s *sharing) persist(ctx context.Context) error {
 }
 
 // beat shows that the base is in use, and removes what is left of bases that are not.
-func (s *sharing) beat(ctx context.Context) error {
+func (s *shared) beat(ctx context.Context) error {
 	o := s.owned
 	if time.Now().Before(o.nextBeat) {
 		return nil
 	}
-	names, err := s.Store.NoteNames(ctx, basesTopic)
+	names, err := s.store.NoteNames(ctx, basesTopic)
 	if err != nil {
 		return err
 	}
@@ -391,8 +362,8 @@ func (s *sharing) beat(ctx context.Context) error {
 }
 
 // watchOther removes the notes of a base that has given no sign for long.
-func (s *sharing) watchOther(ctx context.Context, base string) error {
-	note, found, err := s.Store.Note(ctx, basesTopic, base)
+func (s *shared) watchOther(ctx context.Context, base string) error {
+	note, found, err := s.store.Note(ctx, basesTopic, base)
 	if err != nil || !found {
 		return err
 	}
@@ -404,39 +375,20 @@ func (s *sharing) watchOther(ctx context.Context, base string) error {
 	if time.Since(last.seen) < abandoned {
 		return nil
 	}
-	s.x.Log.LogAttrs(ctx, slog.LevelInfo, "no server has this model any more: what was kept of "+
+	s.stage.log.LogAttrs(ctx, slog.LevelInfo, "no server has this model any more: what was kept of "+
 		"items that are new to it is removed", slog.String("model", base))
 	delete(s.owned.others, base)
-	if err := s.Store.DeleteNotes(ctx, basesTopic, []string{base}, store.Fence{}); err != nil {
+	if err := s.store.DeleteNotes(ctx, basesTopic, []string{base}, store.Fence{}); err != nil {
 		return err
 	}
 	for _, topic := range []string{noticesTopic(base), samplesTopic(base), documentsTopic(base)} {
-		names, err := s.Store.NoteNames(ctx, topic)
+		names, err := s.store.NoteNames(ctx, topic)
 		if err != nil {
 			return err
 		}
-		if err := s.Store.DeleteNotes(ctx, topic, names, store.Fence{}); err != nil {
+		if err := s.store.DeleteNotes(ctx, topic, names, store.Fence{}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// weights is a hash of the weights of events.
-func (s *sharing) weights() uint64 {
-	hash, of := fnv.New64a(), s.x.Updater.Weights()
-	for _, kind := range slices.Sorted(maps.Keys(of)) {
-		_, _ = hash.Write(append([]byte(kind), 0)) // never fails
-		_, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, math.Float64bits(of[kind])))
-	}
-	return hash.Sum64()
-}
-
-// mostUsers returns n of the items, those with the most users.
-func mostUsers(items []model.NewItem, n int) []model.NewItem {
-	items = slices.Clone(items)
-	slices.SortFunc(items, func(a, b model.NewItem) int {
-		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
-	})
-	return items[:n]
 }

@@ -10,12 +10,9 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// errOtherModel ends the search for a model that does not serve any more.
-var errOtherModel = errors.New("server: another model has been loaded")
-
 // search notes all items of the store that are new to the model of l, in addition to those noted
 // already. It ends early when another model is loaded.
-func (x *Extender) search(ctx context.Context, l *models.Lease) error {
+func (x *Extender) search(ctx context.Context, l *models.Lease, a *Account) error {
 	base := l.Base()
 	pace := background.NewPacer(dutyCycle)
 	var users, before int64
@@ -25,12 +22,12 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		}
 		// the users are those of this moment: users who arrive later are not among them
 		if users == 0 {
-			before = x.items.Total()
+			before = a.Samples.Total()
 		}
 		users++
 		note := func(_ store.Version, e store.Event) error {
 			if x.isNew(base, &e) {
-				x.items.Note(strings.Clone(user), strings.Clone(e.Item))
+				a.Samples.Note(strings.Clone(user), strings.Clone(e.Item))
 			}
 			return nil
 		}
@@ -39,8 +36,8 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err
 		}
-		x.items.Trim()
-		if err := x.shared.busy(ctx, base); err != nil {
+		a.Samples.Trim()
+		if err := x.ledger.Busy(ctx, base); err != nil {
 			return err
 		}
 		return pace.Pause(ctx)
@@ -48,14 +45,12 @@ func (x *Extender) search(ctx context.Context, l *models.Lease) error {
 	if _, damaged := errors.AsType[*store.SkippedError](err); damaged {
 		err = nil // the users who can be read are what there is
 	}
-	if err != nil && !errors.Is(err, errOtherModel) {
+	if err != nil {
 		return err
 	}
-	if err == nil {
-		x.items.Recount(users, before)
-		x.searched, x.counted = true, true
-	}
-	x.Wake() // to fold in the items that were found, or to look at the other model
+	a.Samples.Recount(users, before)
+	a.Searched, a.Counted = true, true
+	x.Wake() // to fold in the items that were found
 	return nil
 }
 

@@ -1,0 +1,123 @@
+package coldstart
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/server/internal/tenure"
+	"github.com/gsimc/gsimc/store"
+)
+
+// longestPoll is the longest time between two looks at the store for a newer extension.
+const longestPoll = 250 * time.Millisecond
+
+// shared is the [Ledger] of one of several servers of a store. All post what they notice, and let
+// the extensions serve that they find in the store. The holder of the lease of a base has the
+// account of it.
+type shared struct {
+	store   store.Shared
+	notices *Notices
+	first   bool // of the extenders of the server
+	updater *state.Updater
+	stage   *stage
+	keeper  *tenure.Keeper
+
+	// Used by the goroutine of Extender.Run alone.
+	base     string          // version of the loaded model; empty: it cannot be extended
+	loaded   string          // name of the document that serves; empty: none
+	items    []model.NewItem // of it
+	refused  string          // name of a document that was refused
+	owned    *owned          // nil: another server has the lease
+	written  string          // the head as it was last written
+	signs    uint64          // signs of life so far, no two of which are equal
+	looked   time.Time       // last time of Busy
+	tooLarge bool            // it has been logged that not all items fit into a note
+	failing  bool
+}
+
+func newShared(n *Notices, first bool, u *state.Updater, st *stage) *shared {
+	return &shared{store: n.Store, notices: n, first: first, updater: u, stage: st,
+		keeper: tenure.New(n.Store, rand.Text(), st.log)}
+}
+
+func (s *shared) Arrived() {
+	if s.first {
+		s.notices.arrived()
+	}
+}
+
+func (s *shared) Note(user, item string) { s.notices.note(user, item) }
+
+func (s *shared) Forget(user string) (due bool) {
+	s.notices.forget(user, s.first) // which the owner is told of at once
+	return false
+}
+
+// Run keeps the lease of the base.
+func (s *shared) Run(ctx context.Context) { s.keeper.Run(ctx) }
+
+// Begin turns to another base: what is known of it stands in the store.
+func (s *shared) Begin(base *model.Model, fixed bool) {
+	s.base, s.loaded, s.items, s.refused, s.written, s.owned = "", "", nil, "", "", nil
+	if fixed {
+		s.keeper.Want("")
+		return
+	}
+	s.base = base.Version()
+	s.keeper.Want(leaseName(s.base))
+}
+
+// Take lets the newest extension serve, and does the work of the owner if this server is it.
+func (s *shared) Take(ctx context.Context, l *models.Lease, due bool) (*Account, error) {
+	if err := s.follow(ctx, l); err != nil {
+		return nil, err
+	}
+	term, held := s.keeper.Held(leaseName(s.base))
+	if !held {
+		s.disown()
+		return nil, nil
+	}
+	if s.owned == nil || s.owned.term != term {
+		if err := s.takeOver(ctx, l.Base(), term); err != nil {
+			return nil, err
+		}
+	}
+	o := s.owned
+	o.due = o.due || due
+	if err := s.catchUp(ctx, l.Base()); err != nil || !o.due {
+		return nil, err
+	}
+	o.due = false
+	return o.account, nil
+}
+
+// Done counts a failure once for several in a row: what fails is tried again soon.
+func (s *shared) Done(err error) error {
+	if errors.Is(err, store.ErrLeaseLost) {
+		if s.owned != nil {
+			s.keeper.Lost(s.owned.term)
+		}
+		s.disown()
+		err = nil
+	}
+	before := s.failing
+	s.failing = err != nil
+	s.stage.metrics.setOwner(s.owned != nil)
+	if before {
+		return nil
+	}
+	return err
+}
+
+// disown forgets what only an owner knows: another server is told of erased users from now on.
+func (s *shared) disown() {
+	if s.owned != nil {
+		s.owned = nil
+		s.stage.metrics.pending.Set(0)
+	}
+}
