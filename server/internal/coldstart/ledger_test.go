@@ -2,10 +2,8 @@ package coldstart
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -18,7 +16,7 @@ func TestDueAccountIsNotForgotten(t *testing.T) {
 	x := newSharedRig(t, st, servertest.NewModel(t, 1))
 	l := x.own(t)
 	x.hold(t)
-	x.shared.owned.due = false
+	x.owned.due = false
 	for i, look := range []struct {
 		prefix        string
 		due, err, out bool
@@ -30,7 +28,7 @@ func TestDueAccountIsNotForgotten(t *testing.T) {
 		{"", true, false, true},
 	} {
 		st.prefix = look.prefix
-		a, err := x.shared.Take(t.Context(), l, look.due)
+		a, err := x.Take(t.Context(), l, look.due)
 		if (err != nil) != look.err || (a != nil) != look.out {
 			t.Errorf("look %d: account %v, error %v", i, a, err)
 		}
@@ -46,42 +44,14 @@ func TestFailuresOfLooks(t *testing.T) {
 		{nil, nil}, {failure, failure}, {failure, nil}, {nil, nil}, {failure, failure},
 		{store.ErrLeaseLost, nil}, {failure, failure},
 	} {
-		if got := x.shared.Done(look.is); got != look.want {
+		if got := x.Done(look.is); got != look.want {
 			t.Errorf("look %d of several servers: %v is told, want %v", i, got, look.want)
 		}
 	}
-	alone := newRig(t, memory.New(), servertest.NewModel(t, 1))
+	alone := newMemory(x.stage)
 	for range 2 {
-		if got := alone.ledger.Done(failure); got != failure {
+		if got := alone.Done(failure); got != failure {
 			t.Errorf("%v is told, want %v", got, failure)
 		}
-	}
-}
-
-// Weights of events that are others for a while: the events of the while are found by a search.
-func TestWeightsOfAWhile(t *testing.T) {
-	x := newRig(t, memory.New(), servertest.NewModel(t, 1))
-	look := func() {
-		t.Helper()
-		for range 2 { // searches, and places what was found
-			if err := x.look(t.Context(), true); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	look()
-	before := x.Updater.Weights()
-	x.Updater.SetWeights(map[string]float64{"like": 0})
-	x.Reweighed()
-	for u := range model.MinNewUsers {
-		x.take(t, fmt.Sprint("user-", u), novelty)
-	}
-	x.Updater.SetWeights(before)
-	x.Reweighed()
-	look()
-	l := x.Models.Acquire()
-	defer l.Release()
-	if _, known := l.ItemIndex(novelty); !known {
-		t.Error("an item stays unknown whose events counted for nothing for a while")
 	}
 }

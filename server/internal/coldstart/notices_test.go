@@ -100,11 +100,11 @@ func FuzzNotes(f *testing.F) {
 	})
 }
 
-// sharedRig is an extender of a server that shares its store, which does nothing by itself.
+// sharedRig is the ledger of a server that shares its store, which does nothing by itself.
 type sharedRig struct {
-	*rig
-	shared  *shared
-	notices *Notices
+	*shared
+	models *models.Holder
+	log    *servertest.Buffer
 }
 
 func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
@@ -116,24 +116,44 @@ func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 	}
 	t.Cleanup(h.Close)
 	log, metrics := &servertest.Buffer{}, NewMetrics()
-	guard := func(_ context.Context, _ string, work func() error) error { return work() }
 	logger := slog.New(slog.NewJSONHandler(log, nil))
 	n := NewNotices(NoticesDeps{Store: st, Every: time.Hour, Metrics: metrics, Log: logger,
-		Bases: func() []string { return []string{m.Version()} }, Guard: guard})
-	x := New(time.Hour, Deps{
-		Store: st, Models: h, Updater: state.NewUpdater(nil), Metrics: metrics, Log: logger,
-		Guard: guard, Notices: n, First: true,
-	})
-	return &sharedRig{&rig{Extender: x, log: log}, x.ledger.(*shared), n}
+		Bases: func() []string { return []string{m.Version()} },
+		Guard: func(_ context.Context, _ string, work func() error) error { return work() }})
+	return &sharedRig{newShared(n, true, state.NewUpdater(nil), &stage{h, metrics, logger}), h, log}
+}
+
+// take lets a user take an item, as the extender of the server notices it.
+func (r *sharedRig) take(t *testing.T, user, item string) {
+	t.Helper()
+	results, err := r.store.Append(t.Context(), []store.Record{{User: user, Event: store.Event{
+		ID: item, Item: item, Type: "like", Time: servertest.Now, Value: 1,
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if results[0].Version.Revision == 1 {
+		r.Arrived()
+	}
+	r.Note(user, item)
+}
+
+// erase erases a user, as the server does.
+func (r *sharedRig) erase(t *testing.T, user string) {
+	t.Helper()
+	if _, err := r.store.Erase(t.Context(), user); err != nil {
+		t.Error(err)
+	}
+	r.Forget(user)
 }
 
 // own makes the rig the owner of its base.
 func (r *sharedRig) own(t *testing.T) *models.Lease {
 	t.Helper()
-	l := r.Models.Acquire()
+	l := r.models.Acquire()
 	t.Cleanup(l.Release)
 	s := r.shared
-	r.begin(t.Context(), l)
+	s.Begin(l.Base(), false)
 	term, held, err := s.store.Lease(t.Context(), leaseName(s.base), s.keeper.Holder(), time.Hour)
 	if err != nil || !held {
 		t.Fatalf("no lease: %v", err)
@@ -150,7 +170,7 @@ func (r *sharedRig) posted(t *testing.T) []string {
 	if err := r.notices.postAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	names, err := r.notices.Store.NoteNames(t.Context(), noticesTopic(r.shared.base))
+	names, err := r.store.NoteNames(t.Context(), noticesTopic(r.base))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,22 +188,22 @@ func TestNoticesAreMergedOnce(t *testing.T) {
 	}
 	x.erase(t, "user-4")
 	names := x.posted(t)
-	topic := noticesTopic(x.shared.base)
+	topic := noticesTopic(x.base)
 	kept := map[string][]byte{}
 	for _, name := range names {
 		kept[name], _, _ = st.Note(t.Context(), topic, name)
 	}
 	for round := range 3 {
 		if round == 2 { // another owner
-			x.shared.owned = nil
-			if err := x.shared.takeOver(t.Context(), l.Base(), 1); err != nil {
+			x.owned = nil
+			if err := x.takeOver(t.Context(), l.Base(), 1); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := x.shared.merge(t.Context(), l.Base(), names); err != nil {
+		if err := x.merge(t.Context(), l.Base(), names); err != nil {
 			t.Fatal(err)
 		}
-		now := x.shared.owned.account.Samples.Census()
+		now := x.owned.account.Samples.Census()
 		if now.Users != 4 || now.Counts[novelty] != 4 {
 			t.Errorf("round %d: %d users, %v of them with the item, want 4", round, now.Users,
 				now.Counts[novelty])
@@ -202,18 +222,18 @@ func TestLateNoticesOfErasedUsers(t *testing.T) {
 	st, m := memory.New(), servertest.NewModel(t, 1)
 	x, late := newSharedRig(t, st, m), newSharedRig(t, st, m)
 	l := x.own(t)
-	late.shared.base = x.shared.base
+	late.base = x.base
 	for u := range 3 {
 		late.take(t, fmt.Sprint("user-", u), novelty)
 	}
 	x.erase(t, "user-1")
-	if err := x.shared.merge(t.Context(), l.Base(), x.posted(t)); err != nil {
+	if err := x.merge(t.Context(), l.Base(), x.posted(t)); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.shared.merge(t.Context(), l.Base(), late.posted(t)); err != nil {
+	if err := x.merge(t.Context(), l.Base(), late.posted(t)); err != nil {
 		t.Fatal(err)
 	}
-	sample := slices.Sorted(slices.Values(x.shared.owned.account.Samples.SampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}
@@ -228,22 +248,22 @@ func TestAbandonedBases(t *testing.T) {
 	for u := range 3 {
 		old.take(t, fmt.Sprint("user-", u), novelty)
 	}
-	if err := old.shared.beat(t.Context()); err != nil {
+	if err := old.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := old.shared.merge(t.Context(), l.Base(), old.posted(t)); err != nil {
+	if err := old.merge(t.Context(), l.Base(), old.posted(t)); err != nil {
 		t.Fatal(err)
 	}
 	x.own(t)
-	if got := x.shared.owned.account.Samples.Census().Counts[novelty]; got != 3 {
+	if got := x.owned.account.Samples.Census().Counts[novelty]; got != 3 {
 		t.Errorf("the samples of the model before have %v users, want 3", got)
 	}
 	looks := func() (notes int) {
-		x.shared.owned.nextBeat = time.Time{}
-		if err := x.shared.beat(t.Context()); err != nil {
+		x.owned.nextBeat = time.Time{}
+		if err := x.beat(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		base := old.shared.base
+		base := old.base
 		for _, topic := range []string{noticesTopic(base), samplesTopic(base), documentsTopic(base)} {
 			names, err := st.NoteNames(t.Context(), topic)
 			if err != nil {
@@ -258,14 +278,14 @@ func TestAbandonedBases(t *testing.T) {
 			t.Fatal("the notes of a base were removed at once")
 		}
 	}
-	last := x.shared.owned.others[old.shared.base]
+	last := x.owned.others[old.base]
 	last.seen = last.seen.Add(-2 * abandoned)
-	x.shared.owned.others[old.shared.base] = last
+	x.owned.others[old.base] = last
 	if n := looks(); n != 0 {
 		t.Errorf("%d notes of an abandoned base are left", n)
 	}
 	names, err := st.NoteNames(t.Context(), basesTopic)
-	if diff := cmp.Diff([]string{x.shared.base}, names); err != nil || diff != "" {
+	if diff := cmp.Diff([]string{x.base}, names); err != nil || diff != "" {
 		t.Errorf("%v, bases (-want +got):\n%s", err, diff)
 	}
 }
@@ -281,7 +301,7 @@ func erasureRig(t *testing.T) (old, x *sharedRig, st store.Shared) {
 	for u := range 3 {
 		old.take(t, fmt.Sprint("user-", u), novelty)
 	}
-	if err := old.shared.merge(t.Context(), l.Base(), old.posted(t)); err != nil {
+	if err := old.merge(t.Context(), l.Base(), old.posted(t)); err != nil {
 		t.Fatal(err)
 	}
 	return old, x, st
@@ -294,7 +314,7 @@ func TestInheritedSamplesLackErasedUsers(t *testing.T) {
 	old.erase(t, "user-1")
 	old.posted(t)
 	x.own(t)
-	sample := slices.Sorted(slices.Values(x.shared.owned.account.Samples.SampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}
@@ -305,19 +325,19 @@ func TestInheritedSamplesLackErasedUsers(t *testing.T) {
 func TestErasuresReachNewBases(t *testing.T) {
 	old, x, st := erasureRig(t)
 	old.erase(t, "user-1")
-	old.notices.wait(old.notices.take(), []string{old.shared.base})
+	old.notices.wait(old.notices.take(), []string{old.base})
 	l := x.own(t)
 	if err := old.notices.postAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	names, err := st.NoteNames(t.Context(), noticesTopic(x.shared.base))
+	names, err := st.NoteNames(t.Context(), noticesTopic(x.base))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.shared.merge(t.Context(), l.Base(), names); err != nil {
+	if err := x.merge(t.Context(), l.Base(), names); err != nil {
 		t.Fatal(err)
 	}
-	sample := slices.Sorted(slices.Values(x.shared.owned.account.Samples.SampleOf(novelty)))
+	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
 	}

@@ -2,7 +2,6 @@ package coldstart
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -46,43 +43,6 @@ func (a *away) NoteNames(ctx context.Context, topic string) ([]string, error) {
 	return a.Store.NoteNames(ctx, topic)
 }
 
-// extendNow does all of the work of an owner.
-func (r *sharedRig) extendNow(t *testing.T, l *models.Lease) error {
-	t.Helper()
-	a, err := r.shared.Take(t.Context(), l, true)
-	if err != nil {
-		return err
-	}
-	return r.extend(t.Context(), l, a, false)
-}
-
-// TestExtensionIsPublishedAfterAnOutage: an extension that the store does not take is published
-// when the store is back, though nothing new has been noticed since.
-func TestExtensionIsPublishedAfterAnOutage(t *testing.T) {
-	st := &away{Store: memory.New()}
-	x := newSharedRig(t, st, servertest.NewModel(t, 1))
-	for u := range model.MinNewUsers + 2 {
-		x.take(t, fmt.Sprint("user-", u), novelty)
-	}
-	l := x.own(t)
-	x.hold(t)
-	if err := x.extendNow(t, l); err != nil { // searches
-		t.Fatal(err)
-	}
-	st.prefix = documentsPrefix
-	if err := x.extendNow(t, l); err == nil {
-		t.Fatal("an extension was published to a store that is away")
-	}
-	st.prefix = ""
-	if err := x.extendNow(t, l); err != nil {
-		t.Fatal(err)
-	}
-	names, err := st.NoteNames(t.Context(), documentsTopic(x.shared.base))
-	if err != nil || len(names) != 1 {
-		t.Errorf("documents %q, %v after the outage, want one", names, err)
-	}
-}
-
 // TestErasuresReachAllBasesAfterAnOutage: while the store does not say which models are extended,
 // what was noticed waits, and then reaches the models of other servers too.
 func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
@@ -90,7 +50,7 @@ func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
 	other, x := newSharedRig(t, st, servertest.NewModel(t, 1)),
 		newSharedRig(t, st, servertest.NewModel(t, 2))
 	other.own(t)
-	if err := other.shared.beat(t.Context()); err != nil {
+	if err := other.beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	x.take(t, "user-1", novelty)
@@ -108,12 +68,12 @@ func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var erased []string
-	names, err := st.NoteNames(t.Context(), noticesTopic(other.shared.base))
+	names, err := st.NoteNames(t.Context(), noticesTopic(other.base))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		note, _, _ := st.Note(t.Context(), noticesTopic(other.shared.base), name)
+		note, _, _ := st.Note(t.Context(), noticesTopic(other.base), name)
 		n, err := decodeNotice(note)
 		if err != nil {
 			t.Fatal(err)
@@ -128,7 +88,7 @@ func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
 // hold lets the keeper of an owner hold its lease until the test ends.
 func (r *sharedRig) hold(t *testing.T) {
 	t.Helper()
-	k, name := r.shared.keeper, leaseName(r.shared.base)
+	k, name := r.keeper, leaseName(r.base)
 	var running sync.WaitGroup
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); running.Wait() })
@@ -150,22 +110,16 @@ func TestLongWorkShowsSigns(t *testing.T) {
 	x := newSharedRig(t, st, servertest.NewModel(t, 1))
 	l := x.own(t)
 	x.hold(t)
-	a := x.shared.owned.account
-	for u := range model.MinNewUsers {
-		user := fmt.Sprint("user-", u)
-		x.take(t, user, novelty)
-		a.Samples.Note(user, novelty)
-	}
 	sign := func() string {
-		note, _, err := st.Note(t.Context(), basesTopic, x.shared.base)
+		note, _, err := st.Note(t.Context(), basesTopic, x.base)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(note)
 	}
 	first := sign()
-	x.shared.owned.nextBeat = time.Time{} // it is time for another one
-	if _, err := x.update(t.Context(), l, a); err != nil {
+	x.owned.nextBeat = time.Time{} // it is time for another one
+	if err := x.Busy(t.Context(), l.Base()); err != nil {
 		t.Fatal(err)
 	}
 	if sign() == first {
@@ -178,8 +132,8 @@ func TestLongWorkShowsSigns(t *testing.T) {
 func TestLostOwnershipForgetsUsers(t *testing.T) {
 	x := newSharedRig(t, memory.New(), servertest.NewModel(t, 1))
 	x.own(t)
-	x.shared.owned.account.Samples.Note("user", novelty)
-	if err := x.shared.Done(store.ErrLeaseLost); err != nil || x.shared.owned != nil {
-		t.Errorf("%v, and what is left is %v", err, x.shared.owned)
+	x.owned.account.Samples.Note("user", novelty)
+	if err := x.Done(store.ErrLeaseLost); err != nil || x.owned != nil {
+		t.Errorf("%v, and what is left is %v", err, x.owned)
 	}
 }

@@ -1,0 +1,112 @@
+package coldstart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// fakeLedger notes what an extender does with it. It fails where it is told to.
+type fakeLedger struct {
+	*inMemory
+	calls []string
+	fails string // the call that fails; empty: none
+}
+
+var errFake = errors.New("the ledger is away")
+
+func (f *fakeLedger) call(name string) error {
+	if n := len(f.calls); n == 0 || f.calls[n-1] != name {
+		f.calls = append(f.calls, name)
+	}
+	if f.fails == name {
+		return errFake
+	}
+	return nil
+}
+
+func (f *fakeLedger) Busy(context.Context, *model.Model) error { return f.call("busy") }
+
+func (f *fakeLedger) Publish(
+	_ context.Context, _ *models.Lease, items []model.NewItem, _ time.Time,
+) error {
+	return f.call(fmt.Sprint("publish ", len(items)))
+}
+
+func (f *fakeLedger) Persist(context.Context) error { return f.call("persist") }
+
+// newFakeRig is an extender over a fake ledger, and a store with enough users of a new item.
+func newFakeRig(t *testing.T) (*rig, *fakeLedger) {
+	t.Helper()
+	x := newRig(t, memory.New(), servertest.NewModel(t, 1))
+	f := &fakeLedger{inMemory: x.ledger.(*inMemory)}
+	x.ledger = f
+	for u := range model.MinNewUsers + 2 {
+		x.take(t, fmt.Sprint("user-", u), novelty)
+	}
+	return x, f
+}
+
+// The ledger is told of long work while the store is searched and while histories are read, and it
+// keeps the account after each look that has come to its end.
+func TestExtenderUsesItsLedger(t *testing.T) {
+	x, f := newFakeRig(t)
+	for i, look := range []struct {
+		fails string
+		err   error
+		want  []string
+	}{
+		{"busy", errFake, []string{"busy"}},
+		{"", nil, []string{"busy", "persist"}},
+		{"busy", errFake, []string{"busy"}},
+		{"publish 1", errFake, []string{"busy", "publish 1"}},
+		// nothing new has been noticed since, and what was placed does not serve yet
+		{"persist", errFake, []string{"publish 1", "persist"}},
+		{"", nil, []string{"persist"}},
+	} {
+		f.calls, f.fails = nil, look.fails
+		if err := x.look(t.Context(), true); !errors.Is(err, look.err) {
+			t.Errorf("look %d: %v, want %v", i, err, look.err)
+		}
+		if diff := cmp.Diff(look.want, f.calls); diff != "" {
+			t.Errorf("calls of look %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// Weights of events that are others for a while: the events of the while are found by a search.
+func TestWeightsOfAWhile(t *testing.T) {
+	x := newRig(t, memory.New(), servertest.NewModel(t, 1))
+	look := func() {
+		t.Helper()
+		for range 2 { // searches, and places what was found
+			if err := x.look(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	look()
+	before := x.Updater.Weights()
+	x.Updater.SetWeights(map[string]float64{"like": 0})
+	x.Reweighed()
+	for u := range model.MinNewUsers {
+		x.take(t, fmt.Sprint("user-", u), novelty)
+	}
+	x.Updater.SetWeights(before)
+	x.Reweighed()
+	look()
+	l := x.Models.Acquire()
+	defer l.Release()
+	if _, known := l.ItemIndex(novelty); !known {
+		t.Error("an item stays unknown whose events counted for nothing for a while")
+	}
+}
