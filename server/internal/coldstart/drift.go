@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -93,7 +94,7 @@ func (x *Extender) measureDrift(ctx context.Context, m *model.Model) error {
 	if !news {
 		return nil
 	}
-	energy, pace := m.NewEnergy(), background.NewPacer(dutyCycle)
+	energy, pace := m.NewEnergy(), background.NewPacer(ledger.DutyCycle)
 	for _, user := range users {
 		history, err := x.history(ctx, m.Base(), nil, user)
 		if err != nil {
@@ -108,6 +109,6 @@ func (x *Extender) measureDrift(ctx context.Context, m *model.Model) error {
 	if energy.Events < driftMinEvents || verdict == model.NoBaseline {
 		ratio = math.NaN()
 	}
-	x.Metrics.drift.Set(ratio)
+	x.Metrics.Drift.Set(ratio)
 	return nil
 }

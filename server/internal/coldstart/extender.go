@@ -16,6 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
@@ -39,7 +40,7 @@ type Deps struct {
 // An Extender extends the serving model by new items. A nil Extender does nothing.
 type Extender struct {
 	Deps
-	stage  *stage
+	stage  *ledger.Stage
 	ledger Ledger
 	every  time.Duration
 	poll   time.Duration // between looks that are not due; 0: there are none
@@ -65,15 +66,15 @@ func New(every time.Duration, d Deps) *Extender {
 	}
 	x := &Extender{
 		Deps: d, every: every, recent: newRecentUsers(), awake: make(chan struct{}, 1),
-		stage: &stage{models: d.Models, metrics: d.Metrics, log: d.Log},
+		stage: &ledger.Stage{Models: d.Models, Metrics: d.Metrics, Log: d.Log},
 	}
 	if d.Notices == nil {
-		x.ledger = newMemory(x.stage)
+		x.ledger = ledger.NewMemory(x.stage)
 		return x
 	}
-	x.ledger = newShared(d.Notices, d.First, d.Updater, x.stage)
-	if every > longestPoll {
-		x.poll = longestPoll
+	x.ledger = ledger.NewShared(d.Notices, d.First, d.Updater, x.stage)
+	if every > ledger.LongestPoll {
+		x.poll = ledger.LongestPoll
 	}
 	return x
 }
@@ -179,7 +180,7 @@ func (x *Extender) Run(ctx context.Context) {
 	for due := true; ; {
 		err := x.Guard(ctx, "extending the model", func() error { return x.look(ctx, due) })
 		if err = x.ledger.Done(err); err != nil && ctx.Err() == nil {
-			x.stage.failed(ctx, "the model could not be extended by new items", err)
+			x.stage.Failed(ctx, "the model could not be extended by new items", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -217,7 +218,7 @@ func (x *Extender) look(ctx context.Context, due bool) error {
 	if reweighed := x.reweighed.Swap(false); err == nil && a != nil {
 		err = x.extend(ctx, l, a, reweighed)
 	}
-	if errors.Is(err, errOtherModel) {
+	if errors.Is(err, ledger.ErrOtherModel) {
 		x.Wake()
 		return nil
 	}
@@ -228,12 +229,12 @@ func (x *Extender) look(ctx context.Context, due bool) error {
 func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 	base := l.Base()
 	x.base, x.warned = l.Root(), false
-	x.Metrics.items.Set(0)
+	x.Metrics.Items.Set(0)
 	x.recent.renew() // the drift from another training must be measured
 	if x.fixed = !base.Personal(); !x.fixed {
 		_, err := base.NewEvidence(nil, nil)
 		if x.fixed = err != nil; x.fixed {
-			x.stage.failed(ctx, "the model stays without new items", err)
+			x.stage.Failed(ctx, "the model stays without new items", err)
 		}
 	}
 	x.ledger.Begin(base, x.fixed)
@@ -242,7 +243,7 @@ func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 // extend lets the model serve with the new items as they are now, and searches the store if that is
 // still to be done.
 func (x *Extender) extend(
-	ctx context.Context, l *models.Lease, a *Account, reweighed bool,
+	ctx context.Context, l *models.Lease, a *ledger.Account, reweighed bool,
 ) error {
 	if weights := hashOf(x.Updater.Weights()); reweighed || weights != a.Weights {
 		a.Weights, a.Searched = weights, false

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store/memory"
@@ -17,7 +18,7 @@ import (
 
 // fakeLedger notes what an extender does with it. It fails where it is told to.
 type fakeLedger struct {
-	*inMemory
+	*ledger.Memory
 	calls []string
 	fails string // the call that fails; empty: none
 }
@@ -48,7 +49,7 @@ func (f *fakeLedger) Persist(context.Context) error { return f.call("persist") }
 func newFakeRig(t *testing.T) (*rig, *fakeLedger) {
 	t.Helper()
 	x := newRig(t, memory.New(), servertest.NewModel(t, 1))
-	f := &fakeLedger{inMemory: x.ledger.(*inMemory)}
+	f := &fakeLedger{Memory: x.ledger.(*ledger.Memory)}
 	x.ledger = f
 	for u := range model.MinNewUsers + 2 {
 		x.take(t, fmt.Sprint("user-", u), novelty)

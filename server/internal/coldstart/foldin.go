@@ -11,6 +11,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
@@ -29,12 +30,12 @@ const (
 // update folds in the items that have changed and lets the result serve. more reports that items
 // without a row are left for the next time.
 func (x *Extender) update(
-	ctx context.Context, l *models.Lease, a *Account,
+	ctx context.Context, l *models.Lease, a *ledger.Account,
 ) (more bool, err error) {
 	began := time.Now()
 	a.Samples.Trim()
 	now := a.Samples.Census()
-	x.Metrics.pending.Set(float64(len(now.Counts)))
+	x.Metrics.Pending.Set(float64(len(now.Counts)))
 	batch, changed, more := choose(a, l.Base(), now)
 	a.Unserved = a.Unserved || changed
 	if !a.Unserved {
@@ -54,7 +55,7 @@ func (x *Extender) update(
 // has changed at all, more whether further items have no row. Rows of items that now have too few
 // users are dropped.
 func choose(
-	a *Account, base *model.Model, now samples.Census,
+	a *ledger.Account, base *model.Model, now samples.Census,
 ) (batch []string, changed, more bool) {
 	for id := range a.Rows {
 		if now.Counts[id] < model.MinNewUsers {
@@ -89,7 +90,7 @@ func choose(
 // foldIn makes rows for the items of the batch from the histories of their sampled users. An item
 // that gets no usable row is tried again when it has other users.
 func (x *Extender) foldIn(
-	ctx context.Context, base *model.Model, a *Account, batch []string, now samples.Census,
+	ctx context.Context, base *model.Model, a *ledger.Account, batch []string, now samples.Census,
 ) error {
 	sampled := make([][]string, len(batch))
 	for i, id := range batch {
@@ -123,10 +124,10 @@ func (x *Extender) foldIn(
 		item, err := evidence.Place(i, now.Counts[id]*scale)
 		if err != nil && !x.warned {
 			x.warned = true
-			x.stage.failed(ctx,
+			x.stage.Failed(ctx,
 				"a new item stays without a row; no other one of this model will be reported", err)
 		}
-		a.Rows[id] = Row{Item: item, Users: now.Counts[id], Fault: err != nil}
+		a.Rows[id] = ledger.Row{Item: item, Users: now.Counts[id], Fault: err != nil}
 	}
 	return nil
 }
@@ -145,7 +146,7 @@ func (x *Extender) gather(
 	for i := range have {
 		have[i] = map[string]bool{}
 	}
-	pace := background.NewPacer(dutyCycle)
+	pace := background.NewPacer(ledger.DutyCycle)
 	for _, user := range slices.Compact(users) {
 		history, err := x.history(ctx, base, number, user)
 		if err != nil {
@@ -196,7 +197,7 @@ func (x *Extender) history(
 }
 
 // placed are the items that have got a row.
-func placed(rows map[string]Row) []model.NewItem {
+func placed(rows map[string]ledger.Row) []model.NewItem {
 	items := make([]model.NewItem, 0, len(rows))
 	for _, row := range rows {
 		if !row.Fault {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/server/internal/state"
@@ -64,7 +65,7 @@ func (r *rig) take(t *testing.T, user, item string) {
 }
 
 // account returns the account of the model that serves.
-func (r *rig) account(t *testing.T) (*models.Lease, *Account) {
+func (r *rig) account(t *testing.T) (*models.Lease, *ledger.Account) {
 	t.Helper()
 	l := r.Models.Acquire()
 	t.Cleanup(l.Release)

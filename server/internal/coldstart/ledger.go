@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
 )
 
-// A Ledger takes down who has new items, and keeps the account by which they are placed: in the
-// memory of the one server of a store ([inMemory]), or in the store of several ([shared]), one of
-// which places the items for all.
+// A Ledger takes down who has new items, and keeps the account by which they are placed: in memory
+// ([ledger.Memory]), or in a store that several servers share ([ledger.Shared]).
 type Ledger interface {
 	// Arrived, Note and Forget take down events and erasures that have become durable: a new user
 	// of the store, a user who has an item, and one who was erased. They wait for nothing, and are
@@ -30,7 +29,7 @@ type Ledger interface {
 
 	// Take returns the account of the base of l, up to date. It is nil if there is nothing to be
 	// done: another server places the items, or it is not due yet.
-	Take(ctx context.Context, l *models.Lease, due bool) (*Account, error)
+	Take(ctx context.Context, l *models.Lease, due bool) (*ledger.Account, error)
 
 	// Busy is called now and then while histories are read. Its error ends the work.
 	Busy(ctx context.Context, base *model.Model) error
@@ -45,28 +44,7 @@ type Ledger interface {
 	Done(err error) error
 }
 
-// An Account is what the server that places items knows of those that are new to a base. One
-// goroutine uses it, but for the samples.
-type Account struct {
-	Samples  *samples.Items
-	Rows     map[string]Row // of the items that were folded in, by id
-	Unserved bool           // rows have changed since an extension was made of them
-	Searched bool           // the store has been searched for items that are new to the base
-	Counted  bool           // the users of the store: a search has come to its end
-	Weights  uint64         // hash of the weights of events that the rows were made by
-}
-
-// newAccount returns an account that nothing has been entered in.
-func newAccount() *Account { return &Account{Samples: samples.New(), Rows: map[string]Row{}} }
-
-// Row is the outcome of folding in an item.
-type Row struct {
-	Item  model.NewItem
-	Users float64 // of the store, when the item was folded in
-	Fault bool    // these users give no row
-}
-
-// newTo reports whether an item is new to a base.
-func newTo(base *model.Model) func(item string) bool {
-	return func(item string) bool { _, known := base.ItemIndex(item); return !known }
-}
+var (
+	_ Ledger = (*ledger.Memory)(nil)
+	_ Ledger = (*ledger.Shared)(nil)
+)

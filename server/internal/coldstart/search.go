@@ -6,19 +6,20 @@ import (
 	"strings"
 
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
 // search notes all items of the store that are new to the model of l, in addition to those noted
 // already. It ends early when another model is loaded.
-func (x *Extender) search(ctx context.Context, l *models.Lease, a *Account) error {
+func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	base := l.Base()
-	pace := background.NewPacer(dutyCycle)
+	pace := background.NewPacer(ledger.DutyCycle)
 	var users, before int64
 	err := x.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
 		if !x.Models.Serves(l) {
-			return errOtherModel
+			return ledger.ErrOtherModel
 		}
 		// the users are those of this moment: users who arrive later are not among them
 		if users == 0 {
@@ -53,7 +54,3 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *Account) erro
 	x.Wake() // to fold in the items that were found
 	return nil
 }
-
-// dutyCycle is the share of the time that is spent on reading histories, so that requests are not
-// disturbed.
-const dutyCycle = 0.5

@@ -1,4 +1,4 @@
-package coldstart
+package ledger
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ func newest(names []string) string {
 }
 
 // follow lets the newest extension of the base serve.
-func (s *shared) follow(ctx context.Context, l *models.Lease) error {
+func (s *Shared) follow(ctx context.Context, l *models.Lease) error {
 	names, err := s.store.NoteNames(ctx, documentsTopic(s.base))
 	if err != nil {
 		return err
@@ -53,13 +53,13 @@ func (s *shared) follow(ctx context.Context, l *models.Lease) error {
 }
 
 // serve lets the document of a name serve. One that is refused is told once, and what serves stays.
-func (s *shared) serve(
+func (s *Shared) serve(
 	ctx context.Context, l *models.Lease, name string, document []byte, began time.Time,
 ) error {
 	extended, items, err := l.DecodeExtension(document)
 	if err != nil {
 		s.refused = name
-		s.stage.metrics.refused.Inc()
+		s.stage.Metrics.Refused.Inc()
 		return fmt.Errorf("extension %s is refused: %w", name, err)
 	}
 	if err := s.stage.serve(ctx, l, extended, len(items), began,
@@ -80,7 +80,7 @@ func rowsOf(items []model.NewItem, placed map[string]float64) map[string]Row {
 }
 
 // Publish lets all servers have an extension, this one too, and removes the documents before it.
-func (s *shared) Publish(
+func (s *Shared) Publish(
 	ctx context.Context, l *models.Lease, items []model.NewItem, began time.Time,
 ) error {
 	document, err := s.fit(l, items)
@@ -96,20 +96,20 @@ func (s *shared) Publish(
 		return err
 	}
 	err = s.serve(ctx, l, name, document, began)
-	if err != nil && !errors.Is(err, errOtherModel) {
+	if err != nil && !errors.Is(err, ErrOtherModel) {
 		return err
 	}
 	return errors.Join(err,
 		s.store.DeleteNotes(ctx, documentsTopic(s.base), names, s.owned.fence(s.base)))
 }
 
-func (s *shared) put(ctx context.Context, topic, name string, note []byte) error {
+func (s *Shared) put(ctx context.Context, topic, name string, note []byte) error {
 	return s.store.PutNote(ctx, topic, name, note, s.owned.fence(s.base))
 }
 
 // fit returns as many of the items as fit into a note, those with the most users first, and their
 // document.
-func (s *shared) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
+func (s *Shared) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
 	for {
 		document, err := l.EncodeExtension(items)
 		if err != nil || len(document) <= store.MaxNoteBytes {
@@ -117,7 +117,7 @@ func (s *shared) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
 		}
 		if !s.tooLarge {
 			s.tooLarge = true
-			s.stage.log.Warn("the extension by all new items is too large for the store: those with "+
+			s.stage.Log.Warn("the extension by all new items is too large for the store: those with "+
 				"the fewest users are left out", slog.Int("bytes", len(document)),
 				slog.Int("items", len(items)))
 		}

@@ -1,4 +1,4 @@
-package coldstart
+package ledger
 
 import (
 	"context"
@@ -13,21 +13,21 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// longestPoll is the longest time between two looks at the store for a newer extension.
-const longestPoll = 250 * time.Millisecond
+// LongestPoll is the longest time between two looks at the store for a newer extension.
+const LongestPoll = 250 * time.Millisecond
 
-// shared is the [Ledger] of one of several servers of a store. All post what they notice, and let
+// Shared is the ledger of one of several servers of a store. All post what they notice, and let
 // the extensions serve that they find in the store. The holder of the lease of a base has the
 // account of it.
-type shared struct {
+type Shared struct {
 	store   store.Shared
 	notices *Notices
 	first   bool // of the extenders of the server
 	updater *state.Updater
-	stage   *stage
+	stage   *Stage
 	keeper  *tenure.Keeper
 
-	// Used by the goroutine of Extender.Run alone.
+	// Used by the goroutine that places items alone.
 	base     string          // version of the loaded model; empty: it cannot be extended
 	loaded   string          // name of the document that serves; empty: none
 	items    []model.NewItem // of it
@@ -40,29 +40,34 @@ type shared struct {
 	failing  bool
 }
 
-func newShared(n *Notices, first bool, u *state.Updater, st *stage) *shared {
-	return &shared{store: n.Store, notices: n, first: first, updater: u, stage: st,
-		keeper: tenure.New(n.Store, rand.Text(), st.log)}
+// NewShared returns the ledger of one of several extenders of a server; first is set for one of
+// them.
+func NewShared(n *Notices, first bool, u *state.Updater, st *Stage) *Shared {
+	return &Shared{store: n.Store, notices: n, first: first, updater: u, stage: st,
+		keeper: tenure.New(n.Store, rand.Text(), st.Log)}
 }
 
-func (s *shared) Arrived() {
+// Arrived tells the owners of a new user of the store, once for all extenders of the server.
+func (s *Shared) Arrived() {
 	if s.first {
 		s.notices.arrived()
 	}
 }
 
-func (s *shared) Note(user, item string) { s.notices.note(user, item) }
+// Note tells the owners that a user has an item.
+func (s *Shared) Note(user, item string) { s.notices.note(user, item) }
 
-func (s *shared) Forget(user string) (due bool) {
-	s.notices.forget(user, s.first) // which the owner is told of at once
+// Forget tells the owners of an erased user, at once.
+func (s *Shared) Forget(user string) (due bool) {
+	s.notices.forget(user, s.first)
 	return false
 }
 
 // Run keeps the lease of the base.
-func (s *shared) Run(ctx context.Context) { s.keeper.Run(ctx) }
+func (s *Shared) Run(ctx context.Context) { s.keeper.Run(ctx) }
 
 // Begin turns to another base: what is known of it stands in the store.
-func (s *shared) Begin(base *model.Model, fixed bool) {
+func (s *Shared) Begin(base *model.Model, fixed bool) {
 	s.base, s.loaded, s.items, s.refused, s.written, s.owned = "", "", nil, "", "", nil
 	if fixed {
 		s.keeper.Want("")
@@ -72,8 +77,9 @@ func (s *shared) Begin(base *model.Model, fixed bool) {
 	s.keeper.Want(leaseName(s.base))
 }
 
-// Take lets the newest extension serve, and does the work of the owner if this server is it.
-func (s *shared) Take(ctx context.Context, l *models.Lease, due bool) (*Account, error) {
+// Take lets the newest extension serve. The owner also merges what servers have noticed; it gets the
+// account when that is due.
+func (s *Shared) Take(ctx context.Context, l *models.Lease, due bool) (*Account, error) {
 	if err := s.follow(ctx, l); err != nil {
 		return nil, err
 	}
@@ -97,7 +103,7 @@ func (s *shared) Take(ctx context.Context, l *models.Lease, due bool) (*Account,
 }
 
 // Done counts a failure once for several in a row: what fails is tried again soon.
-func (s *shared) Done(err error) error {
+func (s *Shared) Done(err error) error {
 	if errors.Is(err, store.ErrLeaseLost) {
 		if s.owned != nil {
 			s.keeper.Lost(s.owned.term)
@@ -107,7 +113,7 @@ func (s *shared) Done(err error) error {
 	}
 	before := s.failing
 	s.failing = err != nil
-	s.stage.metrics.setOwner(s.owned != nil)
+	s.stage.Metrics.SetOwner(s.owned != nil)
 	if before {
 		return nil
 	}
@@ -115,9 +121,9 @@ func (s *shared) Done(err error) error {
 }
 
 // disown forgets what only an owner knows: another server is told of erased users from now on.
-func (s *shared) disown() {
+func (s *Shared) disown() {
 	if s.owned != nil {
 		s.owned = nil
-		s.stage.metrics.pending.Set(0)
+		s.stage.Metrics.Pending.Set(0)
 	}
 }

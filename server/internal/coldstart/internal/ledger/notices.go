@@ -1,4 +1,4 @@
-package coldstart
+package ledger
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/metrics"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/store"
 )
@@ -61,7 +62,7 @@ type NoticesDeps struct {
 	Every time.Duration
 	// Bases returns the versions of the models of this server that are extended.
 	Bases   func() []string
-	Metrics *Metrics
+	Metrics *metrics.Metrics
 	Log     *slog.Logger
 	Guard   background.Guard
 }
@@ -145,7 +146,7 @@ func (n *Notices) post(ctx context.Context) {
 	err := n.Guard(ctx, "posting notices of new items", func() error { return n.postAll(ctx) })
 	switch {
 	case err != nil && !n.failing && ctx.Err() == nil:
-		n.Metrics.failures.Inc()
+		n.Metrics.Failures.Inc()
 		n.Log.LogAttrs(ctx, slog.LevelWarn, "what this server notices of new items cannot be "+
 			"posted for the others", slog.String("error", err.Error()))
 	case err == nil && n.failing:
@@ -186,7 +187,7 @@ func (n *Notices) postOne(ctx context.Context, u *unposted) error {
 				return err
 			}
 			u.bases, u.done = u.bases[1:], append(u.done, base)
-			n.Metrics.notices.Inc()
+			n.Metrics.Notices.Inc()
 		}
 		if !u.urgent() {
 			return nil
@@ -233,7 +234,7 @@ func (n *Notices) wait(t notice, bases []string) {
 			return
 		}
 		n.unposted = slices.Delete(n.unposted, at, at+1)
-		n.Metrics.dropped.Inc()
+		n.Metrics.Dropped.Inc()
 	}
 }
 

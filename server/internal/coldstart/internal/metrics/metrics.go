@@ -1,4 +1,5 @@
-package coldstart
+// Package metrics holds what is told about extensions of the model.
+package metrics
 
 import (
 	"math"
@@ -8,75 +9,76 @@ import (
 
 // Metrics tell about extensions of the model and about the drift.
 type Metrics struct {
-	items, pending prometheus.Gauge
-	drift          prometheus.Gauge
-	seconds        prometheus.Histogram
-	failures       prometheus.Counter
+	Items, Pending prometheus.Gauge
+	Drift          prometheus.Gauge
+	Seconds        prometheus.Histogram
+	Failures       prometheus.Counter
 
 	// Of servers that share a store.
-	owner                     prometheus.Gauge
-	refused, notices, dropped prometheus.Counter
+	Owner                     prometheus.Gauge
+	Refused, Notices, Dropped prometheus.Counter
 }
 
-func (m *Metrics) setOwner(is bool) {
+// SetOwner tells whether this server places new items for all.
+func (m *Metrics) SetOwner(is bool) {
 	value := 0.0
 	if is {
 		value = 1
 	}
-	m.owner.Set(value)
+	m.Owner.Set(value)
 }
 
-// NewMetrics makes the metrics of an [Extender].
-func NewMetrics() *Metrics {
+// New makes metrics of no extension yet.
+func New() *Metrics {
 	m := &Metrics{
-		items: prometheus.NewGauge(prometheus.GaugeOpts{
+		Items: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_extended_items",
 			Help: "Items that the serving model was extended by: events named them, and it was " +
 				"not trained on them.",
 		}),
-		pending: prometheus.NewGauge(prometheus.GaugeOpts{
+		Pending: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_new_items",
 			Help: "Items that events named and the loaded model was not trained on, those that " +
 				"it was extended by included.",
 		}),
-		drift: prometheus.NewGauge(prometheus.GaugeOpts{
+		Drift: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_drift_energy_ratio",
 			Help: "Share of the energy of recent users' events that lies within the model's " +
 				"basis, over that share at the " +
 				"training. It falls as users leave what the model knows: train again below 0.9. " +
 				"NaN: too few events.",
 		}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+		Seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "gsimc_extension_seconds", Buckets: prometheus.ExponentialBuckets(.01, 4, 8),
 			Help: "Time of extending the serving model, the reading of histories included.",
 		}),
-		failures: prometheus.NewCounter(prometheus.CounterOpts{
+		Failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_extension_failures_total", Help: "Extensions that failed.",
 		}),
-		owner: prometheus.NewGauge(prometheus.GaugeOpts{
+		Owner: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_extension_owner",
 			Help: "1 on the one of several servers over a store that places new items for all.",
 		}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
+		Refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_extensions_refused_total",
 			Help: "Extensions of other servers that were damaged or of another model.",
 		}),
-		notices: prometheus.NewCounter(prometheus.CounterOpts{
+		Notices: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_extension_notices_total",
 			Help: "Notices of new items, of users who came and of users who went, that were " +
 				"posted for the server that places new items.",
 		}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
+		Dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_extension_notices_dropped_total",
 			Help: "Notices that were given up, because the store took none for long.",
 		}),
 	}
-	m.drift.Set(math.NaN())
+	m.Drift.Set(math.NaN())
 	return m
 }
 
 // Collectors returns the metrics for a registry.
 func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.items, m.pending, m.drift, m.seconds, m.failures,
-		m.owner, m.refused, m.notices, m.dropped}
+	return []prometheus.Collector{m.Items, m.Pending, m.Drift, m.Seconds, m.Failures,
+		m.Owner, m.Refused, m.Notices, m.Dropped}
 }

@@ -1,4 +1,4 @@
-package coldstart
+package ledger
 
 import (
 	"errors"
@@ -48,7 +48,7 @@ func TestFailuresOfLooks(t *testing.T) {
 			t.Errorf("look %d of several servers: %v is told, want %v", i, got, look.want)
 		}
 	}
-	alone := newMemory(x.stage)
+	alone := NewMemory(x.stage)
 	for range 2 {
 		if got := alone.Done(failure); got != failure {
 			t.Errorf("%v is told, want %v", got, failure)

@@ -1,4 +1,4 @@
-package coldstart
+package ledger
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package coldstart
+package ledger
 
 import (
 	"context"
@@ -14,12 +14,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/metrics"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
+
+const novelty = "novelty" // an item that no model knows
 
 // drawNotice makes up what a server could have noticed.
 func drawNotice(rng *rand.Rand, users, items int) notice {
@@ -102,7 +105,7 @@ func FuzzNotes(f *testing.F) {
 
 // sharedRig is the ledger of a server that shares its store, which does nothing by itself.
 type sharedRig struct {
-	*shared
+	*Shared
 	models *models.Holder
 	log    *servertest.Buffer
 }
@@ -115,12 +118,12 @@ func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Close)
-	log, metrics := &servertest.Buffer{}, NewMetrics()
+	log, of := &servertest.Buffer{}, metrics.New()
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	n := NewNotices(NoticesDeps{Store: st, Every: time.Hour, Metrics: metrics, Log: logger,
+	n := NewNotices(NoticesDeps{Store: st, Every: time.Hour, Metrics: of, Log: logger,
 		Bases: func() []string { return []string{m.Version()} },
 		Guard: func(_ context.Context, _ string, work func() error) error { return work() }})
-	return &sharedRig{newShared(n, true, state.NewUpdater(nil), &stage{h, metrics, logger}), h, log}
+	return &sharedRig{NewShared(n, true, state.NewUpdater(nil), &Stage{h, of, logger}), h, log}
 }
 
 // take lets a user take an item, as the extender of the server notices it.
@@ -152,7 +155,7 @@ func (r *sharedRig) own(t *testing.T) *models.Lease {
 	t.Helper()
 	l := r.models.Acquire()
 	t.Cleanup(l.Release)
-	s := r.shared
+	s := r.Shared
 	s.Begin(l.Base(), false)
 	term, held, err := s.store.Lease(t.Context(), leaseName(s.base), s.keeper.Holder(), time.Hour)
 	if err != nil || !held {

@@ -1,4 +1,4 @@
-package coldstart
+package ledger
 
 import (
 	"context"
@@ -51,7 +51,7 @@ func (o *owned) fence(base string) store.Fence {
 }
 
 // takeOver reads what the owner before has left: samples, and rows.
-func (s *shared) takeOver(ctx context.Context, base *model.Model, term uint64) (err error) {
+func (s *Shared) takeOver(ctx context.Context, base *model.Model, term uint64) (err error) {
 	a := newAccount()
 	o := &owned{account: a, head: head{posters: map[string]posted{}}, term: term, due: true,
 		others: map[string]sign{}}
@@ -86,7 +86,7 @@ func (s *shared) takeOver(ctx context.Context, base *model.Model, term uint64) (
 
 // readSamples puts the samples of a base into an account. It returns the head, and the numbers
 // of users by which items were placed; found is false if there is no head, or a damaged one.
-func (s *shared) readSamples(
+func (s *Shared) readSamples(
 	ctx context.Context, base string, a *Account,
 ) (h head, placed map[string]float64, found bool, err error) {
 	topic := samplesTopic(base)
@@ -95,7 +95,7 @@ func (s *shared) readSamples(
 		return h, nil, false, err
 	}
 	if h, err = decodeHead(note); err != nil {
-		s.stage.failed(ctx, "the samples of new items are made anew", err)
+		s.stage.Failed(ctx, "the samples of new items are made anew", err)
 		return head{}, nil, false, nil
 	}
 	placed = map[string]float64{}
@@ -109,7 +109,7 @@ func (s *shared) readSamples(
 		}
 		of, err := a.Samples.ReadPart(note)
 		if err != nil {
-			s.stage.failed(ctx, "the samples of new items are made anew", err)
+			s.stage.Failed(ctx, "the samples of new items are made anew", err)
 			a.Samples = samples.New()
 			return head{}, nil, false, nil
 		}
@@ -120,7 +120,7 @@ func (s *shared) readSamples(
 
 // inherit begins with the samples of other bases: items that are new to them and to this one. Users
 // whose erasure the owner of another base has not merged yet are left out.
-func (s *shared) inherit(ctx context.Context, base *model.Model, o *owned) error {
+func (s *Shared) inherit(ctx context.Context, base *model.Model, o *owned) error {
 	names, err := s.store.NoteNames(ctx, basesTopic)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (s *shared) inherit(ctx context.Context, base *model.Model, o *owned) error
 }
 
 // erasedFrom returns the users of the notices of erasures that are still to be merged for a base.
-func (s *shared) erasedFrom(ctx context.Context, base string) (users []string, err error) {
+func (s *Shared) erasedFrom(ctx context.Context, base string) (users []string, err error) {
 	names, err := s.store.NoteNames(ctx, noticesTopic(base))
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (s *shared) erasedFrom(ctx context.Context, base string) (users []string, e
 }
 
 // catchUp merges what servers have noticed, now if it is due or does not wait.
-func (s *shared) catchUp(ctx context.Context, base *model.Model) error {
+func (s *Shared) catchUp(ctx context.Context, base *model.Model) error {
 	if err := s.beat(ctx); err != nil {
 		return err
 	}
@@ -208,7 +208,7 @@ func anyUrgent(names []string) bool {
 
 // Busy shows that the owner is there. Erased users leave the samples meanwhile. The error ends the
 // work: another server is the owner.
-func (s *shared) Busy(ctx context.Context, base *model.Model) error {
+func (s *Shared) Busy(ctx context.Context, base *model.Model) error {
 	if time.Since(s.looked) < postEvery {
 		return nil
 	}
@@ -227,7 +227,7 @@ func (s *shared) Busy(ctx context.Context, base *model.Model) error {
 }
 
 // merge takes over what servers have noticed, and removes their notices.
-func (s *shared) merge(ctx context.Context, base *model.Model, names []string) error {
+func (s *Shared) merge(ctx context.Context, base *model.Model, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -246,7 +246,7 @@ func (s *shared) merge(ctx context.Context, base *model.Model, names []string) e
 		}
 		t, err := decodeNotice(note)
 		if err != nil {
-			s.stage.failed(ctx, "a notice of new items is left out", err)
+			s.stage.Failed(ctx, "a notice of new items is left out", err)
 		} else if err := s.mergeNotice(ctx, base, &t); err != nil {
 			return err
 		}
@@ -261,7 +261,7 @@ func (s *shared) merge(ctx context.Context, base *model.Model, names []string) e
 
 // mergeNotice takes over a notice. A pair enters a sample if the history of the user has the item
 // now: the user may have been erased after the pair was noticed.
-func (s *shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) error {
+func (s *Shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) error {
 	of := s.owned.account.Samples
 	for _, user := range t.erased {
 		of.Mark(user)
@@ -280,7 +280,7 @@ func (s *shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) 
 			}
 		}
 	}
-	pace := background.NewPacer(dutyCycle)
+	pace := background.NewPacer(DutyCycle)
 	for _, user := range slices.Sorted(maps.Keys(entering)) {
 		wanted := map[string]bool{}
 		for _, item := range entering[user] {
@@ -304,7 +304,7 @@ func (s *shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) 
 }
 
 // Persist writes what has changed since it was last written.
-func (s *shared) Persist(ctx context.Context) error {
+func (s *Shared) Persist(ctx context.Context) error {
 	o, a := s.owned, s.owned.account
 	topic := samplesTopic(s.base)
 	parts := a.Samples.TakeChanged()
@@ -328,7 +328,7 @@ func (s *shared) Persist(ctx context.Context) error {
 }
 
 // beat shows that the base is in use, and removes what is left of bases that are not.
-func (s *shared) beat(ctx context.Context) error {
+func (s *Shared) beat(ctx context.Context) error {
 	o := s.owned
 	if time.Now().Before(o.nextBeat) {
 		return nil
@@ -362,7 +362,7 @@ func (s *shared) beat(ctx context.Context) error {
 }
 
 // watchOther removes the notes of a base that has given no sign for long.
-func (s *shared) watchOther(ctx context.Context, base string) error {
+func (s *Shared) watchOther(ctx context.Context, base string) error {
 	note, found, err := s.store.Note(ctx, basesTopic, base)
 	if err != nil || !found {
 		return err
@@ -375,7 +375,7 @@ func (s *shared) watchOther(ctx context.Context, base string) error {
 	if time.Since(last.seen) < abandoned {
 		return nil
 	}
-	s.stage.log.LogAttrs(ctx, slog.LevelInfo, "no server has this model any more: what was kept of "+
+	s.stage.Log.LogAttrs(ctx, slog.LevelInfo, "no server has this model any more: what was kept of "+
 		"items that are new to it is removed", slog.String("model", base))
 	delete(s.owned.others, base)
 	if err := s.store.DeleteNotes(ctx, basesTopic, []string{base}, store.Fence{}); err != nil {

@@ -1,0 +1,39 @@
+// Package ledger keeps who has new items, and the account by which they are placed: in memory if a
+// server has its store for itself ([Memory]), or in a store that several servers share ([Shared]).
+// One of these places the items for all. The package does not know how items are placed.
+package ledger
+
+import (
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
+)
+
+// An Account is what the server that places items knows of those that are new to a base. One
+// goroutine uses it, but for the samples.
+type Account struct {
+	Samples  *samples.Items
+	Rows     map[string]Row // of the items that were folded in, by id
+	Unserved bool           // rows have changed since an extension was made of them
+	Searched bool           // the store has been searched for items that are new to the base
+	Counted  bool           // the users of the store: a search has come to its end
+	Weights  uint64         // hash of the weights of events that the rows were made by
+}
+
+// newAccount returns an account that nothing has been entered in.
+func newAccount() *Account { return &Account{Samples: samples.New(), Rows: map[string]Row{}} }
+
+// A Row is the outcome of folding in an item.
+type Row struct {
+	Item  model.NewItem
+	Users float64 // of the store, when the item was folded in
+	Fault bool    // these users give no row
+}
+
+// newTo reports whether an item is new to a base.
+func newTo(base *model.Model) func(item string) bool {
+	return func(item string) bool { _, known := base.ItemIndex(item); return !known }
+}
+
+// DutyCycle is the share of the time that is spent on reading histories, so that requests are not
+// disturbed.
+const DutyCycle = 0.5
