@@ -36,14 +36,19 @@ func (r *refusal) status() *status.Status {
 
 // refuse answers a request of which not all was read.
 func refuse(w http.ResponseWriter, r *refusal) {
-	text, err := protojson.Marshal(r.status().Proto())
+	w.Header().Set("Connection", "close")
+	writeStatus(w, r.http, r.status())
+}
+
+// writeStatus answers with a status.
+func writeStatus(w http.ResponseWriter, httpStatus int, st *status.Status) {
+	text, err := protojson.Marshal(st.Proto())
 	if err != nil { // only for a text that is not UTF-8, and there is none
-		http.Error(w, r.message, http.StatusInternalServerError)
+		http.Error(w, st.Message(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Connection", "close")
-	w.WriteHeader(r.http)
+	w.WriteHeader(httpStatus)
 	_, _ = w.Write(text) // an error means that the client has gone
 }
 

@@ -5,7 +5,7 @@
 // Names of fields are in lower camel case, and are taken in either case. Numbers of 64 bits are
 // strings, as JSON's numbers do not hold them. Fields with their default value are written too. An
 // error is a google.rpc.Status, and its HTTP status follows from the gRPC code. A stream of answers
-// is a line of JSON for each.
+// is a line of JSON for each. What a call does not take is refused, in a query as in a body.
 //
 // The files below gsimc, and openapi.swagger.json, are generated: make generate.
 package httpjson
@@ -55,7 +55,12 @@ const decodedFactor = 45
 func NewHandler(
 	ctx context.Context, conn grpc.ClientConnInterface, l Limits,
 ) (http.Handler, error) {
+	all, err := readRoutes(openAPI)
+	if err != nil {
+		return nil, err
+	}
 	mux := runtime.NewServeMux(
+		runtime.WithMiddlewares(all.check),
 		runtime.WithIncomingHeaderMatcher(named),
 		runtime.WithMetadata(func(_ context.Context, r *http.Request) metadata.MD {
 			return l.Metadata(r)
@@ -68,7 +73,7 @@ func NewHandler(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, lines{&runtime.JSONPb{
 			MarshalOptions: protojson.MarshalOptions{EmitDefaultValues: true},
 		}}))
-	err := errors.Join(
+	err = errors.Join(
 		gateway.RegisterRecommenderServiceHandlerClient(ctx, mux,
 			pb.NewRecommenderServiceClient(conn)),
 		gateway.RegisterEventServiceHandlerClient(ctx, mux, pb.NewEventServiceClient(conn)),

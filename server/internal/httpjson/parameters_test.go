@@ -1,0 +1,228 @@
+package httpjson
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// calls is a server whose answers are empty. It keeps the last request, which is nil until there is
+// one.
+type calls struct {
+	grpc.ClientConnInterface
+	last proto.Message
+}
+
+func (c *calls) Invoke(_ context.Context, _ string, args, _ any, _ ...grpc.CallOption) error {
+	c.last = args.(proto.Message)
+	return nil
+}
+
+func (c *calls) NewStream(
+	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	return &emptyStream{calls: c}, nil
+}
+
+type emptyStream struct {
+	grpc.ClientStream
+	calls *calls
+}
+
+func (s *emptyStream) SendMsg(m any) error {
+	s.calls.last = m.(proto.Message)
+	return nil
+}
+func (*emptyStream) CloseSend() error             { return nil }
+func (*emptyStream) Header() (metadata.MD, error) { return nil, nil }
+func (*emptyStream) RecvMsg(any) error            { return io.EOF }
+
+// door is a handler before a server that answers everything.
+func door(t *testing.T) (*calls, http.Handler) {
+	t.Helper()
+	c := &calls{}
+	h, err := NewHandler(t.Context(), c, Limits{Body: 1 << 20, Bodies: 64 << 20, BodyTime: 20e9,
+		Known:    func([]string) bool { return true },
+		Metadata: func(*http.Request) metadata.MD { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, h
+}
+
+// refusalOf is an answer as tests compare it.
+type refusalOf struct {
+	Message, Reason, Field string
+}
+
+// ask returns the status of an answer, and what it says if it refuses.
+func ask(t *testing.T, h http.Handler, method, path, body string) (int, refusalOf) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	var st struct {
+		Message string
+		Details []struct {
+			Reason          string
+			FieldViolations []struct{ Field string }
+		}
+	}
+	if w.Code == http.StatusOK {
+		return w.Code, refusalOf{}
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &st); err != nil || len(st.Details) == 0 {
+		t.Fatalf("%s %s: %d, %v: %s", method, path, w.Code, err, w.Body)
+	}
+	got := refusalOf{Message: st.Message, Reason: st.Details[0].Reason}
+	for _, d := range st.Details {
+		for _, v := range d.FieldViolations {
+			got.Field = v.Field
+		}
+	}
+	return w.Code, got
+}
+
+func TestUnknownParametersAreRefused(t *testing.T) {
+	c, h := door(t)
+	const list = "/v1/users/ann/recommendations"
+	for _, tt := range []struct{ path, field, text string }{
+		{list + "?filter.deny_item_id=i", "filter.deny_item_id",
+			"is not a parameter of this call: did you mean filter.deny_item_ids?"},
+		{list + "?filter.deny=i", "filter.deny",
+			"is not a parameter of this call: did you mean filter.deny_item_ids?"},
+		{list + "?deny_item_ids=i", "deny_item_ids",
+			"is not a parameter of this call: did you mean filter.deny_item_ids?"},
+		{list + "?pagesize=5", "pagesize",
+			"is not a parameter of this call: did you mean page_size?"},
+		{list + "?page_Size=5", "page_Size",
+			"is not a parameter of this call: did you mean page_size?"},
+		{list + "?filter.deny_item_ids[]=i", "filter.deny_item_ids[]",
+			"is not a parameter of this call: did you mean filter.deny_item_ids?"},
+		{list + "?page_size=5&zzz=1", "zzz", "is not a parameter of this call"},
+		{list + "?z%00%FFz=1", "z?z", "is not a parameter of this call"},
+		{list + "?filter=i", "filter",
+			"is not a parameter of this call: did you mean filter.allow_item_ids?"},
+		{list + "?user_id=ben", "user_id", "is in the path, and may not be in the query"},
+		{list + "?userId=ben", "userId", "is in the path, and may not be in the query"},
+		{list + "?page_size=1&pageSize=2", "page_size", "is there in two spellings"},
+		{list + "?page_size=1&page_size=2", "page_size", "is there more than once"},
+		{list + "?page_size=abc", "page_size", "must be a whole number"},
+		{list + "?explain=true", "explain", "must be a whole number"},
+		{list + "?packed=2", "packed", "must be true or false"},
+		{list + "?seen.mode=INCLUDE", "seen.mode",
+			"must be one of MODE_UNSPECIFIED, MODE_EXCLUDE, MODE_EXCLUDE_TYPES, MODE_INCLUDE"},
+		{list + "?a;b=1", "the query", "cannot be read"},
+		{"/v1/users/ann?page_size=1", "page_size", "is not a parameter of this call"},
+		{"/v1/users/ann/export?page_size=1", "page_size", "is not a parameter of this call"},
+		{"/v1/items/i?hidden=true", "hidden", "is not a parameter of this call"},
+		{"/v1/items:batchGet?item_id=i", "item_id",
+			"is not a parameter of this call: did you mean item_ids?"},
+	} {
+		code, got := ask(t, h, "GET", tt.path, "")
+		want := refusalOf{tt.field + " " + tt.text, "INVALID_FIELD", tt.field}
+		if d := cmp.Diff(want, got); d != "" || code != http.StatusBadRequest {
+			t.Errorf("%s: %d (-want +got):\n%s", tt.path, code, d)
+		}
+	}
+	if code, _ := ask(t, h, "POST", "/v1/recommend?page_size=1", `{"userId": "ann"}`); code != 400 {
+		t.Errorf("a parameter beside a body: %d", code)
+	}
+	if c.last != nil {
+		t.Errorf("a call was made: %v", c.last)
+	}
+}
+
+// Each route takes all that openapi.json names, in every spelling, and that is all that a query can
+// set of its request.
+func TestKnownParametersAreTaken(t *testing.T) {
+	c, h := door(t)
+	all, err := readRoutes(openAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{"boolean": "true", "integer int32": "3", "number double": ".5",
+		"string byte": "AAA=", "string uint64": "7", "string": "2s", "array": "x"}
+	for route, known := range all {
+		method, path, _ := strings.Cut(route, "/")
+		path = "/" + strings.ReplaceAll(path, "{}", "x")
+		if method == http.MethodPost {
+			continue
+		}
+		if code, got := ask(t, h, method, path, ""); code != http.StatusOK {
+			t.Fatalf("%s: %d %v", route, code, got)
+		}
+		var found []string
+		want := leaves(c.last.ProtoReflect().Descriptor(), "")
+		for _, p := range known {
+			found = append(found, snake(p.Name))
+			if p.In != inQuery {
+				continue
+			}
+			value := values[strings.TrimSpace(p.Type+" "+p.Format)]
+			if len(p.Enum) > 0 {
+				value = p.Enum[1]
+			}
+			for _, key := range []string{p.Name, snake(p.Name)} {
+				if code, got := ask(t, h, method, path+"?"+key+"="+value, ""); code != http.StatusOK {
+					t.Errorf("%s, %s=%s: %d %v", route, key, value, code, got)
+				} else if !has(c.last.ProtoReflect(), snake(p.Name)) {
+					t.Errorf("%s, %s=%s: the call has not the parameter", route, key, value)
+				}
+			}
+		}
+		slices.Sort(want)
+		slices.Sort(found)
+		if d := cmp.Diff(want, found); d != "" {
+			t.Errorf("%s (-fields of the request +parameters):\n%s", route, d)
+		}
+	}
+}
+
+// leaves are the fields of a message that a query can set, with their paths.
+func leaves(m protoreflect.MessageDescriptor, path string) (names []string) {
+	for i := range m.Fields().Len() {
+		f := m.Fields().Get(i)
+		name := path + string(f.Name())
+		switch {
+		case f.Message() == nil || f.Message().ParentFile().Package() == "google.protobuf":
+			names = append(names, name)
+		case !f.IsList() && !f.IsMap():
+			names = append(names, leaves(f.Message(), name+".")...)
+		}
+	}
+	return names
+}
+
+// has reports whether a message has the field of a path.
+func has(m protoreflect.Message, path string) bool {
+	name, rest, nested := strings.Cut(path, ".")
+	f := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+	return m.Has(f) && (!nested || has(m.Get(f).Message(), rest))
+}
+
+// A form may have the parameters of a GET, since their text may be too long for a path.
+func TestFormsHaveParameters(t *testing.T) {
+	c, h := door(t)
+	for body, want := range map[string]int{"page_size=3": 200, "pagesize=3": 400} {
+		r := httptest.NewRequest("POST", "/v1/users/ann/recommendations", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != want {
+			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		}
+	}
+	if c.last == nil || !has(c.last.ProtoReflect(), "page_size") {
+		t.Errorf("the call is %v", c.last)
+	}
+}
