@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -13,6 +14,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/gsimc/gsimc/server/internal/outcome"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 const errorDomain = "gsimc"
@@ -52,16 +56,33 @@ func writeStatus(w http.ResponseWriter, httpStatus int, st *status.Status) {
 	_, _ = w.Write(text) // an error means that the client has gone
 }
 
-// writeError answers with the status of an error. A client that may try again is told when. The
-// library's own errors, of a body that is not the JSON of the message, get a reason.
+// A fault is a field of a body that is wrong. The library keeps of an error nothing but the text,
+// so the text has both parts, with [faultMark] between.
+type fault struct{ field, text string }
+
+const faultMark = "\x00"
+
+// Error implements error.
+func (f *fault) Error() string { return f.field + faultMark + f.text }
+
+// ownError gives an error of a body, which the library has made a status without details, the form
+// of the errors of methods.
+func ownError(st *status.Status) error {
+	text := strings.ToValidUTF8(st.Message(), "?")
+	if field, text, ok := strings.Cut(text, faultMark); ok {
+		return outcome.Status(valid.Bad(field, text)).Err()
+	}
+	own := refusal{code: st.Code(), message: text, reason: code.Code(st.Code()).String()}
+	return own.status().Err()
+}
+
+// writeError answers with the status of an error. A client that may try again is told when.
 func writeError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
 	w http.ResponseWriter, r *http.Request, err error,
 ) {
 	st := status.Convert(err)
 	if len(st.Details()) == 0 {
-		own := refusal{code: st.Code(), message: st.Message(),
-			reason: code.Code(st.Code()).String()}
-		err = own.status().Err()
+		err = ownError(st)
 	}
 	for _, d := range st.Details() {
 		if info, ok := d.(*errdetails.RetryInfo); ok {

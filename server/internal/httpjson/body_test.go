@@ -1,0 +1,68 @@
+package httpjson
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A body is one document. What follows it was dropped once, with the status of success.
+func TestBodiesAreOneDocument(t *testing.T) {
+	c, h := door(t)
+	const (
+		event = `{"userId": "ann", "itemId": "i"}`
+		batch = `{"events": [` + event + `]}`
+	)
+	for path, body := range map[string]string{"/v1/events": event, "/v1/events:batch": batch,
+		"/v1/recommend": `{"userId": "ann"}`} {
+		if code, got := ask(t, h, "POST", path, body+" \n\t"); code != http.StatusOK {
+			t.Errorf("%s with a line end: %d %v", path, code, got)
+		}
+		c.last = nil
+		for _, rest := range []string{event, "\n" + body, ",", "]", "x", "null", "\x00"} {
+			code, got := ask(t, h, "POST", path, body+rest)
+			want := refusalOf{Reason: "INVALID_ARGUMENT",
+				Message: "the body goes on behind its JSON document; nothing was done"}
+			if d := cmp.Diff(want, got); d != "" || code != http.StatusBadRequest || c.last != nil {
+				t.Errorf("%s before %q: %d, the call %v (-want +got):\n%s", path, rest, code, c.last, d)
+			}
+		}
+	}
+	if code, got := ask(t, h, "POST", "/v1/recommend", " "); code != http.StatusOK {
+		t.Errorf("no document, which is an empty message: %d %v", code, got)
+	}
+}
+
+// A bad body is told by what is wrong, and not in the words of a parser.
+func TestBadBodies(t *testing.T) {
+	_, h := door(t)
+	for _, tt := range []struct{ path, body, field, text string }{
+		{"/v1/events", `{"itemId": 17}`, "item_id", "must be a text in quotes"},
+		{"/v1/events", `{"value": "much"}`, "value", "must be a number"},
+		{"/v1/recommend", `{"pageSize": 1.5}`, "page_size", "must be a whole number"},
+		{"/v1/recommend", `{"seen": {"mode": "INCLUDE"}}`, "mode",
+			"must be one of the names that /openapi.json has for it"},
+		{"/v1/recommend", `{"packed": 1}`, "packed", "must be true or false"},
+		{"/v1/recommend", `{"sessionToken": "%"}`, "session_token",
+			"must be a text of base64 in quotes"},
+		{"/v1/recommend", `{"pagesize": 1}`, "pagesize", "is not a field of this call"},
+		{"/v1/recommend", "not json", "", "the body is not JSON: see byte 2"},
+		{"/v1/recommend", `{"userId": `, "", "the body is not JSON: it ends too early"},
+	} {
+		code, got := ask(t, h, "POST", tt.path, tt.body)
+		want := refusalOf{tt.text, "INVALID_ARGUMENT", ""}
+		if tt.field != "" {
+			want = refusalOf{tt.field + " " + tt.text, "INVALID_FIELD", tt.field}
+		}
+		if d := cmp.Diff(want, got); d != "" || code != http.StatusBadRequest {
+			t.Errorf("%s: %d (-want +got):\n%s", tt.body, code, d)
+		}
+	}
+	for _, body := range []string{"[]", `{"userId": "\xff"}`, `{"userId": "a", "userId": "b"}`} {
+		if code, got := ask(t, h, "POST", "/v1/recommend", body); code != http.StatusBadRequest ||
+			got.Reason != "INVALID_ARGUMENT" {
+			t.Errorf("%q: %d %v", body, code, got)
+		}
+	}
+}
