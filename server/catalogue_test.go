@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,7 +36,7 @@ func TestItemsReachOtherServers(t *testing.T) {
 		for i, ts := range servers {
 			other, id := servers[1-i], item(i)
 			for _, hidden := range []bool{true, false} {
-				ts.put(t, &pb.Item{ItemId: id, Hidden: hidden})
+				ts.put(t, &pb.Item{ItemId: id, Hidden: proto.Bool(hidden)})
 				eventually(t, "the other server has seen the item",
 					func() bool { return other.shows(t, id) != hidden })
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -29,10 +30,16 @@ func upsert(items ...*pb.Item) *pb.BatchUpsertItemsRequest {
 	return &pb.BatchUpsertItemsRequest{Items: items}
 }
 
-// put writes items.
+// replace writes items as they are, with all fields.
+func replace(items ...*pb.Item) *pb.BatchUpsertItemsRequest {
+	return &pb.BatchUpsertItemsRequest{Items: items,
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: valid.ItemFields[:]}}
+}
+
+// put replaces items.
 func (ts *testServer) put(t testing.TB, items ...*pb.Item) {
 	t.Helper()
-	if _, err := ts.items.BatchUpsertItems(ctx(t), upsert(items...)); err != nil {
+	if _, err := ts.items.BatchUpsertItems(ctx(t), replace(items...)); err != nil {
 		t.Fatalf("BatchUpsertItems: %v", err)
 	}
 }
@@ -157,7 +164,7 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 		}
 	}
 	check("an empty catalogue", nil)
-	ts.put(t, &pb.Item{ItemId: item(10), Hidden: true},
+	ts.put(t, &pb.Item{ItemId: item(10), Hidden: proto.Bool(true)},
 		&pb.Item{ItemId: item(11), AvailableFrom: timestamppb.New(now.Add(time.Hour))},
 		&pb.Item{ItemId: item(12), AvailableUntil: timestamppb.New(now)},
 		&pb.Item{ItemId: item(13), AvailableFrom: timestamppb.New(now),
@@ -186,7 +193,7 @@ func TestHiddenItemsStayHidden(t *testing.T) {
 	st := memory.New()
 	ts := start(t, setup{store: st, config: extending,
 		open: func() (*model.Model, error) { return newModel(t, 1), nil }})
-	ts.put(t, &pb.Item{ItemId: item(10), Hidden: true}, &pb.Item{ItemId: novelty, Hidden: true})
+	ts.put(t, &pb.Item{ItemId: item(10), Hidden: proto.Bool(true)}, &pb.Item{ItemId: novelty, Hidden: proto.Bool(true)})
 	all := func() *pb.RecommendRequest { return page(forHistory(1), valid.MaxPageSize) }
 	check := func(moment string) {
 		t.Helper()
@@ -206,7 +213,7 @@ func TestHiddenItemsStayHidden(t *testing.T) {
 	if d := cmp.Diff([]string{novelty}, itemIDs(ts.ask(t, req))); d != "" {
 		t.Errorf("items of the category (-want +got):\n%s", d)
 	}
-	ts.put(t, &pb.Item{ItemId: novelty, Hidden: true})
+	ts.put(t, &pb.Item{ItemId: novelty, Hidden: proto.Bool(true)})
 	if err := ts.Reload(ctx(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -240,6 +247,7 @@ func TestItemCalls(t *testing.T) {
 	}
 	same := func(want *pb.Item) {
 		t.Helper()
+		want.Hidden = proto.Bool(want.GetHidden()) // an answer says it always
 		if d := cmp.Diff(want, get(want.GetItemId()), protocmp.Transform()); d != "" {
 			t.Errorf("the item (-want +got):\n%s", d)
 		}
@@ -248,11 +256,11 @@ func TestItemCalls(t *testing.T) {
 		AvailableUntil: at(9)})
 	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Labels: []string{"l"},
 		AvailableUntil: at(9)})
-	masked(&pb.Item{ItemId: "a", Hidden: true, Categories: []string{"x"}, AvailableFrom: at(7),
+	masked(&pb.Item{ItemId: "a", Hidden: proto.Bool(true), Categories: []string{"x"}, AvailableFrom: at(7),
 		Title: "A"}, "hidden", "available_from", "labels", "title")
-	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Hidden: true,
+	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Hidden: proto.Bool(true),
 		AvailableFrom: at(7), AvailableUntil: at(9), Title: "A"})
-	masked(&pb.Item{ItemId: "b", Hidden: true, Categories: []string{"x"}}, "categories")
+	masked(&pb.Item{ItemId: "b", Hidden: proto.Bool(true), Categories: []string{"x"}}, "categories")
 	same(&pb.Item{ItemId: "b", Categories: []string{"x"}})
 	ts.put(t, &pb.Item{ItemId: "a"})
 	same(&pb.Item{ItemId: "a"})
@@ -279,6 +287,40 @@ func TestItemCalls(t *testing.T) {
 	if err != nil || gone.GetDeletedCount() != 1 {
 		t.Errorf("deleted %d, %v; want 1", gone.GetDeletedCount(), err)
 	}
+}
+
+// Without a mask an item keeps what the request does not name.
+func TestUpsertKeepsWhatItDoesNotName(t *testing.T) {
+	ts := start(t, setup{})
+	whole := func(id string) *pb.Item {
+		return &pb.Item{ItemId: id, Title: "A", Categories: []string{"c"}, Labels: []string{"l"},
+			Hidden: proto.Bool(false), AvailableFrom: &timestamppb.Timestamp{Seconds: 7},
+			AvailableUntil: &timestamppb.Timestamp{Seconds: 9}}
+	}
+	a, b := whole("a"), whole("b")
+	ts.put(t, a, b)
+	upserted := func(items ...*pb.Item) {
+		t.Helper()
+		r, err := ts.items.BatchUpsertItems(ctx(t), upsert(items...))
+		if err != nil || r.GetCreatedCount() != 0 {
+			t.Fatalf("created %d, %v", r.GetCreatedCount(), err)
+		}
+		for _, want := range []*pb.Item{a, b} {
+			got, err := ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: want.GetItemId()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, got.GetItem(), protocmp.Transform()); d != "" {
+				t.Errorf("the item (-want +got):\n%s", d)
+			}
+		}
+	}
+	a.Hidden, b.Title = proto.Bool(true), "B"
+	upserted(&pb.Item{ItemId: "a", Hidden: proto.Bool(true)}, &pb.Item{ItemId: "b", Title: "B"})
+	a.Hidden, b.Categories = proto.Bool(false), []string{"d"}
+	upserted(&pb.Item{ItemId: "a", Hidden: proto.Bool(false)},
+		&pb.Item{ItemId: "b", Categories: []string{"d"}})
+	upserted(&pb.Item{ItemId: "a"}, &pb.Item{ItemId: "b"})
 }
 
 // The pages of a listing are all items, in order and each once.
@@ -366,7 +408,7 @@ func names(rng *rand.Rand, of int) (drawn []string) {
 // randomItem draws what the catalogue has of an item.
 func randomItem(rng *rand.Rand, id string, now time.Time) *pb.Item {
 	i := &pb.Item{ItemId: id, Categories: append(names(rng, 6), names(rng, 2)...),
-		Labels: names(rng, 4), Hidden: rng.IntN(12) == 0}
+		Labels: names(rng, 4), Hidden: proto.Bool(rng.IntN(12) == 0)}
 	around := func() *timestamppb.Timestamp {
 		return timestamppb.New(now.Add(time.Duration(rng.IntN(200)-100) * time.Minute))
 	}
@@ -499,7 +541,7 @@ func TestFiltersAgainstOracle(t *testing.T) {
 			id := item(rng.IntN(testItems + 2))
 			known[id] = randomItem(rng, id, now)
 			if _, err := catalogue.BatchUpsertItems(t.Context(),
-				upsert(known[id])); err != nil {
+				replace(known[id])); err != nil {
 				t.Fatal(err)
 			}
 		case 1:

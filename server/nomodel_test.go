@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
@@ -59,7 +60,7 @@ func TestWithoutModel(t *testing.T) {
 		AllowItemIds: []string{item(1), item(3), item(4)}}
 	ts.until(t, filtered, item(3), item(4))
 	if _, err := ts.items.BatchUpsertItems(ctx(t), &pb.BatchUpsertItemsRequest{
-		Items: []*pb.Item{{ItemId: item(2), Hidden: true}}}); err != nil {
+		Items: []*pb.Item{{ItemId: item(2), Hidden: proto.Bool(true)}}}); err != nil {
 		t.Fatal(err)
 	}
 	ts.until(t, eve, item(1), item(3), item(4))

@@ -119,7 +119,7 @@ func TestPlacementAgainstOracle(t *testing.T) {
 				categories[id] = append(categories[id], fmt.Sprint("c", c))
 			}
 		}
-		ts.put(t, &pb.Item{ItemId: id, Categories: categories[id], Hidden: id == hidden})
+		ts.put(t, &pb.Item{ItemId: id, Categories: categories[id], Hidden: proto.Bool(id == hidden)})
 	}
 	seen := []int{4, 9, 20}
 	for _, i := range seen {

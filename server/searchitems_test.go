@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -28,7 +29,7 @@ func foundIDs(found []*pb.KnownItem) (ids []string) {
 func TestSearchItems(t *testing.T) {
 	ts := start(t, setup{})
 	first := item(1)
-	ts.put(t, &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: true},
+	ts.put(t, &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: proto.Bool(true)},
 		&pb.Item{ItemId: first + "-b"}, &pb.Item{ItemId: first + "-a"}, &pb.Item{ItemId: "zz"},
 		&pb.Item{ItemId: "a-lamp", Title: "Zzaubervolle Lampe"},
 		&pb.Item{ItemId: item(5), Title: "Alte LAMPE aus Öl"},
@@ -74,7 +75,7 @@ func TestSearchItems(t *testing.T) {
 		t.Errorf("%d popular items", got)
 	}
 	i, _ := m.ItemIndex(first)
-	want := &pb.KnownItem{Item: &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: true},
+	want := &pb.KnownItem{Item: &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: proto.Bool(true)},
 		InModel: true, TrainUsers: m.Degree(i)}
 	if d := cmp.Diff(want, search(first, 1)[0], protocmp.Transform()); d != "" {
 		t.Errorf("an item (-want +got):\n%s", d)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -50,7 +51,7 @@ func TestHiddenItemsOverRestarts(t *testing.T) {
 		}
 	}
 	write(&pb.BatchUpsertItemsRequest{Items: []*pb.Item{
-		{ItemId: hidden, Hidden: true, Categories: []string{"shoes"}},
+		{ItemId: hidden, Hidden: proto.Bool(true), Categories: []string{"shoes"}},
 		{ItemId: tagged, Categories: []string{"shoes", "boots"}}}})
 	check("at once")
 	if err := srv.Kill(); err != nil {

@@ -36,7 +36,7 @@ type Item struct {
 	// For filters, as categories and apart from them: tags, owners, brands.
 	Labels []string `protobuf:"bytes,3,rep,name=labels,proto3" json:"labels,omitempty"`
 	// Never show the item.
-	Hidden bool `protobuf:"varint,4,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	Hidden *bool `protobuf:"varint,4,opt,name=hidden,proto3,oneof" json:"hidden,omitempty"`
 	// Show the item from this moment on, by the clock of the server: from 1970-01-01 to 9999-12-31,
 	// kept to the microsecond. Unset: since ever.
 	AvailableFrom *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=available_from,json=availableFrom,proto3" json:"available_from,omitempty"`
@@ -102,8 +102,8 @@ func (x *Item) GetLabels() []string {
 }
 
 func (x *Item) GetHidden() bool {
-	if x != nil {
-		return x.Hidden
+	if x != nil && x.Hidden != nil {
+		return *x.Hidden
 	}
 	return false
 }
@@ -135,7 +135,12 @@ type BatchUpsertItemsRequest struct {
 	// 1 to 1000 items with different ids.
 	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// The fields to write, by their names in Item: the others keep what the catalogue has, and are
-	// empty in an item that is added. Unset: all of them, so that the items are replaced.
+	// empty in an item that is added. Unset: of each item those that it has, which are hidden if it is
+	// set, and of the others those that are not empty. So a field is emptied by naming it here, and an
+	// item is replaced by naming all of them.
+	//
+	// JSON says more: an empty value that an item names, such as [], "" or null, is written too. That
+	// needs the same fields in each item, or this field.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,2,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -788,17 +793,18 @@ var File_gsimc_v1_item_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf4\x02\n" +
+	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x03\n" +
 	"\x04Item\x12&\n" +
 	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x124\n" +
 	"\n" +
 	"categories\x18\x02 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\n" +
 	"categories\x12,\n" +
-	"\x06labels\x18\x03 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\x06labels\x12\x1b\n" +
-	"\x06hidden\x18\x04 \x01(\bB\x03\xe0A\x01R\x06hidden\x12N\n" +
+	"\x06labels\x18\x03 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\x06labels\x12 \n" +
+	"\x06hidden\x18\x04 \x01(\bB\x03\xe0A\x01H\x00R\x06hidden\x88\x01\x01\x12N\n" +
 	"\x0eavailable_from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\ravailableFrom\x12P\n" +
 	"\x0favailable_until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\x0eavailableUntil\x12!\n" +
-	"\x05title\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x04R\x05title\"\x91\x01\n" +
+	"\x05title\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x04R\x05titleB\t\n" +
+	"\a_hidden\"\x91\x01\n" +
 	"\x17BatchUpsertItemsRequest\x124\n" +
 	"\x05items\x18\x01 \x03(\v2\x0e.gsimc.v1.ItemB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05items\x12@\n" +
 	"\vupdate_mask\x18\x02 \x01(\v2\x1a.google.protobuf.FieldMaskB\x03\xe0A\x01R\n" +
@@ -910,6 +916,7 @@ func file_gsimc_v1_item_service_proto_init() {
 	if File_gsimc_v1_item_service_proto != nil {
 		return
 	}
+	file_gsimc_v1_item_service_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

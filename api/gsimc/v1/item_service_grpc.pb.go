@@ -44,7 +44,7 @@ type ItemServiceClient interface {
 	// Errors: INVALID_ARGUMENT (a field breaks its rule; nothing was written), RESOURCE_EXHAUSTED
 	// with reason STORE_FULL (the disk is full; nothing was written) or TOO_MANY_ITEMS (the catalogue
 	// would have more items than this server takes; nothing was written), DATA_LOSS with reason
-	// STORE_CORRUPT (update_mask leaves fields of a damaged item out; nothing was written),
+	// STORE_CORRUPT (update_mask does not name all fields of a damaged item; nothing was written),
 	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS (the store of this server keeps no items).
 	// Other errors leave it open: repeating the call is always safe.
 	BatchUpsertItems(ctx context.Context, in *BatchUpsertItemsRequest, opts ...grpc.CallOption) (*BatchUpsertItemsResponse, error)
@@ -165,7 +165,7 @@ type ItemServiceServer interface {
 	// Errors: INVALID_ARGUMENT (a field breaks its rule; nothing was written), RESOURCE_EXHAUSTED
 	// with reason STORE_FULL (the disk is full; nothing was written) or TOO_MANY_ITEMS (the catalogue
 	// would have more items than this server takes; nothing was written), DATA_LOSS with reason
-	// STORE_CORRUPT (update_mask leaves fields of a damaged item out; nothing was written),
+	// STORE_CORRUPT (update_mask does not name all fields of a damaged item; nothing was written),
 	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS (the store of this server keeps no items).
 	// Other errors leave it open: repeating the call is always safe.
 	BatchUpsertItems(context.Context, *BatchUpsertItemsRequest) (*BatchUpsertItemsResponse, error)

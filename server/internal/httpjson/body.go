@@ -9,6 +9,8 @@ import (
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/protobuf/proto"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
 // NewDecoder implements [runtime.Marshaler]. The library's own decoder would pass over what follows
@@ -26,7 +28,11 @@ func (l lines) NewDecoder(r io.Reader) runtime.Decoder {
 			return errors.New("the body goes on behind its JSON document; nothing was done")
 		}
 		if m, ok := v.(proto.Message); ok { // without a second copy of a large body
-			return badBody(l.UnmarshalOptions.Unmarshal(text, m))
+			err := badBody(l.UnmarshalOptions.Unmarshal(text, m))
+			if req, ok := v.(*pb.BatchUpsertItemsRequest); ok && err == nil {
+				err = nameFields(req, text)
+			}
+			return err
 		}
 		return badBody(l.Unmarshal(text, v))
 	})

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -51,16 +53,14 @@ func (s service) BatchUpsertItems(
 	for i, item := range req.GetItems() {
 		ids[i] = item.GetItemId()
 	}
-	written := req.GetUpdateMask().GetPaths()
-	if len(written) == 0 {
-		written = valid.ItemFields[:]
-	}
+	mask := req.GetUpdateMask().GetPaths()
 	all := !slices.ContainsFunc(valid.ItemFields[:],
-		func(field string) bool { return !slices.Contains(written, field) })
+		func(field string) bool { return !slices.Contains(mask, field) })
 	created, err := s.catalogue.Upsert(ctx, catalogue.Change{IDs: ids, Whole: all,
 		Apply: func(i int, item *store.Item) error {
-			for _, field := range written {
-				setItemField(item, field, req.GetItems()[i])
+			to := req.GetItems()[i]
+			for _, field := range written(mask, to) {
+				setItemField(item, field, to)
 			}
 			return valid.ItemTimes(i, item)
 		}})
@@ -68,6 +68,19 @@ func (s service) BatchUpsertItems(
 		return nil, err
 	}
 	return &pb.BatchUpsertItemsResponse{CreatedCount: int32(created)}, nil
+}
+
+// written are the fields to write of an item: those of the mask, or without one those that the item
+// has. An item that says nothing but that it is hidden keeps its title.
+func written(mask []string, item *pb.Item) []string {
+	if len(mask) > 0 {
+		return mask
+	}
+	m := item.ProtoReflect()
+	fields := m.Descriptor().Fields()
+	return slices.DeleteFunc(slices.Clone(valid.ItemFields[:]), func(field string) bool {
+		return !m.Has(fields.ByName(protoreflect.Name(field)))
+	})
 }
 
 // setItemField sets a field of an item to its value in a message.
@@ -116,8 +129,8 @@ func (s service) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetIt
 }
 
 func itemMessage(i *store.Item) *pb.Item {
-	m := &pb.Item{ItemId: i.ID, Categories: i.Categories, Labels: i.Labels, Hidden: i.Hidden,
-		Title: i.Title}
+	m := &pb.Item{ItemId: i.ID, Categories: i.Categories, Labels: i.Labels,
+		Hidden: proto.Bool(i.Hidden), Title: i.Title}
 	if !i.From.IsZero() {
 		m.AvailableFrom = timestamppb.New(i.From)
 	}

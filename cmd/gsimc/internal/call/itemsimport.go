@@ -13,6 +13,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -185,7 +186,7 @@ func (i *itemImport) request() *pb.BatchUpsertItemsRequest {
 		UpdateMask: &fieldmaskpb.FieldMask{Paths: i.batch[0].Fields}}
 	for _, row := range i.batch {
 		item := &pb.Item{ItemId: row.ID, Title: row.Title, Categories: row.Categories,
-			Labels: row.Labels, Hidden: row.Hidden}
+			Labels: row.Labels, Hidden: proto.Bool(row.Hidden)}
 		if !row.From.IsZero() {
 			item.AvailableFrom = timestamppb.New(row.From)
 		}

@@ -1,0 +1,68 @@
+package httpjson
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/valid"
+)
+
+// nameFields gives an upsert without a mask one, if an item names a field whose value is empty, such
+// as "categories": []. The message cannot tell it from a field that is not there, which the item
+// keeps. One mask is for all items, so they have to name the same fields then. text is the JSON of
+// the request.
+func nameFields(req *pb.BatchUpsertItemsRequest, text []byte) error {
+	if len(req.GetUpdateMask().GetPaths()) > 0 || len(req.GetItems()) > valid.MaxItems {
+		return nil
+	}
+	var body struct {
+		Items []map[string]json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(text, &body); err != nil {
+		return err
+	}
+	var (
+		mask   []string
+		empty  string // the first field that is
+		differ bool
+	)
+	for i, item := range body.Items {
+		names := fieldsOf(item)
+		if i == 0 {
+			mask = names
+		}
+		differ = differ || !slices.Equal(mask, names)
+		m := req.GetItems()[i].ProtoReflect()
+		for _, name := range names {
+			f := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+			if empty == "" && !m.Has(f) {
+				empty = fmt.Sprintf("items[%d].%s", i, name)
+			}
+		}
+	}
+	switch {
+	case empty == "":
+	case differ:
+		return &fault{empty, "is empty, and the items name different fields: say in updateMask " +
+			"which to write, or leave out what an item keeps"}
+	default:
+		req.UpdateMask = &fieldmaskpb.FieldMask{Paths: mask}
+	}
+	return nil
+}
+
+// fieldsOf returns the fields that a JSON item names beside its id, sorted.
+func fieldsOf(item map[string]json.RawMessage) (names []string) {
+	for key := range item {
+		if name := snake(key); name != "item_id" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

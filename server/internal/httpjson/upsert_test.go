@@ -1,0 +1,46 @@
+package httpjson
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+)
+
+// An upsert writes what its items name, whatever the value, and nothing else. An empty mask leaves
+// it to the service, which writes what each item has.
+func TestUpsertsWriteWhatItemsName(t *testing.T) {
+	c, h := door(t)
+	for _, tt := range []struct{ name, body, mask string }{
+		{"the README's", `{"items": [{"itemId": "a", "hidden": true}]}`, ""},
+		{"shown again", `{"items": [{"item_id": "a", "hidden": false}]}`, ""},
+		{"different fields", `{"items": [{"itemId": "a", "title": "A"}, {"itemId": "b"}]}`, ""},
+		{"emptied", `{"items": [{"itemId": "a", "categories": [], "hidden": true}]}`,
+			"categories,hidden"},
+		{"emptied by null", `{"items": [{"itemId": "a", "availableUntil": null}]}`,
+			"available_until"},
+		{"emptied in one of two", `{"items": [{"itemId": "a", "title": "", "labels": ["l"]},
+			{"title": "B", "item_id": "b", "labels": ["l"]}]}`, "labels,title"},
+		{"a mask", `{"updateMask": "hidden", "items": [{"itemId": "a", "title": ""}]}`, "hidden"},
+		{"an empty mask", `{"updateMask": "", "items": [{"itemId": "a", "title": ""}]}`, "title"},
+		{"no items", `{"items": null}`, ""},
+		{"too many", `{"items": [` + strings.Repeat(`{"title": ""}, `, 1000) + `{}]}`, ""},
+	} {
+		code, got := ask(t, h, "POST", "/v1/items:batchUpsert", tt.body)
+		mask := strings.Join(c.last.(*pb.BatchUpsertItemsRequest).GetUpdateMask().GetPaths(), ",")
+		if code != http.StatusOK || mask != tt.mask {
+			t.Errorf("%s: %d %v, the mask %q, want %q", tt.name, code, got, mask, tt.mask)
+		}
+	}
+	code, got := ask(t, h, "POST", "/v1/items:batchUpsert",
+		`{"items": [{"itemId": "a", "hidden": true}, {"itemId": "b", "categories": []}]}`)
+	want := refusalOf{Reason: "INVALID_FIELD", Field: "items[1].categories",
+		Message: "items[1].categories is empty, and the items name different fields: say in " +
+			"updateMask which to write, or leave out what an item keeps"}
+	if d := cmp.Diff(want, got); d != "" || code != http.StatusBadRequest {
+		t.Errorf("different fields, one of them empty: %d (-want +got):\n%s", code, d)
+	}
+}
