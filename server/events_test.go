@@ -346,10 +346,6 @@ func TestUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := resp.GetUser()
-	if u.GetUncertainty() <= 0 || u.GetUncertainty() >= 1 {
-		t.Errorf("uncertainty after two events is %v, want between 0 and 1", u.GetUncertainty())
-	}
-	u.Uncertainty = 0
 	want := &pb.User{UserId: "ann", Revision: 3, EventCount: 3, PendingEventCount: 1,
 		FirstEventTime: first.EventTime, LastEventTime: last.EventTime,
 		EventTypes: []*pb.EventTypeSummary{

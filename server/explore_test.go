@@ -81,6 +81,7 @@ func TestUncertainty(t *testing.T) {
 				got.GetUncertainty())
 		}
 	}
+	constant.saysNoUncertainty(t, "ann")
 	if got := constant.ask(t, forUser("ann")).GetItems()[0]; got.ScoreStddev == nil {
 		t.Error("a model that does not tell users apart gives no score_stddev")
 	}
@@ -92,6 +93,25 @@ func TestUncertainty(t *testing.T) {
 			t.Errorf("%s: uncertainty %v and score_stddev %v, want none", name, got.Uncertainty,
 				got.GetItems()[0].ScoreStddev)
 		}
+		ts.observe(t, newEvent("ann", 3))
+		ts.saysNoUncertainty(t, "ann")
+	}
+}
+
+// saysNoUncertainty checks the summary of a user, and the one that an export begins with.
+func (ts *testServer) saysNoUncertainty(t *testing.T, user string) {
+	t.Helper()
+	got, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
+	if err != nil || got.GetUser().Uncertainty != nil {
+		t.Errorf("GetUser: %v, %v, want no uncertainty", got, err)
+	}
+	export, err := ts.users.ExportUser(ctx(t), &pb.ExportUserRequest{UserId: user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := export.Recv()
+	if err != nil || first.GetUser() == nil || first.GetUser().Uncertainty != nil {
+		t.Errorf("ExportUser: %v, %v, want no uncertainty", first, err)
 	}
 }
 

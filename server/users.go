@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -134,27 +135,14 @@ func (s users) eventTypes(
 	return list[:min(len(list), maxEventTypes)], nil
 }
 
-// uncertainty returns the uncertainty that Recommend reports, if the model knows it; otherwise tr P
-// / tr P_0, or 1 for a prior without variance, under which nothing can be learned.
-func (s *Server) uncertainty(m *model.Model, u *state.User) float64 {
-	if m.HasVariance() {
-		variance := make([]float32, m.Rank())
-		m.VarianceTo(variance, u.Kalman, s.now().Unix())
-		return m.Uncertainty(variance)
+// uncertainty returns the uncertainty that Recommend reports; nil where it reports none.
+func (s users) uncertainty(m *model.Model, u *state.User) *float64 {
+	if !m.TellsUncertainty() {
+		return nil
 	}
-	prior := traceOf(m.NewState().P)
-	if prior == 0 {
-		return 1
-	}
-	return traceOf(u.Kalman.P) / prior
-}
-
-func traceOf(p []float32) float64 {
-	var sum float64
-	for _, v := range p {
-		sum += float64(v)
-	}
-	return sum
+	variance := make([]float32, m.Rank())
+	m.VarianceTo(variance, u.Kalman, s.now().Unix())
+	return proto.Float64(m.Uncertainty(variance))
 }
 
 // DeleteUser implements UserService.

@@ -41,9 +41,9 @@ type User struct {
 	// Newest event_time.
 	LastEventTime *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=last_event_time,json=lastEventTime,proto3" json:"last_event_time,omitempty"`
 	// As RecommendResponse.uncertainty: 1 means that nothing is known of the user; it falls towards 0
-	// the more is known. With a model that does not know its uncertainty: the trace of the posterior
-	// covariance over that of the prior (tr P / tr P_0), by the model's constants.
-	Uncertainty float64 `protobuf:"fixed64,7,opt,name=uncertainty,proto3" json:"uncertainty,omitempty"`
+	// the more is known. Unset as there: if the model does not know its uncertainty, or its training
+	// data does not tell the tastes of users apart.
+	Uncertainty *float64 `protobuf:"fixed64,7,opt,name=uncertainty,proto3,oneof" json:"uncertainty,omitempty"`
 	// The kinds of events in the history, those with most events first (then by name), at most 100,
 	// of the first 10,000 kinds that the history has.
 	// If there are more kinds, the counts here do not add up to event_count.
@@ -130,8 +130,8 @@ func (x *User) GetLastEventTime() *timestamppb.Timestamp {
 }
 
 func (x *User) GetUncertainty() float64 {
-	if x != nil {
-		return x.Uncertainty
+	if x != nil && x.Uncertainty != nil {
+		return *x.Uncertainty
 	}
 	return 0
 }
@@ -1011,7 +1011,7 @@ var File_gsimc_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xab\x03\n" +
+	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xc0\x03\n" +
 	"\x04User\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1f\n" +
@@ -1019,12 +1019,13 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"eventCount\x12.\n" +
 	"\x13pending_event_count\x18\x04 \x01(\x03R\x11pendingEventCount\x12D\n" +
 	"\x10first_event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x0efirstEventTime\x12B\n" +
-	"\x0flast_event_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rlastEventTime\x12 \n" +
-	"\vuncertainty\x18\a \x01(\x01R\vuncertainty\x12;\n" +
+	"\x0flast_event_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\rlastEventTime\x12%\n" +
+	"\vuncertainty\x18\a \x01(\x01H\x00R\vuncertainty\x88\x01\x01\x12;\n" +
 	"\vevent_types\x18\b \x03(\v2\x1a.gsimc.v1.EventTypeSummaryR\n" +
 	"eventTypes\x12$\n" +
-	"\vtaste_shift\x18\t \x01(\x01H\x00R\n" +
+	"\vtaste_shift\x18\t \x01(\x01H\x01R\n" +
 	"tasteShift\x88\x01\x01B\x0e\n" +
+	"\f_uncertaintyB\x0e\n" +
 	"\f_taste_shift\"\x8d\x01\n" +
 	"\x10EventTypeSummary\x12\x1d\n" +
 	"\n" +

@@ -47,7 +47,7 @@ type summary struct {
 	Pending     int64       `json:"pending_event_count"`
 	First       time.Time   `json:"first_event_time"`
 	Last        time.Time   `json:"last_event_time"`
-	Uncertainty float64     `json:"uncertainty"`
+	Uncertainty *float64    `json:"uncertainty,omitempty"`
 	TasteShift  *float64    `json:"taste_shift,omitempty"`
 	Types       []eventType `json:"event_types"`
 }
@@ -62,7 +62,7 @@ type eventType struct {
 func newSummary(u *pb.User) summary {
 	s := summary{User: u.GetUserId(), Revision: u.GetRevision(), Events: u.GetEventCount(),
 		Pending: u.GetPendingEventCount(), First: u.GetFirstEventTime().AsTime(),
-		Last: u.GetLastEventTime().AsTime(), Uncertainty: u.GetUncertainty(),
+		Last: u.GetLastEventTime().AsTime(), Uncertainty: u.Uncertainty,
 		TasteShift: u.TasteShift, Types: []eventType{}}
 	for _, t := range u.GetEventTypes() {
 		s.Types = append(s.Types, eventType{t.GetEventType(), t.GetEventCount(), t.GetWeight(),
@@ -108,21 +108,28 @@ func (c *UserShow) Run(a *cli.App) error {
 		if c.JSON {
 			return a.PrintJSON(s)
 		}
-		a.Printf("%d events from %s to %s, %d on items that the model does not know\n", s.Events,
-			timeText(s.First), timeText(s.Last), s.Pending)
-		a.Printf("uncertainty: %.3f of that about a new user\n", s.Uncertainty)
-		if s.TasteShift != nil {
-			a.Printf("shift of taste within 30 days: %.3f (0: none, 1: nothing in common, "+
-				"2: the opposite)\n", *s.TasteShift)
-		}
-		rows := [][]string{{"type", "events", "weight", "total"}}
-		for _, t := range s.Types {
-			rows = append(rows, []string{t.Type, strconv.FormatInt(t.Events, 10),
-				numberText(t.Weight), numberText(t.Total)})
-		}
-		cli.PrintTable(a.Stdout, rows, 1, 2, 3)
+		s.print(a)
 		return nil
 	})
+}
+
+// print prints a summary for people.
+func (s *summary) print(a *cli.App) {
+	a.Printf("%d events from %s to %s, %d on items that the model does not know\n", s.Events,
+		timeText(s.First), timeText(s.Last), s.Pending)
+	if s.Uncertainty != nil {
+		a.Printf("uncertainty: %.3f of that about a new user\n", *s.Uncertainty)
+	}
+	if s.TasteShift != nil {
+		a.Printf("shift of taste within 30 days: %.3f (0: none, 1: nothing in common, "+
+			"2: the opposite)\n", *s.TasteShift)
+	}
+	rows := [][]string{{"type", "events", "weight", "total"}}
+	for _, t := range s.Types {
+		rows = append(rows, []string{t.Type, strconv.FormatInt(t.Events, 10),
+			numberText(t.Weight), numberText(t.Total)})
+	}
+	cli.PrintTable(a.Stdout, rows, 1, 2, 3)
 }
 
 func timeText(t time.Time) string { return t.Format(time.RFC3339) }
