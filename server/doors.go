@@ -19,10 +19,18 @@ import (
 )
 
 // NewToken draws a token for a client of a server and returns it with its line for the file of
-// Config.TokenFile, which has the token's hash only. roles is a list with commas of "recommend",
-// "observe", "user" and "admin". The error is a [fault.Fault] of the field Name or Roles.
+// Config.TokenFile, which has the token's hash only. roles is a list with commas of [Roles]. The
+// error is a [fault.Fault] of the field Name or Roles.
 func NewToken(name, roles string) (token, line string, err error) {
 	return doors.NewToken(name, roles)
+}
+
+// Roles returns all that a token may be good for. No role includes another.
+func Roles() (names []string) {
+	for _, role := range doors.Roles() {
+		names = append(names, string(role))
+	}
+	return names
 }
 
 // openDoors reads the files of tokens and certificates.

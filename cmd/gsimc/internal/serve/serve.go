@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -209,6 +210,7 @@ func Vars() kong.Vars {
 		"serve_admin_listen":           d.AdminListen,
 		"serve_ops_listen":             d.OpsListen,
 		"serve_console":                string(d.Console),
+		"serve_roles":                  strings.Join(server.Roles(), ", "),
 		"serve_reflection":             fmt.Sprint(d.Reflection),
 		"serve_default_timeout":        cli.DurationText(d.DefaultTimeout),
 		"serve_max_timeout":            cli.DurationText(d.MaxTimeout),

@@ -8,7 +8,7 @@ import (
 // Token is `gsimc token`.
 type Token struct {
 	Name  string `arg:"" help:"Whose token it is, for people: web, nightly-import."`
-	Roles string `required:"" placeholder:"ROLE,..." help:"What it is good for: recommend, observe, user, admin. No role includes another."`
+	Roles string `required:"" placeholder:"ROLE,..." help:"What it is good for: ${serve_roles}. No role includes another."`
 }
 
 // Help is the manual under the flags.
