@@ -84,7 +84,8 @@ func (s *Server) newJSON() (*jsonSide, error) {
 // certificate because only this machine can, foreign pages must not come by the browsers on it.
 func (c *Config) jsonPages() origin.Policy {
 	proved := c.TokenFile != "" || c.TLSClientCA != ""
-	return origin.Policy{Origins: c.JSONOrigins, AnyHost: proved || !onThisMachine(c.JSONListen)}
+	return origin.Policy{Origins: c.JSONOrigins, AnyHost: proved || !onThisMachine(c.JSONListen),
+		Refuse: httpjson.RefusePage}
 }
 
 // certificateName is the metadata that names the certificate of a client.

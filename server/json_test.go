@@ -326,6 +326,17 @@ func TestJSONRefusesOtherPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode == http.StatusForbidden {
+			for _, want := range []string{"FOREIGN_PAGE", "--json-origin"} {
+				if !strings.Contains(string(text), want) || !json.Valid(text) {
+					t.Errorf("%s is refused by %s, want JSON with %s", host, text, want)
+				}
+			}
+		}
 		return resp.StatusCode, resp.Header
 	}
 	open, _ := startJSON(t, setup{})

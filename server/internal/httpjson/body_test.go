@@ -34,6 +34,15 @@ func TestBodiesAreOneDocument(t *testing.T) {
 	}
 }
 
+// An empty id is an empty id, and no redirection to the method of another path.
+func TestEmptyIDsReachTheirMethod(t *testing.T) {
+	c, h := door(t)
+	code, got := ask(t, h, "GET", "/v1/users//recommendations?page_size=3", "")
+	if code != http.StatusOK || c.last == nil || !has(c.last.ProtoReflect(), "page_size") {
+		t.Errorf("%d %v, the call %v", code, got, c.last)
+	}
+}
+
 // A bad body is told by what is wrong, and not in the words of a parser.
 func TestBadBodies(t *testing.T) {
 	_, h := door(t)

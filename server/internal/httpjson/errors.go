@@ -44,6 +44,13 @@ func refuse(w http.ResponseWriter, r *refusal) {
 	writeStatus(w, r.http, r.status())
 }
 
+// RefusePage answers a page that may not call, see package origin.
+func RefusePage(w http.ResponseWriter, problem string) {
+	no := refusal{code: codes.PermissionDenied, reason: "FOREIGN_PAGE",
+		message: problem + "; serve --json-origin makes a page known"}
+	writeStatus(w, http.StatusForbidden, no.status())
+}
+
 // writeStatus answers with a status.
 func writeStatus(w http.ResponseWriter, httpStatus int, st *status.Status) {
 	text, err := protojson.Marshal(st.Proto())

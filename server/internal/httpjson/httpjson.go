@@ -82,13 +82,17 @@ func NewHandler(
 	if err != nil {
 		return nil, err
 	}
-	h := http.NewServeMux()
-	h.Handle("/", newBodies(mux, l))
-	h.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+	calls := newBodies(mux, l)
+	// No ServeMux, which would redirect a path with an empty id to another method.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		read := r.Method == http.MethodGet || r.Method == http.MethodHead
+		if !read || r.URL.Path != "/openapi.json" {
+			calls.ServeHTTP(w, r)
+			return
+		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(openAPI) // an error means that the client has gone
-	})
-	return h, nil
+	}), nil
 }
 
 // lines writes each message of a stream as a line of its own, and an error that ends the stream as

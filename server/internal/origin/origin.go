@@ -26,6 +26,8 @@ type Policy struct {
 	Origins []string
 	// AnyHost lets requests name the server as they like: callers prove who they are otherwise.
 	AnyHost bool
+	// Refuse answers a request that is refused, with status 403. Nil: in plain text.
+	Refuse func(w http.ResponseWriter, problem string)
 }
 
 // Valid returns what is wrong with an origin, or nothing.
@@ -44,6 +46,8 @@ const preflightSeconds = 600
 // Handler guards h.
 func (p Policy) Handler(h http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(p.refusal("a page of another web site asks, and the server does not " +
+		"know it"))
 	var origins, hosts []string
 	for _, o := range p.Origins {
 		if Valid(o) == "" && protection.AddTrustedOrigin(o) == nil {
@@ -65,16 +69,27 @@ func (p Policy) Handler(h http.Handler) http.Handler {
 	if p.AnyHost {
 		return h
 	}
-	return ownHost(h, hosts)
+	return p.ownHost(h, hosts)
+}
+
+// refusal is the handler of requests with a problem.
+func (p Policy) refusal(problem string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if p.Refuse != nil {
+			p.Refuse(w, problem)
+			return
+		}
+		http.Error(w, problem, http.StatusForbidden)
+	})
 }
 
 // ownHost refuses requests whose host is a name that somebody else may have chosen.
-func ownHost(h http.Handler, hosts []string) http.Handler {
+func (p Policy) ownHost(h http.Handler, hosts []string) http.Handler {
+	foreign := p.refusal("this host name is not one of the server's, which are localhost and IP " +
+		"addresses")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isAddress(r.Host) && !slices.Contains(hosts, r.Host) {
-			http.Error(w, "this host name is not one of the server's: call it by localhost or an "+
-				"IP address, or let it know its pages",
-				http.StatusForbidden)
+			foreign.ServeHTTP(w, r)
 			return
 		}
 		h.ServeHTTP(w, r)
