@@ -45,8 +45,8 @@ type columns struct {
 	kind   chunked[uint16]  // nil if types are not kept
 }
 
-// columnSet tells which optional columns are kept.
-type columnSet struct{ time, weight, kind bool }
+// columnSet tells which optional columns are kept, and whether rows that repeat an item are.
+type columnSet struct{ time, weight, kind, repeated bool }
 
 // add appends a row. kept must not change.
 func (c *columns) add(
@@ -84,16 +84,18 @@ func (c *columns) add(
 }
 
 // interactions sorts the rows by user, time and order of arrival, drops rows that repeat an item of
-// their user unless the kinds of the rows are kept, and returns the rest and its kinds. users and
-// items turn the numbers of the rows into indices. The columns are used up.
-func (c *columns) interactions(users, items *index) (d *Interactions, kinds []uint16) {
+// their user unless these are kept, and returns the rest and its kinds. users and items turn the
+// numbers of the rows into indices. The columns are used up.
+func (c *columns) interactions(
+	users, items *index, repeated bool,
+) (d *Interactions, kinds []uint16) {
 	d = &Interactions{}
 	var userRank, itemRank []int32
 	d.Users, userRank = users.sorted()
 	d.Items, itemRank = items.sorted()
 
 	order := c.sort(d, userRank)
-	if c.kind == nil {
+	if !repeated {
 		c.dropRepeated(d, order)
 	}
 	c.user = nil

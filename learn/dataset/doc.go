@@ -30,7 +30,7 @@
 //   - Times are whole seconds since 1970. Times without a zone are UTC. Decimals are truncated
 //     towards zero, fractions of the seconds of dates are cut off.
 //   - A user's history is sorted by time, ties keep the order of the files and of the rows in them.
-//     Of a repeated item only the first event counts.
+//     Of a repeated item only the first event counts, except in what [ReadEvents] returns.
 //   - Histories of all users lie one after the other in flat columns; Ptr says where each begins,
 //     as in a compressed sparse row matrix.
 //

@@ -371,6 +371,14 @@ func TestEventTypes(t *testing.T) {
 	if diff := cmp.Diff(all, e); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+	opt.TypeColumn, opt.EventWeights = "", nil
+	if e, _, err = ReadEvents([]string{writeFile(t, "f", []byte(text))}, opt); err != nil {
+		t.Fatal(err)
+	}
+	all.Kind, all.Types = nil, nil
+	if diff := cmp.Diff(all, e); diff != "" {
+		t.Errorf("events without types (-want +got):\n%s", diff)
+	}
 }
 
 // TestEventTypesOfFormats reads the same typed events from the other formats.

@@ -35,26 +35,23 @@ func Read(data []string, opt Options) (*Interactions, *Report, error) {
 	return l.finish()
 }
 
-// Events are all events of files with their types. A history holds repeated items too.
+// Events are all events of files. A history holds repeated items too.
 type Events struct {
 	Histories Interactions
-	Kind      []uint16 // for each event the index of its type in Types
-	Types     []string // names of the types, in bytewise order
+	Kind      []uint16 // for each event the index of its type in Types; nil: without TypeColumn
+	Types     []string // names of the types, in bytewise order; nil as Kind
 }
 
 // ReadEvents reads files as Read does, for a receiver that takes every event: rows of all types are
 // kept and so are those that repeat an item, and nothing is filtered. A weight is that of
-// Options.WeightColumn; Options.EventWeights are not applied. Options.TypeColumn must be set.
+// Options.WeightColumn; Options.EventWeights are not applied.
 func ReadEvents(data []string, opt Options) (*Events, *Report, error) {
-	if opt.TypeColumn == "" {
-		return nil, nil, fault.New("TypeColumn", nil, "the name of a column")
-	}
 	opt.EventWeights, opt.MinUserEvents, opt.MinItemEvents = nil, 0, 0
 	l, err := newLoader(data, opt)
 	if err != nil {
 		return nil, nil, err
 	}
-	l.kept.kind = true
+	l.kept.kind, l.kept.repeated = l.kinds != nil, true
 	if err := l.readAll(data); err != nil {
 		return nil, nil, err
 	}
@@ -63,10 +60,12 @@ func ReadEvents(data []string, opt Options) (*Events, *Report, error) {
 	}
 	d, kinds := l.sorted()
 	e := &Events{Histories: *d, Kind: kinds}
-	names, rank := l.kinds.sorted()
-	e.Types = names
-	for i, k := range kinds {
-		kinds[i] = rank[k]
+	if l.kinds != nil {
+		names, rank := l.kinds.sorted()
+		e.Types = names
+		for i, k := range kinds {
+			kinds[i] = rank[k]
+		}
 	}
 	l.report.Hash = d.Hash()
 	return e, l.report, nil
@@ -289,7 +288,7 @@ func (l *loader) nothingRead() error {
 // with that.
 func (l *loader) sorted() (d *Interactions, kinds []uint16) {
 	rows := int64(l.columns.rows)
-	d, kinds = l.columns.interactions(l.users, l.items)
+	d, kinds = l.columns.interactions(l.users, l.items, l.kept.repeated)
 	open := l.kept.time && ticksOf[l.opt.TimeUnit] == 0 && !l.dated
 	if open && l.oldest >= 0 && l.newest < max(endOf1970, rows+1) {
 		l.report.OrdinalTimes, d.Time = true, nil

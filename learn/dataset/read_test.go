@@ -362,7 +362,7 @@ func TestReadManyChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, _ := c.interactions(users, items)
+	d, _ := c.interactions(users, items, false)
 	checkInvariants(t, d)
 	if d.Len() != n {
 		t.Fatalf("%d events, want %d", d.Len(), n)

@@ -17,9 +17,11 @@ import (
 func TestRepeatsWithoutTimes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	written := time.Unix(1_700_000_000, 999_999_999)
-	for _, text := range []string{
-		"user_id,item_id,action\nu,a,view\nu,a,view\nu,a,buy\nu,b,view\nu,a,view\nv,a,view\n",
-		"user_id,item_id,action,timestamp\n" +
+	for typeColumn, text := range map[string]string{
+		"": "user_id,item_id\nu,a\nu,a\nu,c\nu,b\nu,a\nv,a\n",
+		"action": "user_id,item_id,action\n" +
+			"u,a,view\nu,a,view\nu,a,buy\nu,b,view\nu,a,view\nv,a,view\n",
+		"kind": "user_id,item_id,kind,timestamp\n" +
 			"u,a,view,1\nu,a,view,2\nu,a,buy,3\nu,b,view,4\nu,a,view,5\nv,a,view,1\n",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -31,7 +33,7 @@ func TestRepeatsWithoutTimes(t *testing.T) {
 		for range 2 {
 			a := &cli.App{Stderr: &strings.Builder{}}
 			c := &Observe{}
-			c.Data, c.TypeColumn = []string{path}, "action"
+			c.Data, c.TypeColumn = []string{path}, typeColumn
 			c.UserColumn, c.ItemColumn, c.TimeColumn = "user_id", "item_id", "timestamp"
 			events, err := c.read(a, a.Progress())
 			if err != nil {
