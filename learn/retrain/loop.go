@@ -35,9 +35,11 @@ type Training struct {
 
 // Config says what a loop retrains.
 type Config struct {
-	Every   time.Duration // from the end of one attempt to the start of the next
-	Model   string        // file of the serving model
-	DataDir string        // data folder of Store
+	// Every is the age at which the serving model is trained again, and the time from the end of
+	// one attempt to the start of the next. The first model is tried for sooner.
+	Every   time.Duration
+	Model   string // file of the serving model
+	DataDir string // data folder of Store
 	Store   store.Checkpointer
 	Server  Server
 
@@ -111,14 +113,7 @@ func reason(err error) error {
 // Run makes attempts until ctx ends.
 func (l *Loop) Run(ctx context.Context) {
 	l.clean() // after an earlier server that was killed
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(l.cfg.Every):
-			l.once(ctx)
-		}
-	}
+	l.pace(ctx, l.once)
 }
 
 // once makes an attempt and reports it.

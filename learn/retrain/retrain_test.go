@@ -344,6 +344,9 @@ func (l *logText) String() string {
 	return l.text.String()
 }
 
+// anyTime is when the model of modelFile was trained.
+var anyTime = time.Date(1999, 1, 2, 3, 4, 5, 0, time.UTC)
+
 // modelFile writes a small model.
 func modelFile(t *testing.T) string {
 	t.Helper()
@@ -352,7 +355,8 @@ func modelFile(t *testing.T) string {
 		User: []int32{0, 1}, Ptr: []int64{0, 2, 4}, Item: []int32{0, 1, 1, 2},
 	}
 	p.Validation = dataset.Histories{Ptr: []int64{0}}
-	result, err := train.Run(p, train.Config{Spec: train.Paper(), Rank: 2})
+	result, err := train.Run(p, train.Config{Spec: train.Paper(), Rank: 2,
+		Origin: &train.Origin{TrainedAt: anyTime}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 
 // retrainFlags have a server learn a new model from its own histories from time to time.
 type retrainFlags struct {
-	RetrainEvery time.Duration `group:"Retraining:" default:"0s" help:"Interval at which a new model is learned from the histories in the store, such as 24h. It keeps the constants of the old model, and is served unless it is worse on the latest events; the first one has the defaults of train. 0s: never."`
+	RetrainEvery time.Duration `group:"Retraining:" default:"0s" help:"Age of the model at which a new one is learned from the histories in the store, such as 24h. It keeps the constants of the old model, and is served unless it is worse on the latest events; the first one is learned as soon as there are enough events, with the defaults of train. 0s: never."`
 	RetrainCPUs  int           `group:"Retraining:" name:"retrain-cpus" default:"0" help:"Cores for the training, which yields to the server. 0: half of them."`
 }
 
