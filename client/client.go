@@ -87,12 +87,13 @@ func Dial(opt Options) (*Client, error) {
 	options = append(options,
 		grpc.WithTransportCredentials(watching{opt.Access.credentials(), c.cannotConnect}),
 		grpc.WithKeepaliveParams(pings), grpc.WithContextDialer(c.dial),
-		grpc.WithDefaultServiceConfig(opt.Retry.ServiceConfig()))
+		grpc.WithDefaultServiceConfig(opt.Retry.ServiceConfig()),
+		grpc.WithStatsHandler(attempts{}), grpc.WithUnaryInterceptor(counted))
 	if strings.HasPrefix(opt.Address, unixPrefix) {
 		options = append(options, grpc.WithAuthority("localhost"))
 	}
 	if opt.Timeout > 0 {
-		options = append(options, grpc.WithUnaryInterceptor(withTimeout(opt.Timeout)))
+		options = append(options, grpc.WithChainUnaryInterceptor(withTimeout(opt.Timeout)))
 	}
 	// The dialer resolves names, so that it sees every reason for which there is no connection.
 	conn, err := grpc.NewClient("passthrough:///"+opt.Address, options...)

@@ -20,16 +20,18 @@ const (
 	Unreachable Reason = iota + 1 // there is no connection
 	NoAnswer                      // there may be a connection, but no answer came in time
 	Refused                       // the server answered with an error
+	Repeated                      // as Refused, to each attempt until the time was over
 )
 
 // An Error says why a call failed.
 type Error struct {
 	Reason  Reason
 	Address string        // of the server
-	Code    codes.Code    // of the status
-	Timeout time.Duration // of NoAnswer: that of the options; 0: unknown
-	// Cause is, for Unreachable, a text such as "connection refused", and for Refused the server's
-	// message.
+	Code    codes.Code    // of the status, for Repeated of the last answer
+	Timeout time.Duration // of NoAnswer and Repeated: that of the options; 0: unknown
+	Answers int           // of Repeated: their number
+	// Cause is, for Unreachable, a text such as "connection refused", and for Refused and Repeated
+	// the server's message.
 	Cause string
 	Err   error // as gRPC returned it
 }
@@ -44,6 +46,16 @@ func (e *Error) Error() string {
 			return fmt.Sprintf("no answer from %s in time", e.Address)
 		}
 		return fmt.Sprintf("no answer from %s within %s", e.Address, e.Timeout)
+	case Repeated:
+		times, within := "once", ""
+		if e.Answers > 1 {
+			times = fmt.Sprintf("%d times", e.Answers)
+		}
+		if e.Timeout > 0 {
+			within = fmt.Sprintf("within %s ", e.Timeout)
+		}
+		return fmt.Sprintf("%sserver %s answered %s: %s: %s", within, e.Address, times, e.Code,
+			e.Cause)
 	}
 	return fmt.Sprintf("server %s: %s: %s", e.Address, e.Code, e.Cause)
 }
@@ -62,7 +74,11 @@ func (c *Client) Explain(err error) error {
 	e := &Error{Reason: Refused, Address: c.opt.Address, Code: s.Code(), Cause: s.Message(),
 		Err: err}
 	dialError, _ := c.dialing()
-	switch {
+	switch before := new(unansweredError); {
+	case errors.As(err, &before):
+		e.Reason, e.Timeout, e.Answers = Repeated, c.opt.Timeout, before.n
+		e.Code, e.Cause = before.last.Code(), before.last.Message()
+	case answered(s):
 	case dialError != nil && (s.Code() == codes.Unavailable || s.Code() == codes.DeadlineExceeded):
 		e.Reason, e.Cause = Unreachable, dialCause(dialError)
 	case s.Code() == codes.DeadlineExceeded:

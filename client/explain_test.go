@@ -7,9 +7,13 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -53,16 +57,73 @@ func TestExplainCalls(t *testing.T) {
 	}
 }
 
+// unavailable answers Observe with an error as often as it is told, and then not at all.
+type unavailable struct {
+	pb.UnimplementedEventServiceServer
+	answers atomic.Int32
+}
+
+func (s *unavailable) Observe(
+	ctx context.Context, _ *pb.ObserveRequest,
+) (*pb.ObserveResponse, error) {
+	if s.answers.Add(-1) < 0 {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return nil, status.Error(codes.Unavailable, "the store cannot be reached")
+}
+
+// A call that ended at its deadline tells what the server answered to its earlier attempts.
+func TestExplainRepeated(t *testing.T) {
+	for answers, want := range map[int32]string{
+		3: "within 2s server ADDR answered 3 times: Unavailable: the store cannot be reached",
+		1: "within 2s server ADDR answered once: Unavailable: the store cannot be reached",
+		0: "no answer from ADDR within 2s",
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, g := &unavailable{}, grpc.NewServer()
+			s.answers.Store(answers)
+			pb.RegisterEventServiceServer(g, s)
+			go func() { _ = g.Serve(listener) }()
+			t.Cleanup(g.Stop)
+			client, err := Dial(Options{Address: listener.Addr().String(),
+				Timeout: 2 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			_, err = pb.NewEventServiceClient(client.Conn()).Observe(t.Context(),
+				&pb.ObserveRequest{})
+			want := strings.ReplaceAll(want, "ADDR", client.Address())
+			if got := client.Explain(err); got.Error() != want || !errors.Is(got, err) ||
+				status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("%v is explained as %v, want %s", err, got, want)
+			}
+		})
+	}
+}
+
 func TestExplain(t *testing.T) {
 	client, err := Dial(Options{Address: "host:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
+	pending, err := status.New(codes.DeadlineExceeded, "the bytes are in files").WithDetails(
+		&errdetails.ErrorInfo{Reason: "ERASURE_PENDING"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
+		{pending.Err(), "server host:1: DeadlineExceeded: the bytes are in files"},
 		{io.ErrUnexpectedEOF, "unexpected EOF"},
 		{status.Error(codes.InvalidArgument, "user_id is required"),
 			"server host:1: InvalidArgument: user_id is required"},

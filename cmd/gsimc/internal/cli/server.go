@@ -60,7 +60,7 @@ func (f *ServerFlags) Call(fn func(context.Context, grpc.ClientConnInterface) er
 func Advise(err error) error {
 	e := new(client.Error)
 	switch {
-	case !errors.As(err, &e):
+	case !errors.As(err, &e), e.Reason == client.Repeated: // the server said what there is to say
 		return err
 	case e.Reason == client.Unreachable:
 		return Advised(err, "is the server running there? see %s", "--server")
