@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -266,34 +265,6 @@ func (c *UserMerge) Run(a *cli.App) error {
 		if err == nil {
 			a.Printf("%d events merged, %d were there, revision %d\n", r.GetMergedEventCount(),
 				r.GetRepeatedEventCount(), r.GetUserRevision())
-		}
-		return err
-	})
-}
-
-// UserForget is `gsimc user forget`.
-type UserForget struct {
-	whose
-
-	Wait bool `help:"Wait until nothing is left of the user in the server's files: some ten seconds and more, so give a longer --timeout."`
-}
-
-// Run erases a user. A user without history is no error, so that the command may be repeated.
-func (c *UserForget) Run(a *cli.App) error {
-	return call(&c.ServerFlags, func(ctx context.Context, users pb.UserServiceClient) error {
-		r, err := users.DeleteUser(ctx, &pb.DeleteUserRequest{UserId: c.User, AllowMissing: true,
-			WaitForErasure: c.Wait})
-		if err == nil {
-			a.Printf("%d events erased\n", r.GetDeletedEventCount())
-			for _, step := range []struct {
-				what string
-				at   *timestamppb.Timestamp
-			}{{"deleted", r.GetDeleteTime()}, {"gone from all files", r.GetEraseTime()}} {
-				if step.at != nil {
-					a.Printf("%s %s, erasure %s\n", step.what,
-						step.at.AsTime().Format(time.RFC3339), r.GetErasureId())
-				}
-			}
 		}
 		return err
 	})

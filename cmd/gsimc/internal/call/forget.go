@@ -1,0 +1,100 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// UserForget is `gsimc user forget`.
+type UserForget struct {
+	whose
+
+	Wait bool `help:"Wait until nothing is left of the user in the server's files: some ten seconds and more, so give a longer --timeout."`
+}
+
+// Run erases a user. A user without history is no error, so that the command may be repeated. The
+// record of the deletion is printed before the wait for the files, which may end early.
+func (c *UserForget) Run(a *cli.App) error {
+	return call(&c.ServerFlags, func(ctx context.Context, users pb.UserServiceClient) error {
+		r, err := users.DeleteUser(ctx, &pb.DeleteUserRequest{UserId: c.User, AllowMissing: true})
+		if err != nil {
+			return err
+		}
+		a.Printf("%d events erased\n", r.GetDeletedEventCount())
+		printRecord(a, "deleted", r.GetDeleteTime(), r)
+		if !c.Wait {
+			return nil
+		}
+		if r, err = c.waitOn(ctx, users); err == nil {
+			printRecord(a, "gone from all files", r.GetEraseTime(), r)
+		}
+		return err
+	})
+}
+
+// printRecord prints a line of a record of deletion, if there is something to say.
+func printRecord(a *cli.App, what string, at *timestamppb.Timestamp, r *pb.DeleteUserResponse) {
+	if at != nil {
+		a.Printf("%s %s, erasure %s\n", what, at.AsTime().Format(time.RFC3339), r.GetErasureId())
+	}
+}
+
+// Reasons of the errors of a call that waits.
+const (
+	reasonPending    = "ERASURE_PENDING"   // the bytes are still there
+	reasonCannotTell = "STORE_CANNOT_TELL" // of a store that does not know
+)
+
+// pendingPause is the time between two calls that wait. A call takes as long as the server lets it.
+const pendingPause = 100 * time.Millisecond
+
+// waitOn waits until nothing of the erased user is in the files of the store. The server ends calls
+// that take long, which are repeated.
+func (c *UserForget) waitOn(
+	ctx context.Context, users pb.UserServiceClient,
+) (*pb.DeleteUserResponse, error) {
+	for pending := false; ; {
+		r, err := users.DeleteUser(ctx, &pb.DeleteUserRequest{UserId: c.User, AllowMissing: true,
+			WaitForErasure: true})
+		if err == nil {
+			return r, nil
+		}
+		reason := reasonOf(err)
+		pending = pending || reason == reasonPending
+		switch {
+		case pending && ctx.Err() != nil:
+			return nil, errors.New("the user is erased; bytes are still in files of the store, " +
+				"and leave them by themselves: the same command waits on")
+		case reason == reasonCannotTell:
+			return nil, errors.New("the user is erased; the store of this server does not know " +
+				"what is in its files")
+		case reason != reasonPending:
+			s := status.Convert(err)
+			return nil, fmt.Errorf("the user is erased; whether bytes are still in files of the "+
+				"store is unknown: %s: %s", s.Code(), s.Message())
+		}
+		select {
+		case <-time.After(pendingPause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// reasonOf returns the reason that a server gives for an error, empty if it gives none.
+func reasonOf(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,90 @@
+package call
+
+import (
+	"context"
+	"net"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// slowToForget erases at once, and has the bytes in its files for some calls that wait.
+type slowToForget struct {
+	pb.UnimplementedUserServiceServer
+	pending int
+	code    codes.Code
+	reason  string
+	calls   int
+}
+
+func (s *slowToForget) DeleteUser(
+	_ context.Context, r *pb.DeleteUserRequest,
+) (*pb.DeleteUserResponse, error) {
+	s.calls++
+	at := timestamppb.New(time.Unix(1_700_000_000, 0))
+	answer := &pb.DeleteUserResponse{ErasureId: "first", DeletedEventCount: 3, DeleteTime: at}
+	if s.calls > 1 {
+		answer = &pb.DeleteUserResponse{ErasureId: "later", EraseTime: at}
+	}
+	if s.pending--; !r.GetWaitForErasure() || s.pending < 0 {
+		return answer, nil
+	}
+	st, err := status.New(s.code, "words").WithDetails(&errdetails.ErrorInfo{Reason: s.reason})
+	if err != nil {
+		return nil, err
+	}
+	return nil, st.Err()
+}
+
+// forget runs the command against the server and returns what it printed.
+func (s *slowToForget) forget(t *testing.T, timeout time.Duration) (printed string, err error) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := grpc.NewServer()
+	pb.RegisterUserServiceServer(g, s)
+	go func() { _ = g.Serve(listener) }()
+	defer g.Stop()
+	out := &strings.Builder{}
+	c := &UserForget{Wait: true}
+	c.User, c.Server, c.Timeout = "ann", listener.Addr().String(), timeout
+	err = c.Run(&cli.App{Stdout: out})
+	return out.String(), err
+}
+
+// The command waits on when the server says that bytes are still in files, until its own time is
+// over, and prints the record of the deletion in any case.
+func TestForgetWaitsOn(t *testing.T) {
+	const deleted = "3 events erased\ndeleted 2023-11-14T22:13:20Z, erasure first\n"
+	pending := &slowToForget{pending: 4, code: codes.DeadlineExceeded, reason: reasonPending}
+	got, err := pending.forget(t, time.Minute)
+	if want := deleted + "gone from all files 2023-11-14T22:13:20Z, erasure later\n"; err != nil ||
+		got != want {
+		t.Errorf("printed %q, %v, want %q", got, err, want)
+	}
+	for want, s := range map[string]*slowToForget{
+		"^the user is erased; bytes are still in files of the store, .* waits on$": {
+			pending: 1e9, code: codes.DeadlineExceeded, reason: reasonPending},
+		"^the user is erased; the store of this server does not know what is in its files$": {
+			pending: 1e9, code: codes.FailedPrecondition, reason: reasonCannotTell},
+		"^the user is erased; whether bytes .* is unknown: Unavailable: words$": {
+			pending: 1e9, code: codes.Unavailable, reason: "DRAINING"},
+	} {
+		got, err := s.forget(t, 2*time.Second)
+		if got != deleted || err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+			t.Errorf("printed %q, %v, want %q and %s", got, err, deleted, want)
+		}
+	}
+}
