@@ -17,8 +17,6 @@ var largePackages = map[string]string{
 	"learn/dataset": "every file format ends in the same rows, faults and report; the formats share " +
 		"the reader of blocks, the recognition of columns and times, and no name of it is of use " +
 		"elsewhere",
-	"learn/evaluate": "every method ranks the same targets under every protocol; the baselines with " +
-		"arithmetic of their own have left for learn/evaluate/internal",
 	"model": "a model is one type with one lifetime: what is written, mapped, folded, searched " +
 		"and explained are the same tensors, and an invariant of one file of the package is kept " +
 		"by all",

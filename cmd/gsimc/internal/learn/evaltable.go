@@ -117,25 +117,3 @@ as the extended model
 		}
 	}
 }
-
-// printPolicies prints the results of the protocol bandit. A user with the given number of hits is
-// a success.
-func printPolicies(w io.Writer, results []evaluate.BanditResult, hits int) {
-	rows := [][]string{
-		{"policy", "beta", "hits", "±", "gained", "±", "items", "±", "saved", "±", "reached"},
-	}
-	for _, r := range results {
-		row := []string{r.Kind, fmt.Sprint(r.Beta)}
-		for _, x := range []evaluate.Mean{r.Hits, r.MoreHits, r.First, r.Earlier} {
-			row = append(row, fmt.Sprintf("%.2f", x.Mean), fmt.Sprintf("%.2f", x.StdErr))
-		}
-		rows = append(rows, append(row, fmt.Sprintf("%.1f%%", 100*r.Reached.Mean)))
-	}
-	cli.PrintTable(w, rows, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
-	fmt.Fprintf(w, `
-beta: strength of the exploration, in standard deviations of a score
-hits: mean number of hits of a user; gained: hits beyond those of the first row
-items: shown until hit number %d; saved: fewer items than in the first row
-reached: share of the users with %d hits; ± is the standard error
-`, hits, hits)
-}

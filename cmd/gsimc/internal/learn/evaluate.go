@@ -28,13 +28,12 @@ type Evaluate struct {
 
 	graphFlags
 
-	Methods     string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, markov, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
-	Protocol    string  `group:"Protocol:" default:"last-item" enum:"last-item,time,new-items,bandit" help:"last-item: rank the last item of each test user. time: train on the events before a point of time, and rank those after it, each after the events before it. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items. bandit: show lists to new users, with and without exploration."`
-	TestShare   float64 `group:"Protocol:" default:"0.1" help:"time: share of the events, the newest, that are not trained on; above 0, below 0.5."`
-	TimeUsers   int     `group:"Protocol:" default:"2000" help:"time: largest number of users to test; 0: all."`
-	NewShare    float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
-	ShownShare  float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
-	BanditUsers int     `group:"Protocol:" default:"500" help:"bandit: largest number of test users to simulate; 0: all."`
+	Methods    string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, markov, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
+	Protocol   string  `group:"Protocol:" default:"last-item" enum:"last-item,time,new-items" help:"last-item: rank the last item of each test user. time: train on the events before a point of time, and rank those after it, each after the events before it. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items."`
+	TestShare  float64 `group:"Protocol:" default:"0.1" help:"time: share of the events, the newest, that are not trained on; above 0, below 0.5."`
+	TimeUsers  int     `group:"Protocol:" default:"2000" help:"time: largest number of users to test; 0: all."`
+	NewShare   float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
+	ShownShare float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
 
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	modelFlags
@@ -78,18 +77,9 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`server does with items that its model does not know. A third is trained on the events ` +
 		`that the extended one has seen.
 
---protocol bandit begins every test user without history and shows 20 lists of 10 items. A shown ` +
-		`item that the user took is a hit and becomes an event; other items tell nothing. The ` +
-		`policy greedy shows the best items by learned dynamics, and popular ones until the ` +
-		`first ` +
-		`hit. The others explore, by beta standard deviations: thompson draws the user's ` +
-		`taste at ` +
-		`random, ucb ranks items by the upper bounds of their scores.
-
   gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,dynamics,mrfcf"
   gsimc evaluate --data events.csv.gz --protocol time --test-share 0.1
   gsimc evaluate --data events.csv.gz --protocol new-items --new-share 0.2 --shown-share 0.5
-  gsimc evaluate --data events.csv.gz --protocol bandit
   gsimc evaluate --data events.csv.gz --alpha 0.87 --methods "bgs-online power" --json`
 }
 
@@ -103,7 +93,7 @@ func (c *Evaluate) Check() error {
 	}
 	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(),
 		cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkTime(), c.checkNewItems(),
-		c.checkBandit(), c.checkSVG(), err)
+		c.checkSVG(), err)
 }
 
 // Run measures the methods and prints a table or a JSON object.
@@ -135,11 +125,8 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 	if err != nil {
 		return err
 	}
-	switch c.Protocol {
-	case protocolNewItems:
+	if c.Protocol == protocolNewItems {
 		return c.newItems(a, p, part)
-	case protocolBandit:
-		return c.bandit(a, p, part)
 	}
 	methods := evaluate.DefaultMethods(part)
 	if c.Methods != "" {
