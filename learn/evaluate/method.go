@@ -92,8 +92,9 @@ func filtered(family string) (methods []Method) {
 	return methods
 }
 
-// AllMethods returns the methods for any data: all but those of [DenseMethods], [VSKNN] and
-// [Markov], which need validation users, and [BestGS], which repeats one of them.
+// AllMethods returns the methods for any data: all but [EASE] and [EASEForgetting], which need n²/2
+// numbers for n items and time in proportion to n³, [VSKNN] and [Markov], which need validation
+// users, and [BestGS], which repeats one of them.
 func AllMethods() (all []Method) {
 	for _, f := range families() {
 		if !f.byName {
@@ -102,10 +103,6 @@ func AllMethods() (all []Method) {
 	}
 	return all
 }
-
-// DenseMethods returns the methods that need n²/2 numbers for n items, and time in proportion to
-// n³.
-func DenseMethods() []Method { return []Method{ease{}, ease{forgets: true}} }
 
 // DefaultMethods returns the methods that tell a reader of figures on p most: the popularity that
 // any recommender must beat, the paper's method with its best filter, learned dynamics, and V-SKNN

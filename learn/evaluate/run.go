@@ -99,13 +99,6 @@ func Run(p *dataset.Partition, opt Options) ([]Result, error) {
 	return results, nil
 }
 
-// RunValidation is [Run] on validation users in the place of test users: on all of them, or on
-// limit of them, evenly spaced, if there are more. What the methods choose or learn from the
-// validation users makes their figures a little too good.
-func RunValidation(p *dataset.Partition, limit int, opt Options) ([]Result, error) {
-	return Run(onValidation(p, limit), opt)
-}
-
 // onValidation returns p with up to limit of its validation users as test users; 0 stands for all.
 func onValidation(p *dataset.Partition, limit int) *dataset.Partition {
 	out := *p

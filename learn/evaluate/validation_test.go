@@ -20,7 +20,7 @@ func TestOnValidation(t *testing.T) {
 		}
 		got, popular := evaluate.OnValidation(result.Model, p, 0)
 		in := evaluate.Ingredients{Basis: result.Basis, Spec: result.Model.Spec()}
-		want, err := evaluate.RunValidation(p, 0, evaluate.Options{
+		want, err := evaluate.Run(validationAsTest(p), evaluate.Options{
 			Methods: methodsNamed(t, got.Name+","+evaluate.Popularity), Paper: in, Learned: in,
 		})
 		if err != nil {
