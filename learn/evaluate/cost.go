@@ -5,8 +5,6 @@ import (
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/model/local"
-	"github.com/gsimc/gsimc/spectral"
 )
 
 // A Stage is a part of [Run], or of solving a basis for it.
@@ -77,96 +75,38 @@ func (c *coster) methods(methods []Method) (stages []Stage) {
 				}
 			}
 		}
-		seconds := cost.Typical.Seconds(c.ranking(m)) / float64(c.processors)
+		seconds := cost.Typical.Seconds(m.work(c)) / float64(c.processors)
 		stages = append(stages, Stage{StageRank(m.Name()), seconds})
 	}
 	return stages
 }
 
 const (
-	rankBytes   = 16  // bytes read for each item and user when a target is ranked
-	betterTimes = 2   // times that a better constant is found on the validation users, as a rule
-	easeWork    = 1.5 // operations for each n³ of an inverse, with the matrix RᵀR before it
-	cgSteps     = 30  // steps of conjugate gradients for mrfcf, as a rule
-	cgRows      = 3   // rows of 128 bytes fetched for each interaction, step and 32 users
-	vsknnRows   = 1.5 // rows of 128 bytes that a session is worth that shares an item
-
-	markovTrials = 24  // sets of constants that are tried, as a rule
-	markovNear   = 250 // items that a local term of a history has a number for, as a rule
+	rankBytes   = 16 // bytes read for each item and user when a target is ranked
+	betterTimes = 2  // times that a better constant is found on the validation users, as a rule
 )
 
-// visits returns the number of sessions that V-SKNN visits for a user, as a rule: for each event of
-// the history those with its item, up to the m of the start of the search. An item stands in
-// histories as often as in those of the training users.
-func (c *coster) visits() float64 {
-	histories, m := &c.part.Validation, vsknnStart.spec().m
-	if histories.Len() == 0 {
-		histories = &c.part.Test
-	}
-	var visited float64
-	for _, degree := range train.Incidence(c.part).Degrees() {
-		visited += float64(degree) * min(float64(degree), float64(m))
-	}
-	return visited / max(1, float64(len(c.part.Train.Item))) *
-		float64(len(histories.Item)) / max(1, float64(histories.Len()))
+// users returns the numbers of test and validation users.
+func (c *coster) users() (tested, validated float64) {
+	return float64(c.part.Test.Len()), float64(c.part.Validation.Len())
 }
 
-// VSKNNQuickSeconds is the predicted time on one processor up to which V-SKNN is one of
-// [DefaultMethods].
-const VSKNNQuickSeconds = 30
+// items returns the number of items.
+func (c *coster) items() float64 { return float64(len(c.part.Items)) }
 
-// quickVSKNN tells whether V-SKNN takes seconds on p.
-func quickVSKNN(p *dataset.Partition) bool {
-	c := coster{part: p}
-	return cost.Typical.Seconds(c.ranking(vsknn{})) <= VSKNNQuickSeconds
+// trained returns the number of events of the training users.
+func (c *coster) trained() float64 { return float64(len(c.part.Train.Item)) }
+
+// byItem returns the work of ranking each test user's target among items with a score each.
+func (c *coster) byItem() (w cost.Work) {
+	tested, _ := c.users()
+	w[cost.Stream] = tested * c.items() * rankBytes
+	return w
 }
 
-// ranking returns the work of ranking by a method.
-func (c *coster) ranking(m Method) (w cost.Work) {
-	items := float64(len(c.part.Items))
-	tested, validated := float64(c.part.Test.Len()), float64(c.part.Validation.Len())
-	byModel := func(cfg *train.Config) float64 { // bytes for each user
-		return items * (4*float64(cfg.RankFor(len(c.part.Items))) + rankBytes)
-	}
-	switch m := m.(type) {
-	case ModelMethod:
-		cfg := &c.paper
-		if m.Learned() {
-			cfg = &c.learned
-		}
-		w[cost.Stream] = tested * byModel(cfg)
-	case bestGS:
-		ranked := tested
-		if m.filter == "" {
-			ranked = float64(len(spectral.FilterNames))*validated + betterTimes*tested
-		}
-		w[cost.Stream] = ranked * byModel(&c.paper)
-	case mrfcf:
-		w[cost.Gather] = tested / mrfcfBlock * cgSteps * cgRows * float64(len(c.part.Train.Item))
-		w[cost.Stream] = tested * items * rankBytes
-	case vsknn:
-		evaluated := tested
-		if m.spec == nil {
-			evaluated += vsknnTrials * min(validated, vsknnUsers)
-		}
-		w[cost.Gather] = evaluated * c.visits() * vsknnRows
-		w[cost.Stream] = 2 * evaluated * items * rankBytes // cleared and weighted besides
-	case markov:
-		w[cost.Scatter] = 2 * local.MaxGap * float64(len(c.part.Train.Item))
-		if m.spec == nil {
-			positions := min(float64(len(c.part.Validation.Item)), markovUsers)
-			w[cost.Scatter] += markovTrials * (positions*markovNear +
-				items*float64(local.Default().Neighbours))
-		}
-		w[cost.Stream] = tested * items * rankBytes
-	case ease:
-		inverses, alphas := m.trials(len(c.part.Items))
-		history := float64(len(c.part.Validation.Item)) / max(1, validated)
-		w[cost.Double] = easeWork * float64(inverses) * items * items * items
-		w[cost.Stream] = (float64(inverses*alphas)*validated + betterTimes*tested) *
-			items * (8*history + rankBytes)
-	default:
-		w[cost.Stream] = tested * items * rankBytes
-	}
+// byModel returns the work of ranking the targets of a number of users by a model.
+func (c *coster) byModel(users float64, cfg *train.Config) (w cost.Work) {
+	bytes := c.items() * (4*float64(cfg.RankFor(len(c.part.Items))) + rankBytes)
+	w[cost.Stream] = users * bytes
 	return w
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gsimc/gsimc/learn/train"
 
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/regression"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/symmetric"
@@ -30,6 +31,8 @@ const (
 	EASEQuickItems = 6000
 	easeStart      = 4 // index of 100 in easeLambdas
 	easeVisits     = 4
+
+	easeWork = 1.5 // operations for each n³ of an inverse, with the matrix RᵀR before it
 )
 
 // easeRanks returns, for each α, the ranks of the last item of every user of h by the scores of the
@@ -133,6 +136,16 @@ func (m ease) trials(n int) (inverses, alphas int) {
 		alphas = len(easeAlphas)
 	}
 	return inverses, alphas
+}
+
+func (m ease) work(c *coster) (w cost.Work) {
+	inverses, alphas := m.trials(len(c.part.Items))
+	tested, validated := c.users()
+	n, history := c.items(), float64(len(c.part.Validation.Item))/max(1, validated)
+	w[cost.Double] = easeWork * float64(inverses) * n * n * n
+	w[cost.Stream] = (float64(inverses*alphas)*validated + betterTimes*tested) *
+		n * (8*history + rankBytes)
+	return w
 }
 
 // easeSearch keeps the best figure on the validation users so far. Whenever it rises, the test

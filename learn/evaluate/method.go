@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -46,6 +47,9 @@ type Method interface {
 	// matrices: it ranks the test users whenever the validation users say that a constant is
 	// better. The test users must have no influence on what is chosen.
 	Rank(t *Task) error
+
+	// work returns the predicted work of Rank, for [Cost].
+	work(c *coster) cost.Work
 }
 
 // Needs tells which ingredients of [Options] a method is built from.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"math"
 
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
 )
 
 // The grids of the constants of [VSKNN], besides [decays].
@@ -20,6 +22,12 @@ const (
 	vsknnUsers  = 5000
 	vsknnRounds = 3  // of the search, at most
 	vsknnTrials = 30 // points of the grid that are tried, as a rule
+
+	vsknnRows = 1.5 // rows of 128 bytes that a session is worth that shares an item
+
+	// VSKNNQuickSeconds is the predicted time on one processor up to which V-SKNN is one of
+	// [DefaultMethods].
+	VSKNNQuickSeconds = 30
 )
 
 // vsknn is the method V-SKNN; see neighbours. spec, if set, are its constants.
@@ -46,6 +54,37 @@ func (m vsknn) Rank(t *Task) error {
 	t.Chosen = map[string]float64{"k": float64(spec.k), "m": float64(spec.m), "idf": spec.idf}
 	t.Variant = spec.similarity.name + ", " + spec.match.name
 	return nil
+}
+
+func (m vsknn) work(c *coster) (w cost.Work) {
+	evaluated, validated := c.users()
+	if m.spec == nil {
+		evaluated += vsknnTrials * min(validated, vsknnUsers)
+	}
+	w[cost.Gather] = evaluated * c.visits() * vsknnRows
+	w[cost.Stream] = 2 * evaluated * c.items() * rankBytes // cleared and weighted besides
+	return w
+}
+
+// visits returns the number of sessions that V-SKNN visits for a user, as a rule: for each event of
+// the history those with its item, up to the m of the start of the search. An item stands in
+// histories as often as in those of the training users.
+func (c *coster) visits() float64 {
+	histories, m := &c.part.Validation, vsknnStart.spec().m
+	if histories.Len() == 0 {
+		histories = &c.part.Test
+	}
+	var visited float64
+	for _, degree := range train.Incidence(c.part).Degrees() {
+		visited += float64(degree) * min(float64(degree), float64(m))
+	}
+	return visited / max(1, c.trained()) *
+		float64(len(histories.Item)) / max(1, float64(histories.Len()))
+}
+
+// quickVSKNN tells whether V-SKNN takes seconds on p.
+func quickVSKNN(p *dataset.Partition) bool {
+	return cost.Typical.Seconds(vsknn{}.work(&coster{part: p})) <= VSKNNQuickSeconds
 }
 
 func (m vsknn) choose(t *Task) (Method, error) {
