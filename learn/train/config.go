@@ -2,6 +2,7 @@ package train
 
 import (
 	"math"
+	"time"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -40,6 +41,19 @@ type Config struct {
 
 	// Progress, if set, is told of the work.
 	Progress Progress
+
+	// Clock, if set, tells the time, for the report of the solver on how long it took.
+	Clock func() time.Time
+}
+
+// stopwatch starts to measure; the function that it returns tells the time since, 0 without a
+// clock.
+func (c *Config) stopwatch() (elapsed func() time.Duration) {
+	if c.Clock == nil {
+		return func() time.Duration { return 0 }
+	}
+	begin := c.Clock()
+	return func() time.Duration { return c.Clock().Sub(begin) }
 }
 
 // Progress is told how much of a stage of the work is done. A stage begins with its first call; a

@@ -20,7 +20,7 @@
 // # Conventions
 //
 // The package prints nothing, logs nothing and has no clock: a time that a model records is an
-// argument, and a refused value is a [fault.Fault] that names a field. Memory is in bytes, times of
-// events are in seconds since 1970. The same partition and configuration give the same model, bit
-// for bit, on any number of processors.
+// argument, and so is the clock that measures the solver. A refused value is a [fault.Fault] that
+// names a field. Memory is in bytes, times of events are in seconds since 1970. The same partition
+// and configuration give the same model, bit for bit, on any number of processors.
 package train

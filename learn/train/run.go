@@ -36,9 +36,15 @@ func Solve(p *dataset.Partition, cfg Config) (*spectral.Basis, error) {
 	if err := cfg.Check(len(p.Items)); err != nil {
 		return nil, err
 	}
+	elapsed := cfg.stopwatch()
 	opt := cfg.SolverOptions(len(p.Items))
 	opt.Progress = cfg.Progress.of(StageSolve)
-	return spectral.Solve(Incidence(p), opt)
+	basis, err := spectral.Solve(Incidence(p), opt)
+	if err != nil {
+		return nil, err
+	}
+	basis.Report.Elapsed = elapsed()
+	return basis, nil
 }
 
 // Learn is the second half of [Run]: the model on a basis that [Solve] found for the same training

@@ -227,7 +227,7 @@ func (c *Evaluate) prepare(
 	opt.Paper.Spec, opt.Learned.Spec = paper.Spec, learned.Spec
 	var err error
 	if needs.Paper {
-		if opt.Paper.Basis, err = solve(part, paper); err != nil {
+		if opt.Paper.Basis, err = train.Solve(part, paper); err != nil {
 			return err
 		}
 	}
@@ -235,7 +235,7 @@ func (c *Evaluate) prepare(
 		opt.Learned.Basis = opt.Paper.Basis
 	} else if needs.Learned {
 		learned.Progress = stages(p) // a second basis is a second stage
-		if opt.Learned.Basis, err = solve(part, learned); err != nil {
+		if opt.Learned.Basis, err = train.Solve(part, learned); err != nil {
 			return err
 		}
 	}

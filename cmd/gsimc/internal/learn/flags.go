@@ -199,6 +199,7 @@ func (f *graphFlags) config(spec model.Spec) train.Config {
 	return train.Config{
 		Spec: spec, Rank: cli.Given(f.Rank, 0), Solver: f.Solver, Tolerance: f.Tolerance,
 		Seed: f.Seed, Nystrom: spectral.NystromOptions{Form: f.NystromForm, Landmarks: f.Landmarks},
+		Clock: time.Now,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -115,7 +116,8 @@ func (c *Evaluate) modelOf(
 	}
 	cfg := c.modelFlags.config(&c.graphFlags, c.modelFlags.spec(&c.graphFlags, dynamics, filter))
 	cfg.Progress = stages(p)
-	result, err := runTraining(p, part, cfg)
+	defer p.End()
+	result, err := train.Run(part, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -190,12 +190,12 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 		return err
 	}
 	p.Plan(c.announced(todo.Plan, j, held))
-	if j.result, err = runTraining(p, j.part, j.cfg); err != nil {
+	defer p.End()
+	if j.result, err = train.Run(j.part, j.cfg); err != nil {
 		return err
 	}
 	if held != nil {
 		j.compared = held.Compare(j.result.Model, model.Estimator(c.Estimator), stages(p))
-		p.End()
 	}
 	c.measure(p, j)
 	return nil
@@ -251,29 +251,6 @@ func stages(p progress.Progress) train.Progress {
 		}
 		p.Update(int64(done), int64(total))
 	}
-}
-
-// runTraining is train.Run with the time that the solver took, and errors in the words of flags.
-func runTraining(
-	p progress.Progress, part *dataset.Partition, cfg train.Config,
-) (*train.Result, error) {
-	defer p.End()
-	basis, err := solve(part, cfg)
-	if err != nil {
-		return nil, err
-	}
-	return train.Learn(part, cfg, basis)
-}
-
-// solve is train.Solve with the time that it took.
-func solve(part *dataset.Partition, cfg train.Config) (*spectral.Basis, error) {
-	begin := time.Now()
-	basis, err := train.Solve(part, cfg)
-	if err != nil {
-		return nil, err
-	}
-	basis.Report.Elapsed = time.Since(begin)
-	return basis, nil
 }
 
 // deal deals the events out, which uses them up.

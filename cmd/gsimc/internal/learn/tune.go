@@ -312,7 +312,7 @@ func (t *testRun) plan(part *dataset.Partition) []progress.Stage {
 func (t *testRun) measure(p progress.Progress, part *dataset.Partition) ([]evaluate.Metric, error) {
 	defer p.End()
 	t.cfg.Progress = stages(p)
-	basis, err := solve(part, t.cfg)
+	basis, err := train.Solve(part, t.cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,33 @@
+package train_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/learn/train"
+)
+
+// The solver's time is that of the clock that the caller gives; without one there is none.
+func TestRunTellsTheTimeOfTheSolver(t *testing.T) {
+	p := checkerboard(t)
+	now := time.Unix(0, 0)
+	cfg := train.Config{Spec: train.Paper(), Rank: 4, Clock: func() time.Time {
+		now = now.Add(3 * time.Second)
+		return now
+	}}
+	timed, err := train.Run(p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := timed.Basis.Report.Elapsed; got != 3*time.Second {
+		t.Errorf("with a clock: %v, want 3s", got)
+	}
+	cfg.Clock = nil
+	untimed, err := train.Run(p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := untimed.Basis.Report.Elapsed; got != 0 {
+		t.Errorf("without a clock: %v, want 0", got)
+	}
+}
