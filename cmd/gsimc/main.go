@@ -19,6 +19,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/migrate"
@@ -78,7 +79,7 @@ type grammar struct {
 // vars are the defaults and names that the tags of the commands refer to.
 func vars() kong.Vars {
 	all := kong.Vars{}
-	for _, some := range []kong.Vars{learn.Vars(), serve.Vars()} {
+	for _, some := range []kong.Vars{data.Vars(), serve.Vars()} {
 		maps.Copy(all, some)
 	}
 	return all

@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 )
 
 // InterruptContext returns a context that ends at the first SIGINT or SIGTERM. That signal does not
@@ -87,5 +89,21 @@ func (w interruptible) Write(p []byte) (n int, err error) {
 		if err != nil || n == len(p) {
 			return n, err
 		}
+	}
+}
+
+// UntilInterrupted runs work that knows no context. At an interrupt it returns at once, with an
+// error that says what was kept; the work goes on until the process ends, which is next.
+func UntilInterrupted(p progress.Progress, kept string, work func() error) error {
+	ctx, stop := InterruptContext()
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		p.End()
+		return Interrupted("%s", kept)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -65,4 +66,14 @@ func PeakRSS() int64 {
 		return 0
 	}
 	return usage.Maxrss * 1024 // Linux counts in KiB
+}
+
+// HeldMemory is what the Go runtime holds of the operating system after a collection.
+func HeldMemory() float64 {
+	debug.FreeOSMemory()
+	s := []metrics.Sample{
+		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+	}
+	metrics.Read(s)
+	return float64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }

@@ -65,6 +65,26 @@ func BytesText(n int64) string {
 	return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
 }
 
+// Grouped writes a number with commas between thousands.
+func Grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// SecondsText formats an estimate.
+func SecondsText(s float64) string {
+	switch {
+	case s >= 100:
+		return time.Duration(math.Round(s) * 1e9).String()
+	case s >= 10:
+		return fmt.Sprintf("%.0fs", s)
+	}
+	return fmt.Sprintf("%.1fs", s)
+}
+
 // DurationText writes a duration without units that are 0: 5m instead of 5m0s.
 func DurationText(d time.Duration) string {
 	text := d.String()

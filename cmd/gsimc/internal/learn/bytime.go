@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -66,9 +67,10 @@ func (c *Evaluate) byTime(
 	a.Printf("%s training events of %s users and %s items before %s\n"+
 		"%s events from then on, %s of them on items that are new\n"+
 		"%s targets of %s users, %s of them without an event before\n",
-		grouped(len(x.Final.Train.Item)), grouped(x.Final.Train.Len()), grouped(len(x.Final.Items)),
-		dateText(x.Begin), grouped(x.Events), grouped(x.Unknown), grouped(x.Targets),
-		grouped(x.Users), grouped(x.Cold))
+		cli.Grouped(len(x.Final.Train.Item)), cli.Grouped(x.Final.Train.Len()),
+		cli.Grouped(len(x.Final.Items)),
+		dateText(x.Begin), cli.Grouped(x.Events), cli.Grouped(x.Unknown), cli.Grouped(x.Targets),
+		cli.Grouped(x.Users), cli.Grouped(x.Cold))
 	c.printBases(a.Stdout, &opt)
 	printResults(a.Stdout, results, elapsed)
 	if x.Choosing != nil {
@@ -91,7 +93,7 @@ func (c *Evaluate) chooseByTime(
 	if err := c.prepare(p, x.Choosing, &choosing); err != nil {
 		return err
 	}
-	choosing.Methods, choosing.Progress = opt.Methods, stages(p)
+	choosing.Methods, choosing.Progress = opt.Methods, data.Stages(p)
 	defer p.End()
 	var err error
 	opt.Methods, err = evaluate.Choose(x.Choosing, choosing)

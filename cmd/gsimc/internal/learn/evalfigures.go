@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/internal/chart"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -100,16 +102,18 @@ func (b *breakdowns) json(groups []breakdown.Group) (out []groupFigures) {
 }
 
 // drawings are the figures of `evaluate --svg`.
-func (b *breakdowns) drawings() []drawing {
-	all := []drawing{
-		{"history-length", b.groupFigure("Accuracy by length of the history", b.byLength,
+func (b *breakdowns) drawings() []data.Drawing {
+	all := []data.Drawing{
+		{Name: "history-length", Figure: b.groupFigure(
+			"Accuracy by length of the history", b.byLength,
 			chart.Axis{Label: "events before the target, mean of the group", Log: true})},
-		{"popularity", b.groupFigure("Accuracy by popularity of the target", b.byPopular,
+		{Name: "popularity", Figure: b.groupFigure(
+			"Accuracy by popularity of the target", b.byPopular,
 			chart.Axis{Label: "training users of the target, mean of the group", Log: true})},
-		{"energy", b.energyFigure()},
+		{Name: "energy", Figure: b.energyFigure()},
 	}
 	for _, c := range b.calibrated {
-		all = append(all, drawing{"reliability", reliabilityFigure(c)})
+		all = append(all, data.Drawing{Name: "reliability", Figure: reliabilityFigure(c)})
 	}
 	return all
 }
@@ -119,7 +123,7 @@ func (b *breakdowns) groupFigure(
 	title string, groups []breakdown.Group, x chart.Axis,
 ) chart.Figure {
 	f := chart.Figure{
-		Title: fmt.Sprintf("%s, %s test users", title, grouped(b.users)),
+		Title: fmt.Sprintf("%s, %s test users", title, cli.Grouped(b.users)),
 		Note: fmt.Sprintf("Groups of %d users or more. Bars: ± one standard error; "+
 			"those of grey curves are about as long.", breakdown.LeastUsers),
 		Panels: []chart.Panel{
@@ -187,11 +191,11 @@ func (b *breakdowns) energyFigure() chart.Figure {
 	}
 	for _, e := range b.energies {
 		f.Panels = append(f.Panels, chart.Panel{
-			X: frequencyAxis,
+			X: data.FrequencyAxis,
 			Y: chart.Axis{Label: e.name + ": share of the energy", Log: true},
 			Curves: []chart.Curve{
-				{Name: "history", Style: chart.Other, Points: smooth(e.Before)},
-				{Name: "query made of it", Points: smooth(e.After)},
+				{Name: "history", Style: chart.Other, Points: data.Smooth(e.Before)},
+				{Name: "query made of it", Points: data.Smooth(e.After)},
 			},
 		})
 	}

@@ -34,7 +34,7 @@ func printResults(w io.Writer, results []evaluate.Result, elapsed []time.Duratio
 		ten, fifty := &r.Metrics[0], &r.Metrics[1]
 		rows = append(rows, []string{
 			mark, r.Name, figure(ten.HR), figure(ten.HRErr), figure(ten.NDCG), figure(ten.NDCGErr),
-			figure(fifty.HR), seconds(elapsed[i].Seconds()),
+			figure(fifty.HR), cli.SecondsText(elapsed[i].Seconds()),
 		})
 	}
 	cli.PrintTable(w, rows, 2, 3, 4, 5, 6, 7)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -23,10 +24,10 @@ const protocolLastItem = "last-item"
 
 // Evaluate is `gsimc evaluate`.
 type Evaluate struct {
-	dataFlags
+	data.Flags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
 
-	graphFlags
+	data.GraphFlags
 
 	Methods    string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, markov, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
 	Protocol   string  `group:"Protocol:" default:"last-item" enum:"last-item,time,new-items" help:"last-item: rank the last item of each test user. time: train on the events before a point of time, and rank those after it, each after the events before it. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items."`
@@ -36,7 +37,7 @@ type Evaluate struct {
 	ShownShare float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
 
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
-	modelFlags
+	data.ModelFlags
 
 	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs, the figures of the eigensolver, and how right the reported uncertainty of scores is."`
 
@@ -91,7 +92,7 @@ func (c *Evaluate) Check() error {
 			err = cli.Flag("--methods", err)
 		}
 	}
-	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(),
+	return errors.Join(c.Flags.Check(), c.GraphFlags.Check(), c.ModelFlags.Check(),
 		cli.Above("--mrfcf-a", c.MrfcfA, 1), c.checkTime(), c.checkNewItems(),
 		c.checkSVG(), err)
 }
@@ -99,16 +100,16 @@ func (c *Evaluate) Check() error {
 // Run measures the methods and prints a table or a JSON object.
 func (c *Evaluate) Run(a *cli.App) error {
 	p := a.Progress()
-	return untilInterrupted(p, "nothing is kept; fewer --methods take less time", func() error {
+	return cli.UntilInterrupted(p, "nothing is kept; fewer --methods take less time", func() error {
 		return c.run(a, p)
 	})
 }
 
 func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
-	if err := prepareSVG(c.SVG); err != nil {
+	if err := data.PrepareSVG(c.SVG); err != nil {
 		return err
 	}
-	events, report, err := c.readFor(c.Split, a, p)
+	events, report, err := c.ReadFor(c.Split, a, p)
 	if err != nil {
 		return err
 	}
@@ -117,11 +118,11 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 	}
 	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
 	if c.Split != "" {
-		if split, err = readSplit(c.Split, events); err != nil {
+		if split, err = data.ReadSplit(c.Split, events); err != nil {
 			return err
 		}
 	}
-	part, err := partition(events, split, c.Split)
+	part, err := data.Partition(events, split, c.Split)
 	if err != nil {
 		return err
 	}
@@ -158,14 +159,14 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 		return err
 	}
 	groups.addEnergies(part, &opt, results, learned)
-	return writeSVG(c.notices(a), c.SVG, groups.drawings())
+	return data.WriteSVG(c.notices(a), c.SVG, groups.drawings())
 }
 
 // checkSVG checks --svg.
 func (c *Evaluate) checkSVG() error {
 	if c.SVG != "" && c.Protocol != protocolLastItem {
-		return cli.About("%s draws the figures of %s "+protocolLastItem+": leave one out", svgFlag,
-			"--protocol")
+		return cli.About("%s draws the figures of %s "+protocolLastItem+": leave one out",
+			data.SVGFlag, "--protocol")
 	}
 	return nil
 }
@@ -197,10 +198,10 @@ func (c *Evaluate) printTables(
 func (c *Evaluate) config(
 	p progress.Progress, part *dataset.Partition, dynamics string,
 ) train.Config {
-	spec := c.modelFlags.spec(&c.graphFlags, dynamics, spectral.RandomWalk)
+	spec := c.ModelFlags.Spec(&c.GraphFlags, dynamics, spectral.RandomWalk)
 	spec.TrainUsers = int64(part.Train.Len())
-	cfg := c.modelFlags.config(&c.graphFlags, spec)
-	cfg.Progress = stages(p)
+	cfg := c.ModelFlags.Config(&c.GraphFlags, spec)
+	cfg.Progress = data.Stages(p)
 	return cfg
 }
 
@@ -222,7 +223,7 @@ func (c *Evaluate) prepare(
 			return err
 		}
 	}
-	p.Plan(evaluated(part, opt.Methods, paper, learned))
+	p.Plan(data.Evaluated(part, opt.Methods, paper, learned))
 	defer p.End()
 	opt.Paper.Spec, opt.Learned.Spec = paper.Spec, learned.Spec
 	var err error
@@ -234,7 +235,7 @@ func (c *Evaluate) prepare(
 	if needs.Learned && needs.Paper && evaluate.SharesBasis(&paper, &learned, len(part.Items)) {
 		opt.Learned.Basis = opt.Paper.Basis
 	} else if needs.Learned {
-		learned.Progress = stages(p) // a second basis is a second stage
+		learned.Progress = data.Stages(p) // a second basis is a second stage
 		if opt.Learned.Basis, err = train.Solve(part, learned); err != nil {
 			return err
 		}
@@ -262,7 +263,7 @@ func timed(
 	elapsed := make([]time.Duration, 0, len(opt.Methods))
 	begin := time.Now()
 	defer p.End()
-	opt.Progress = stages(p)
+	opt.Progress = data.Stages(p)
 	opt.Done = func(*evaluate.Result) {
 		elapsed = append(elapsed, time.Since(begin))
 		begin = time.Now()
@@ -274,8 +275,8 @@ func timed(
 // printHead prints the numbers of users and items; with --verbose the bases as well.
 func (c *Evaluate) printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
 	fmt.Fprintf(w, "%s training, %s validation and %s test users; %s items\n",
-		grouped(part.Train.Len()), grouped(part.Validation.Len()), grouped(part.Test.Len()),
-		grouped(len(part.Items)))
+		cli.Grouped(part.Train.Len()), cli.Grouped(part.Validation.Len()),
+		cli.Grouped(part.Test.Len()), cli.Grouped(len(part.Items)))
 	c.printBases(w, opt)
 }
 
@@ -295,7 +296,7 @@ func (c *Evaluate) printBases(w io.Writer, opt *evaluate.Options) {
 			fmt.Fprintf(w, ", bands %s, ridge %v", model.FormatBands(d.Bands), d.Ridge)
 		}
 		fmt.Fprintln(w)
-		cli.PrintTable(w, solverRows(in.Basis, in.Basis.K))
+		cli.PrintTable(w, data.SolverRows(in.Basis, in.Basis.K))
 	}
 	fmt.Fprintln(w)
 }
@@ -386,7 +387,7 @@ func (c *Evaluate) report(
 	part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result,
 	elapsed []time.Duration,
 ) evaluation {
-	paper := c.modelFlags.spec(&c.graphFlags, model.DynamicsNone, spectral.RandomWalk)
+	paper := c.ModelFlags.Spec(&c.GraphFlags, model.DynamicsNone, spectral.RandomWalk)
 	e := evaluation{
 		Items: len(part.Items), Interactions: len(part.Train.Item), Graph: c.Graph,
 		DegreeExponent: paper.DegreeExponent, Window: paper.Window,

@@ -30,22 +30,6 @@ func pointsOf(f chart.Figure) []map[string][]chart.Point {
 	return panels
 }
 
-func TestSmooth(t *testing.T) {
-	y := make([]float64, 20)
-	for i := range y {
-		y[i] = float64(i)
-	}
-	// single ones up to the 8th; 9 and 10, …, 15 and 16; from the 17th on three at a time
-	want := []chart.Point{
-		{X: 1}, {X: 2, Y: 1}, {X: 3, Y: 2}, {X: 4, Y: 3}, {X: 5, Y: 4}, {X: 6, Y: 5}, {X: 7, Y: 6},
-		{X: 8, Y: 7}, {X: 9.5, Y: 8.5}, {X: 11.5, Y: 10.5}, {X: 13.5, Y: 12.5}, {X: 15.5, Y: 14.5},
-		{X: 18, Y: 17}, {X: 20, Y: 19},
-	}
-	if diff := cmp.Diff(want, smooth(y), nearly); diff != "" {
-		t.Errorf("points (-want +got):\n%s", diff)
-	}
-}
-
 func TestModelFigures(t *testing.T) {
 	d := shown(t, shownSpec(), 9, 3, model.Histories{})
 	want := []map[string][]chart.Point{{"κ": {

@@ -52,7 +52,7 @@ func (c *Train) readSpectrum(
 	if s.Weighted && c.WeightColumn == "" {
 		c.WeightColumn = weightColumn
 	}
-	events, report, err := c.read(a, p)
+	events, report, err := c.Read(a, p)
 	if err != nil {
 		return nil, err
 	}

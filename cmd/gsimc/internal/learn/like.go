@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/learn/train"
-
 	"github.com/alecthomas/kong"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -88,7 +87,7 @@ func (c *Train) follow() error {
 
 // config is the training without the source of its events.
 func (c *Train) config() train.Config {
-	cfg := c.modelFlags.config(&c.graphFlags, c.modelFlags.spec(&c.graphFlags, c.dynamics(),
+	cfg := c.ModelFlags.Config(&c.GraphFlags, c.ModelFlags.Spec(&c.GraphFlags, c.dynamics(),
 		cli.Given(c.Filter, spectral.RandomWalk)))
 	if c.like != nil {
 		return c.like.Apply(cfg)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
@@ -14,7 +15,7 @@ import (
 // ModelDrift is `gsimc model drift`.
 type ModelDrift struct {
 	Model string `required:"" placeholder:"FILE" help:"Model file."`
-	dataFlags
+	data.Flags
 }
 
 // Help is the manual under the flags.
@@ -27,16 +28,13 @@ func (ModelDrift) Help() string {
   gsimc model drift --model model.gsimc --data last-week.csv.gz`
 }
 
-// Check checks the flags together.
-func (c *ModelDrift) Check() error { return c.check() }
-
 // Run measures and prints a table.
 func (c *ModelDrift) Run(a *cli.App) error {
 	m, err := cli.OpenModel("--model", c.Model)
 	if err != nil {
 		return err
 	}
-	events, _, err := c.read(a, a.Progress())
+	events, _, err := c.Read(a, a.Progress())
 	if err != nil {
 		return errors.Join(err, m.Close())
 	}

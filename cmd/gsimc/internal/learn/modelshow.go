@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
@@ -25,7 +26,7 @@ type ModelShow struct {
 
 // Run checks the file as serve would, and describes it.
 func (c *ModelShow) Run(a *cli.App) error {
-	if err := prepareSVG(c.SVG); err != nil {
+	if err := data.PrepareSVG(c.SVG); err != nil {
 		return err
 	}
 	m, err := cli.OpenModel("<file>", c.File)
@@ -40,7 +41,7 @@ func (c *ModelShow) show(a *cli.App, m *model.Model) error {
 	if err := writeDescription(a.Stdout, &d); err != nil || c.SVG == "" {
 		return err
 	}
-	return writeSVG(a.Stdout, c.SVG, modelDrawings(m))
+	return data.WriteSVG(a.Stdout, c.SVG, modelDrawings(m))
 }
 
 // The plots of writeDescription.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -114,8 +115,8 @@ func (c *Evaluate) modelOf(
 	if method.Learned() {
 		dynamics, filter = model.DynamicsLearned, spectral.RandomWalk
 	}
-	cfg := c.modelFlags.config(&c.graphFlags, c.modelFlags.spec(&c.graphFlags, dynamics, filter))
-	cfg.Progress = stages(p)
+	cfg := c.ModelFlags.Config(&c.GraphFlags, c.ModelFlags.Spec(&c.GraphFlags, dynamics, filter))
+	cfg.Progress = data.Stages(p)
 	defer p.End()
 	result, err := train.Run(part, cfg)
 	if err != nil {

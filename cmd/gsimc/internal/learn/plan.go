@@ -2,10 +2,8 @@ package learn
 
 import (
 	"fmt"
-	"math"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
@@ -62,18 +60,9 @@ type plan struct {
 func (c *Train) plan(part *dataset.Partition, cfg *train.Config) *plan {
 	todo := train.NewPlan(part, *cfg)
 	return &plan{
-		Plan: todo, read: cli.PeakRSS(), held: heldMemory(), limit: cli.MemoryLimit(c.MemoryLimit),
+		Plan: todo, read: cli.PeakRSS(), held: cli.HeldMemory(),
+		limit: cli.MemoryLimit(c.MemoryLimit),
 	}
-}
-
-// heldMemory is what the Go runtime holds of the operating system after a collection.
-func heldMemory() float64 {
-	debug.FreeOSMemory()
-	s := []metrics.Sample{
-		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
-	}
-	metrics.Read(s)
-	return float64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
 // check refuses a training that does not fit.
@@ -95,19 +84,19 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 	speed := calibrate()
 	rows := [][]string{
 		{"stage", "time", "memory"},
-		{"reading (done)", seconds(reading.Seconds()), cli.BytesText(p.read)},
+		{"reading (done)", cli.SecondsText(reading.Seconds()), cli.BytesText(p.read)},
 	}
 	total, held := reading.Seconds(), p.held
 	for _, s := range p.Stages {
 		took := s.Seconds(speed)
 		rows = append(rows, []string{
-			s.Name, seconds(took), cli.BytesText(train.Memory(held + s.Peak)),
+			s.Name, cli.SecondsText(took), cli.BytesText(train.Memory(held + s.Peak)),
 		})
 		total += took
 		held += s.Kept
 	}
 	need, _ := p.Peak(p.held)
-	rows = append(rows, []string{"total", seconds(total), cli.BytesText(max(need, p.read))})
+	rows = append(rows, []string{"total", cli.SecondsText(total), cli.BytesText(max(need, p.read))})
 	if p.limit > 0 {
 		rows = append(rows, []string{"there is", "", cli.BytesText(p.limit)})
 	}
@@ -116,15 +105,4 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 		"%.0f in\ndouble precision, %.1f GB/s of memory in order, %.0f million rows/s at random\n",
 		runtime.GOMAXPROCS(0), speed.Single/1e9, speed.Double/1e9, speed.Stream/1e9,
 		speed.Gather/1e6)
-}
-
-// seconds formats an estimate.
-func seconds(s float64) string {
-	switch {
-	case s >= 100:
-		return time.Duration(math.Round(s) * 1e9).String()
-	case s >= 10:
-		return fmt.Sprintf("%.0fs", s)
-	}
-	return fmt.Sprintf("%.1fs", s)
 }

@@ -67,7 +67,7 @@ func (c *Train) addSource(line *commandLine) {
 func (c *Train) addEvents(line *commandLine) {
 	c.addSource(line)
 	if c.FromStore != "" {
-		line.add("from-store", c.storeName())
+		line.add("from-store", c.StoreName())
 	}
 	if c.TypeColumn != "" {
 		line.add("type-column", c.TypeColumn)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/internal/chart"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
@@ -12,11 +14,16 @@ import (
 )
 
 // modelDrawings are the figures of `model show --svg`.
-func modelDrawings(m *model.Model) []drawing {
+func modelDrawings(m *model.Model) []data.Drawing {
 	d := m.Describe()
-	drawings := []drawing{{"spectrum", spectrumFigure(&d)}, {"response", responseFigure(m, &d)}}
+	drawings := []data.Drawing{
+		{Name: "spectrum", Figure: spectrumFigure(&d)},
+		{Name: "response", Figure: responseFigure(m, &d)},
+	}
 	if g := m.LocalGraph(); g != nil {
-		drawings = append(drawings, drawing{"local", localFigure(g, &d.Spec.Local)})
+		drawings = append(drawings, data.Drawing{
+			Name: "local", Figure: localFigure(g, &d.Spec.Local),
+		})
 	}
 	return drawings
 }
@@ -30,7 +37,7 @@ func spectrumFigure(d *model.Description) chart.Figure {
 	positive := slices.Min(d.Kappa) > 0
 	return chart.Figure{
 		Title: fmt.Sprintf("Eigenvalues of the item graph: %d of %s items", d.Rank,
-			grouped(d.Items)),
+			cli.Grouped(d.Items)),
 		Panels: []chart.Panel{{
 			X:      chart.Axis{Label: "index", Log: true},
 			Y:      chart.Axis{Label: "eigenvalue κ", Log: positive},
@@ -60,9 +67,10 @@ func responseFigure(m *model.Model, d *model.Description) chart.Figure {
 		Title: "What an event adds to the query, by its frequency",
 		Note:  "Each event fades a band by its factor ρ. Means of neighbouring eigenvectors.",
 		Panels: []chart.Panel{
-			{X: frequencyAxis, Y: chart.Axis{Label: "at the same frequency: diagonal of W"},
+			{X: data.FrequencyAxis, Y: chart.Axis{Label: "at the same frequency: diagonal of W"},
 				Curves: bandCurves(bands, gains.Same)},
-			{X: frequencyAxis, Y: chart.Axis{Label: "at all frequencies: norms of columns of W"},
+			{X: data.FrequencyAxis,
+				Y:      chart.Axis{Label: "at all frequencies: norms of columns of W"},
 				Curves: bandCurves(bands, gains.All)},
 		},
 	}
@@ -73,7 +81,7 @@ func bandCurves(bands []kalman.Band, gains []float64) (curves []chart.Curve) {
 	k := len(gains) / len(bands)
 	for i := range bands {
 		curves = append(curves, chart.Curve{
-			Name: "ρ = " + model.FormatBands(bands[i:i+1]), Points: smooth(gains[i*k:][:k]),
+			Name: "ρ = " + model.FormatBands(bands[i:i+1]), Points: data.Smooth(gains[i*k:][:k]),
 		})
 	}
 	return curves

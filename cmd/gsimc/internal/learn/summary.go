@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -61,7 +62,7 @@ func (q *quality) rows(validationUsers int) [][]string {
 	}
 	return [][]string{
 		{"quality", fmt.Sprintf("HR@10 %.4f, NDCG@10 %.4f on %s validation users",
-			q.model.HR, q.model.NDCG, grouped(q.users))},
+			q.model.HR, q.model.NDCG, cli.Grouped(q.users))},
 		{"  of popularity", fmt.Sprintf("HR@10 %.4f, NDCG@10 %.4f",
 			q.byPopularity.HR, q.byPopularity.NDCG)},
 	}
@@ -94,7 +95,7 @@ func (c *Train) printSummary(a *cli.App, j *job) {
 		if j.cfg.Rank > 0 && j.result.Choice == nil {
 			wanted = j.cfg.RankFor(len(part.Items))
 		}
-		rows = append(rows, solverRows(basis, wanted)...)
+		rows = append(rows, data.SolverRows(basis, wanted)...)
 	}
 	rows = append(rows, j.quality.rows(part.Validation.Len())...)
 	if j.compared != nil {
@@ -151,21 +152,4 @@ func componentsNote(basis *spectral.Basis) string {
 		"note: the items fall into at least %d groups without a common user, so recommendations "+
 			"will be poor; leave out rare users and items "+
 			"(--min-user-events 5 --min-item-events 5)", pieces)
-}
-
-// solverRows describes a basis for a summary; wanted is the rank that was asked for.
-func solverRows(basis *spectral.Basis, wanted int) [][]string {
-	r := basis.Report
-	rank := strconv.Itoa(basis.K)
-	if basis.K < wanted {
-		rank += fmt.Sprintf(" (of %d wanted: the other eigenvalues are 0)", wanted)
-	}
-	return [][]string{
-		{"rank", rank},
-		{"solver", fmt.Sprintf("%s, %d vectors multiplied, %s", r.Solver, r.Passes,
-			r.Elapsed.Round(time.Millisecond))},
-		{"max residual", fmt.Sprintf("%.1e", r.Residual)},
-		{"orthogonality", fmt.Sprintf("%.1e", r.Orthogonality)},
-		{"eigenvalues of K", fmt.Sprintf("%.6g to %.6g", r.KappaMax, r.KappaMin)},
-	}
 }

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
@@ -25,15 +25,15 @@ const maxEpoch = 253402300799
 
 // Train is `gsimc train`.
 type Train struct {
-	dataFlags
+	data.Flags
 	spectrumFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, are for validation and the others for training."`
 
-	graphFlags
+	data.GraphFlags
 	Preset   string  `group:"Kind of model:" default:"recommended" enum:"recommended,paper" help:"recommended: learned dynamics with defaults that are good on all kinds of data. paper: GS-IMC and BGS-IMC with the constants of the paper."`
 	Dynamics *string `group:"Kind of model:" enum:"learned,none" help:"learned, or none: the paper's filter. Default: learned, but none with --preset paper or if --filter is given."`
 	Filter   *string `group:"Filter:" enum:"${filters}" help:"Graph filter H of a model without learned dynamics: ${filters}. Default: random-walk."`
-	modelFlags
+	data.ModelFlags
 
 	likeFlags
 	planFlags
@@ -55,7 +55,7 @@ func (c *Train) Check() error {
 	if c.Out == "" && !c.Plan {
 		err = errors.Join(err, cli.About("missing flags: %s=FILE", "--out"))
 	}
-	return errors.Join(c.dataFlags.check(), c.graphFlags.check(), c.modelFlags.check(), err)
+	return errors.Join(c.Flags.Check(), c.GraphFlags.Check(), c.ModelFlags.Check(), err)
 }
 
 // Help is the manual under the flags.
@@ -119,7 +119,7 @@ func (c *Train) run(a *cli.App) error {
 	}
 	defer limitTraining(a.Env, c.MemoryLimit)()
 	j, p := &job{begin: time.Now()}, a.Progress()
-	err := untilInterrupted(p, "nothing was written; the same command begins anew",
+	err := cli.UntilInterrupted(p, "nothing was written; the same command begins anew",
 		func() error { return c.learn(a, p, j) })
 	if err != nil || c.Plan {
 		return err
@@ -157,7 +157,7 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 			return err
 		}
 	}
-	events, report, err := c.readFor(c.Split, a, p)
+	events, report, err := c.ReadFor(c.Split, a, p)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 		return err
 	}
 	if held != nil {
-		j.compared = held.Compare(j.result.Model, model.Estimator(c.Estimator), stages(p))
+		j.compared = held.Compare(j.result.Model, model.Estimator(c.Estimator), data.Stages(p))
 	}
 	c.measure(p, j)
 	return nil
@@ -203,7 +203,7 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 
 // describe lets the training tell its progress, and the model tell of the command.
 func (c *Train) describe(a *cli.App, p progress.Progress, j *job) {
-	j.cfg.Progress = stages(p)
+	j.cfg.Progress = data.Stages(p)
 	j.cfg.Notes = func(basis *spectral.Basis) map[string]string {
 		return map[string]string{"command": c.command(&j.cfg, basis.K), "gsimc_version": a.Version}
 	}
@@ -235,22 +235,8 @@ func (c *Train) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, i
 	}
 	fmt.Fprintf(a.Stderr,
 		"rank %d%s for %s items, to train in seconds "+
-			"(--rank %d takes longer and may rank better)\n", quick, atMost, grouped(items), usual)
-}
-
-// stages shows the progress of a training.
-func stages(p progress.Progress) train.Progress {
-	var mu sync.Mutex
-	current := ""
-	return func(stage string, done, total int) {
-		mu.Lock()
-		defer mu.Unlock()
-		if stage != current {
-			current = stage
-			p.Begin(stage, progress.Steps)
-		}
-		p.Update(int64(done), int64(total))
-	}
+			"(--rank %d takes longer and may rank better)\n", quick, atMost, cli.Grouped(items),
+		usual)
 }
 
 // deal deals the events out, which uses them up.
@@ -259,7 +245,7 @@ func (c *Train) deal(events *dataset.Interactions) (*dataset.Partition, error) {
 	if err != nil {
 		return nil, err
 	}
-	return partition(events, split, c.Split)
+	return data.Partition(events, split, c.Split)
 }
 
 // writeModel writes the model file in one step. A signal to end leaves no part of it behind.
@@ -295,7 +281,7 @@ func fileName(m *model.Model) string {
 // split assigns the users' roles from the file of --split or by the seed.
 func (c *Train) split(events *dataset.Interactions) (dataset.Split, error) {
 	if c.Split != "" {
-		return readSplit(c.Split, events)
+		return data.ReadSplit(c.Split, events)
 	}
 	return train.Split(events.NumUsers(), c.Seed), nil
 }

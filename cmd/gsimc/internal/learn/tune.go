@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
@@ -30,7 +31,7 @@ const shownTrials = 12
 
 // Tune is `gsimc tune`.
 type Tune struct {
-	dataFlags
+	data.Flags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
 
 	Budget  time.Duration `group:"Search:" default:"10m" help:"Time within which trials begin. Finishing the last trial, comparing the result with and without the deviation of each user, and measuring three models on the test users come on top."`
@@ -43,7 +44,9 @@ type Tune struct {
 
 // Check checks the flags together.
 func (c *Tune) Check() error {
-	errs := []error{c.check(), cli.InRange("--max-rank", float64(c.MaxRank), 1, math.MaxFloat64)}
+	errs := []error{
+		c.Flags.Check(), cli.InRange("--max-rank", float64(c.MaxRank), 1, math.MaxFloat64),
+	}
 	if c.Budget < time.Second {
 		errs = append(errs, cli.Flagf("--budget", "%s, want at least 1s", c.Budget))
 	}
@@ -75,7 +78,7 @@ func (c *Tune) Run(a *cli.App) error {
 	var split dataset.Split
 	var part *dataset.Partition
 	var report *dataset.Report
-	err := untilInterrupted(p, "no trial was begun and "+c.Out+" is not written; "+
+	err := cli.UntilInterrupted(p, "no trial was begun and "+c.Out+" is not written; "+
 		"the same command begins anew", func() (err error) {
 		part, split, report, err = c.readPart(a, p)
 		return err
@@ -109,17 +112,17 @@ func (c *Tune) Run(a *cli.App) error {
 func (c *Tune) readPart(a *cli.App, p progress.Progress) (
 	part *dataset.Partition, split dataset.Split, report *dataset.Report, err error,
 ) {
-	events, report, err := c.readFor(c.Split, a, p)
+	events, report, err := c.ReadFor(c.Split, a, p)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	split = dataset.SeededSplit(events.NumUsers(), c.Seed)
 	if c.Split != "" {
-		if split, err = readSplit(c.Split, events); err != nil {
+		if split, err = data.ReadSplit(c.Split, events); err != nil {
 			return nil, nil, nil, err
 		}
 	}
-	part, err = partition(events, split, c.Split)
+	part, err = data.Partition(events, split, c.Split)
 	return part, split, report, err
 }
 
@@ -305,13 +308,13 @@ func (c *Tune) newTestRun(
 
 // plan returns the stages of measure.
 func (t *testRun) plan(part *dataset.Partition) []progress.Stage {
-	return evaluated(part, []evaluate.Method{t.method}, t.cfg, t.cfg)
+	return data.Evaluated(part, []evaluate.Method{t.method}, t.cfg, t.cfg)
 }
 
 // measure trains the model and returns its figures.
 func (t *testRun) measure(p progress.Progress, part *dataset.Partition) ([]evaluate.Metric, error) {
 	defer p.End()
-	t.cfg.Progress = stages(p)
+	t.cfg.Progress = data.Stages(p)
 	basis, err := train.Solve(part, t.cfg)
 	if err != nil {
 		return nil, err

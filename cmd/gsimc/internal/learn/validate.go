@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
@@ -80,7 +81,7 @@ func (c *surveyFlags) survey(a *cli.App) (*surveyReport, error) {
 		survey *dataset.Survey
 		events *dataset.Interactions
 	)
-	err := untilInterrupted(p, "nothing was written", func() (err error) {
+	err := cli.UntilInterrupted(p, "nothing was written", func() (err error) {
 		p.Begin("reading events", progress.Bytes)
 		defer p.End()
 		survey, events, err = dataset.Inspect(c.Files, opt)
@@ -91,7 +92,7 @@ func (c *surveyFlags) survey(a *cli.App) (*surveyReport, error) {
 	}
 	r := newSurveyReport(survey)
 	if err == nil {
-		if err = checkWeights(events); err == nil {
+		if err = data.CheckWeights(events); err == nil {
 			r.Training, err = newTrainingReport(events)
 		}
 	}
@@ -201,7 +202,7 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 	for i := range todo.Stages {
 		r.Seconds += todo.Stages[i].TypicalSeconds(runtime.GOMAXPROCS(0))
 	}
-	r.Bytes, _ = todo.Peak(heldMemory())
+	r.Bytes, _ = todo.Peak(cli.HeldMemory())
 	r.Bytes = max(r.Bytes, cli.PeakRSS())
 	return r, nil
 }
@@ -248,7 +249,7 @@ func (r *surveyReport) rows() [][]string {
 	if t := r.Training; t != nil {
 		add("training", "%d users, %d items, %d interactions; %d users to measure on", t.Users,
 			t.Items, t.Interactions, t.Validation)
-		add("  takes about", "%s and %s, at a rank of at most %d", seconds(t.Seconds),
+		add("  takes about", "%s and %s, at a rank of at most %d", cli.SecondsText(t.Seconds),
 			cli.BytesText(t.Bytes), t.Rank)
 	}
 	return rows

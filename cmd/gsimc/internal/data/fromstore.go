@@ -1,4 +1,4 @@
-package learn
+package data
 
 import (
 	"context"
@@ -66,9 +66,9 @@ func (f *storeFlags) check() error {
 // shared reports whether --from-store is the URL of a store that servers share.
 func (f *storeFlags) shared() bool { return strings.Contains(f.FromStore, "://") }
 
-// storeName is the name of the store in the provenance: the last element of its path, which is the
+// StoreName is the name of the store in the provenance: the last element of its path, which is the
 // folder, the database or the namespace. The addresses of machines do not belong there.
-func (f *storeFlags) storeName() string {
+func (f *storeFlags) StoreName() string {
 	path, _, _ := strings.Cut(f.FromStore, "?")
 	if !f.shared() {
 		path = f.FromStore
@@ -134,7 +134,7 @@ func (f *storeFlags) readShared(
 	defer func() { err = errors.Join(err, s.Close()) }()
 	p.Begin(train.StageRead, progress.Rows)
 	defer p.End()
-	return train.Read(ctx, f.storeName(), source{s}, f.EventWeight, opt,
+	return train.Read(ctx, f.StoreName(), source{s}, f.EventWeight, opt,
 		func(_ string, done, total int) { p.Update(int64(done), int64(total)) })
 }
 

@@ -1,4 +1,4 @@
-package learn
+package data
 
 import (
 	"fmt"
@@ -11,37 +11,37 @@ import (
 	"github.com/gsimc/gsimc/internal/file/atomicfile"
 )
 
-// svgFlag is the flag of the commands that draw.
-const svgFlag = "--svg"
+// SVGFlag is the flag of the commands that draw.
+const SVGFlag = "--svg"
 
-// drawing is a figure and the name of its file without ".svg".
-type drawing struct {
-	name   string
-	figure chart.Figure
+// Drawing is a figure and the name of its file without ".svg".
+type Drawing struct {
+	Name   string
+	Figure chart.Figure
 }
 
-// prepareSVG makes the folder of --svg and finds out before the work that it can be written to. An
+// PrepareSVG makes the folder of --svg and finds out before the work that it can be written to. An
 // empty folder stands for no figures.
-func prepareSVG(dir string) error {
+func PrepareSVG(dir string) error {
 	if dir == "" {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return cli.Flag(svgFlag, cli.PathError(err))
+		return cli.Flag(SVGFlag, cli.PathError(err))
 	}
-	return cli.Writable(svgFlag, filepath.Join(dir, "figure.svg"))
+	return cli.Writable(SVGFlag, filepath.Join(dir, "figure.svg"))
 }
 
-// writeSVG writes the drawings that have something to show, and a line on w for each file.
-func writeSVG(w io.Writer, dir string, drawings []drawing) error {
+// WriteSVG writes the drawings that have something to show, and a line on w for each file.
+func WriteSVG(w io.Writer, dir string, drawings []Drawing) error {
 	for i := range drawings {
-		text := drawings[i].figure.SVG()
+		text := drawings[i].Figure.SVG()
 		if text == nil {
 			continue
 		}
-		path := filepath.Join(dir, drawings[i].name+".svg")
+		path := filepath.Join(dir, drawings[i].Name+".svg")
 		if err := writeFile(path, text); err != nil {
-			return cli.Flag(svgFlag, cli.PathError(err))
+			return cli.Flag(SVGFlag, cli.PathError(err))
 		}
 		fmt.Fprintf(w, "wrote %s\n", path)
 	}
@@ -59,13 +59,13 @@ func writeFile(path string, text []byte) error {
 	return f.Close()
 }
 
-// frequencyAxis is the x axis of figures by frequency. The index is on a logarithmic axis: nearly
+// FrequencyAxis is the x axis of figures by frequency. The index is on a logarithmic axis: nearly
 // all frequencies are high ones.
-var frequencyAxis = chart.Axis{Label: "eigenvectors, from low to high frequency", Log: true}
+var FrequencyAxis = chart.Axis{Label: "eigenvectors, from low to high frequency", Log: true}
 
-// smooth returns the means of y, by index from 1. A mean is over about an eighth of the indices
+// Smooth returns the means of y, by index from 1. A mean is over about an eighth of the indices
 // before it, so that a curve is smooth where indices are many.
-func smooth(y []float64) (points []chart.Point) {
+func Smooth(y []float64) (points []chart.Point) {
 	for begin := 0; begin < len(y); {
 		end := min(begin+1+begin/8, len(y))
 		p := chart.Point{X: float64(begin+1+end) / 2}
