@@ -22,6 +22,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/look"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/migrate"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/repair"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/replay"
@@ -44,12 +45,12 @@ func buildVersion() string { return cli.BuildVersion(version) }
 type grammar struct {
 	cli.Root
 
-	Generate    learn.Generate   `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
-	Validate    learn.Validate   `cmd:"" group:"Learn and measure:" help:"Say what is in files of events, and what a training would make of them."`
+	Generate    look.Generate    `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
+	Validate    look.Validate    `cmd:"" group:"Learn and measure:" help:"Say what is in files of events, and what a training would make of them."`
 	Train       learn.Train      `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
 	Evaluate    learn.Evaluate   `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
 	Tune        learn.Tune       `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
-	Model       learn.Model      `cmd:"" group:"Learn and measure:" help:"Look into model files."`
+	Model       look.Model       `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve       serve.Cmd        `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Token       serve.Token      `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`
 	Backup      repair.Backup    `cmd:"" group:"Serve:" help:"Copy the store of a server, also while it runs, and check the copy."`

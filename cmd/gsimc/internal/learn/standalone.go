@@ -15,12 +15,13 @@ import (
 	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/look"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // Standalone is `gsimc standalone`.
 type Standalone struct {
-	surveyFlags
+	look.SurveyFlags
 
 	Dir   string `group:"Files:" placeholder:"DIR" help:"Folder for the model and the histories; kept. Default: a temporary one, removed at the end."`
 	Quick bool   `group:"Files:" help:"Leave out the evaluation, and keep the default rank and ridge instead of choosing them."`
@@ -43,7 +44,7 @@ func (Standalone) Help() string {
 
 // Check checks the flags together.
 func (c *Standalone) Check() error {
-	err := c.check()
+	err := c.SurveyFlags.Check()
 	if slices.Contains(c.Files, dataset.Stdin) {
 		err = errors.Join(err, cli.Flagf("<files>", "standard input is read once, give a file"))
 	}
@@ -67,9 +68,9 @@ func (c *Standalone) Run(a *cli.App) (err error) {
 		return cli.Flag("--dir", cli.PathError(err))
 	}
 	a.Printf("\n$ gsimc validate %s\n", strings.Join(c.Files, " "))
-	report, err := c.survey(a)
+	report, err := c.Survey(a)
 	if report != nil {
-		report.print(a)
+		report.Print(a)
 	}
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func (c *Standalone) step(ctx context.Context, a *cli.App, args []string) error 
 // serve runs the server until an interrupt, which it sees itself. When it serves, the histories of
 // the files are sent to it.
 func (c *Standalone) serve(
-	ctx context.Context, a *cli.App, dir string, report *surveyReport,
+	ctx context.Context, a *cli.App, dir string, report *look.Report,
 ) error {
 	args := append([]string{"serve", "--model", filepath.Join(dir, "model.gsimc"),
 		"--data-dir", filepath.Join(dir, "state"), "--listen", c.Listen,
@@ -190,7 +191,7 @@ func (c *Standalone) serve(
 
 // welcome sends the histories and prints where the server is.
 func (c *Standalone) welcome(
-	ctx context.Context, a *cli.App, dir string, at addresses, report *surveyReport,
+	ctx context.Context, a *cli.App, dir string, at addresses, report *look.Report,
 ) {
 	err := c.step(ctx, a, append([]string{"observe", "--server", at.GRPC, "--max-bad-rows",
 		strconv.FormatInt(c.MaxBadRows, 10)}, c.data()...))

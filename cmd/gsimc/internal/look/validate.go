@@ -1,4 +1,4 @@
-package learn
+package look
 
 import (
 	"errors"
@@ -17,8 +17,8 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// surveyFlags say which files to look into, and what is allowed.
-type surveyFlags struct {
+// SurveyFlags say which files to look into, and what is allowed.
+type SurveyFlags struct {
 	Files []string `arg:"" help:"Files of events, as for gsimc train; - is standard input."`
 
 	cli.FormFlags `group:"Events:"`
@@ -29,7 +29,7 @@ type surveyFlags struct {
 
 // Validate is `gsimc validate`.
 type Validate struct {
-	surveyFlags
+	SurveyFlags
 
 	JSON bool `name:"json" help:"Print JSON."`
 }
@@ -47,11 +47,9 @@ Exit code 1 means more bad rows than --max-bad-rows, or nothing to learn from.`
 }
 
 // Check checks the flags together.
-func (c *Validate) Check() error { return c.check() }
+func (c *SurveyFlags) Check() error { return c.FormFlags.Check(c.options(nil)) }
 
-func (c *surveyFlags) check() error { return c.FormFlags.Check(c.options(nil)) }
-
-func (c *surveyFlags) options(a *cli.App) dataset.Options {
+func (c *SurveyFlags) options(a *cli.App) dataset.Options {
 	opt := c.Options(a)
 	opt.MaxBadRows, opt.LeaveOutRare, opt.EventWeights = c.MaxBadRows, true, c.EventWeight
 	return opt
@@ -59,20 +57,20 @@ func (c *surveyFlags) options(a *cli.App) dataset.Options {
 
 // Run prints a report of the files.
 func (c *Validate) Run(a *cli.App) error {
-	r, err := c.survey(a)
+	r, err := c.Survey(a)
 	if r == nil {
 		return err
 	}
 	if c.JSON {
 		return errors.Join(err, a.PrintJSON(r))
 	}
-	r.print(a)
+	r.Print(a)
 	return err
 }
 
-// survey reads the files. The report is nil if they cannot be read; it stands beside the error of
+// Survey reads the files. The report is nil if they cannot be read; it stands beside the error of
 // files with more bad rows than are allowed, or with nothing to learn from.
-func (c *surveyFlags) survey(a *cli.App) (*surveyReport, error) {
+func (c *SurveyFlags) Survey(a *cli.App) (*Report, error) {
 	p := a.Progress()
 	opt := c.options(a)
 	opt.Progress = func(read, total, _ int64) { p.Update(read, total) }
@@ -90,7 +88,7 @@ func (c *surveyFlags) survey(a *cli.App) (*surveyReport, error) {
 	if survey == nil || errors.Is(err, cli.ErrInterrupted) {
 		return nil, cli.DataError(err)
 	}
-	r := newSurveyReport(survey)
+	r := newReport(survey)
 	if err == nil {
 		if err = data.CheckWeights(events); err == nil {
 			r.Training, err = newTrainingReport(events)
@@ -105,8 +103,8 @@ func (c *surveyFlags) survey(a *cli.App) (*surveyReport, error) {
 	return r, err
 }
 
-// print writes the report as a table, then the bad rows, and on standard error what is odd.
-func (r *surveyReport) print(a *cli.App) {
+// Print writes the report as a table, then the bad rows, and on standard error what is odd.
+func (r *Report) Print(a *cli.App) {
 	cli.PrintTable(a.Stdout, r.rows())
 	cli.DataNotes(a.Stderr, r.report, "no fading by time is learned")
 	for _, bad := range r.Bad {
@@ -114,8 +112,8 @@ func (r *surveyReport) print(a *cli.App) {
 	}
 }
 
-// surveyReport is a survey as it is printed.
-type surveyReport struct {
+// Report is a survey as it is printed.
+type Report struct {
 	Files        []dataset.FileReport `json:"files"`
 	Rows         int64                `json:"rows"`
 	BadRows      int64                `json:"bad_rows"`
@@ -158,8 +156,8 @@ type trainingReport struct {
 	Bytes        int64   `json:"bytes"`
 }
 
-func newSurveyReport(s *dataset.Survey) *surveyReport {
-	r := &surveyReport{
+func newReport(s *dataset.Survey) *Report {
+	r := &Report{
 		Files: s.Files, Rows: s.Rows, BadRows: s.BadRows, BadColumns: s.BadColumns,
 		LongIDs: s.LongIDs, Unliked: s.Unliked, Users: s.Users, Items: s.Items,
 		Interactions: s.Interactions, Repeated: s.Duplicates,
@@ -208,7 +206,7 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 }
 
 // rows is the report as a table.
-func (r *surveyReport) rows() [][]string {
+func (r *Report) rows() [][]string {
 	rows := [][]string{}
 	add := func(name, format string, args ...any) {
 		rows = append(rows, []string{name, fmt.Sprintf(format, args...)})
@@ -255,7 +253,7 @@ func (r *surveyReport) rows() [][]string {
 	return rows
 }
 
-func (r *surveyReport) addTimes(add func(name, format string, args ...any)) {
+func (r *Report) addTimes(add func(name, format string, args ...any)) {
 	switch {
 	case !r.timed:
 		add("times", "none: rows count in the order of the file")

@@ -1,4 +1,4 @@
-package learn
+package look
 
 // Model is `gsimc model`.
 type Model struct {

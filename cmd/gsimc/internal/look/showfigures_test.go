@@ -1,0 +1,71 @@
+package look
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/gsimc/gsimc/internal/chart"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/local"
+)
+
+var nearly = cmpopts.EquateApprox(1e-6, 0)
+
+// pointsOf returns the points of a figure: for each panel and name.
+func pointsOf(f chart.Figure) []map[string][]chart.Point {
+	var panels []map[string][]chart.Point
+	for _, p := range f.Panels {
+		curves := map[string][]chart.Point{}
+		for _, c := range p.Curves {
+			curves[c.Name] = c.Points
+		}
+		panels = append(panels, curves)
+	}
+	return panels
+}
+
+func TestModelFigures(t *testing.T) {
+	d := shown(t, shownSpec(), 9, 3, model.Histories{})
+	want := []map[string][]chart.Point{{"κ": {
+		{X: 1, Y: 1}, {X: 2, Y: 1 / math.Sqrt(2)}, {X: 3, Y: 1 / math.Sqrt(3)},
+	}}}
+	if diff := cmp.Diff(want, pointsOf(spectrumFigure(&d)), nearly); diff != "" {
+		t.Errorf("spectrum (-want +got):\n%s", diff)
+	}
+	bands := []kalman.Band{{Rho: 0}, {Rho: 0.5, HalfLife: 3600}}
+	got := map[string][]chart.Point{}
+	for _, c := range bandCurves(bands, []float64{1, 2, 3, 4}) {
+		got[c.Name] = c.Points
+	}
+	wantBands := map[string][]chart.Point{
+		"ρ = 0": {{X: 1, Y: 1}, {X: 2, Y: 2}}, "ρ = 0.5@1h0m0s": {{X: 1, Y: 3}, {X: 2, Y: 4}},
+	}
+	if diff := cmp.Diff(wantBands, got); diff != "" {
+		t.Errorf("bands (-want +got):\n%s", diff)
+	}
+}
+
+// TestLocalFigure: three items with one to three neighbours each.
+func TestLocalFigure(t *testing.T) {
+	s := local.Spec{Weight: 1, Fade: 0.5, Events: 3, Neighbours: 3}
+	g, err := local.NewGraph(&s, []int64{0, 1, 3, 6, 6}, []int32{1, 0, 2, 0, 1, 3},
+		[]float32{4, 1, 8, 2, 16, 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string][]chart.Point{
+		{"0.5ᵖ": {{X: 0, Y: 1}, {X: 1, Y: 0.5}, {X: 2, Y: 0.25}}},
+		{
+			"9 of 10 items below": {{X: 1, Y: 16}, {X: 2, Y: 3}, {X: 3, Y: 2}},
+			"median item":         {{X: 1, Y: 8}, {X: 2, Y: 3}, {X: 3, Y: 2}},
+			"1 of 10 items below": {{X: 1, Y: 4}, {X: 2, Y: 1}, {X: 3, Y: 2}},
+		},
+	}
+	if diff := cmp.Diff(want, pointsOf(localFigure(g, &s)), nearly); diff != "" {
+		t.Errorf("local term (-want +got):\n%s", diff)
+	}
+}
