@@ -167,20 +167,24 @@ var (
 			otherCommands("migrate")},
 		{"serve knows no other command", []string{"cmd/gsimc/internal/serve"},
 			otherCommands("serve")},
+		{"look knows no other command", []string{"cmd/gsimc/internal/look"}, otherCommands("look")},
+		{"standalone looks, and starts what else it needs",
+			[]string{"cmd/gsimc/internal/standalone"}, otherCommands("standalone", "look")},
 	}
 
 	// The groups of commands.
 	commands = []string{
-		"cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
-		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/migrate",
-		"cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
+		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
+		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/look", "cmd/gsimc/internal/migrate",
+		"cmd/gsimc/internal/plan", "cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
+		"cmd/gsimc/internal/standalone",
 	}
 )
 
-// otherCommands are the groups of commands besides one.
-func otherCommands(name string) []string {
+// otherCommands are the groups of commands besides the named ones.
+func otherCommands(names ...string) []string {
 	return slices.DeleteFunc(slices.Clone(commands),
-		func(p string) bool { return path.Base(p) == name })
+		func(p string) bool { return slices.Contains(names, path.Base(p)) })
 }
 
 // Every command is built on cli, so that all share the form of flags, errors and output.

@@ -1,4 +1,4 @@
-package learn
+package standalone
 
 import (
 	"context"
@@ -19,8 +19,8 @@ import (
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
-// Standalone is `gsimc standalone`.
-type Standalone struct {
+// Cmd is `gsimc standalone`.
+type Cmd struct {
 	look.SurveyFlags
 
 	Dir   string `group:"Files:" placeholder:"DIR" help:"Folder for the model and the histories; kept. Default: a temporary one, removed at the end."`
@@ -33,7 +33,7 @@ type Standalone struct {
 }
 
 // Help is the manual under the flags.
-func (Standalone) Help() string {
+func (Cmd) Help() string {
 	return `Goes from files of events to a server as gsimc validate, train, evaluate, serve and ` +
 		`observe would, so that the users of the files have their histories. The server answers ` +
 		`this machine only. An interrupt (Ctrl-C) ends it.
@@ -43,7 +43,7 @@ func (Standalone) Help() string {
 }
 
 // Check checks the flags together.
-func (c *Standalone) Check() error {
+func (c *Cmd) Check() error {
 	err := c.SurveyFlags.Check()
 	if slices.Contains(c.Files, dataset.Stdin) {
 		err = errors.Join(err, cli.Flagf("<files>", "standard input is read once, give a file"))
@@ -52,7 +52,7 @@ func (c *Standalone) Check() error {
 }
 
 // Run goes the whole way and serves until an interrupt.
-func (c *Standalone) Run(a *cli.App) (err error) {
+func (c *Cmd) Run(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
 	if err := c.addressesFree(); err != nil {
@@ -85,7 +85,7 @@ func (c *Standalone) Run(a *cli.App) (err error) {
 }
 
 // addressesFree tells before a long training that a listener of the server will not open.
-func (c *Standalone) addressesFree() error {
+func (c *Cmd) addressesFree() error {
 	for flag, address := range map[string]string{
 		"--listen": c.Listen, "--admin-listen": c.AdminListen, "--ops-listen": c.OpsListen,
 		"--json-listen": c.JSONListen,
@@ -102,7 +102,7 @@ func (c *Standalone) addressesFree() error {
 }
 
 // learning are the commands that make the model and measure it.
-func (c *Standalone) learning(model string) [][]string {
+func (c *Cmd) learning(model string) [][]string {
 	data := append(c.data(), "--max-bad-rows", strconv.FormatInt(c.MaxBadRows, 10))
 	data = append(data, c.weights()...)
 	train := append([]string{"train", "--out", model}, data...)
@@ -114,7 +114,7 @@ func (c *Standalone) learning(model string) [][]string {
 }
 
 // data are the flags of the files and their form, as train, evaluate and observe take them.
-func (c *Standalone) data() (args []string) {
+func (c *Cmd) data() (args []string) {
 	for _, file := range c.Files {
 		args = append(args, "--data", file)
 	}
@@ -133,7 +133,7 @@ func (c *Standalone) data() (args []string) {
 	return args
 }
 
-func (c *Standalone) weights() (args []string) {
+func (c *Cmd) weights() (args []string) {
 	for _, name := range slices.Sorted(maps.Keys(c.EventWeight)) {
 		args = append(args, "--event-weight",
 			name+"="+strconv.FormatFloat(c.EventWeight[name], 'g', -1, 64))
@@ -142,7 +142,7 @@ func (c *Standalone) weights() (args []string) {
 }
 
 // step runs a command of this program as a person would.
-func (c *Standalone) step(ctx context.Context, a *cli.App, args []string) error {
+func (c *Cmd) step(ctx context.Context, a *cli.App, args []string) error {
 	a.Printf("\n$ gsimc %s\n", strings.Join(args, " "))
 	if a.Quiet {
 		args = append([]string{"--quiet"}, args...)
@@ -160,7 +160,7 @@ func (c *Standalone) step(ctx context.Context, a *cli.App, args []string) error 
 
 // serve runs the server until an interrupt, which it sees itself. When it serves, the histories of
 // the files are sent to it.
-func (c *Standalone) serve(
+func (c *Cmd) serve(
 	ctx context.Context, a *cli.App, dir string, report *look.Report,
 ) error {
 	args := append([]string{"serve", "--model", filepath.Join(dir, "model.gsimc"),
@@ -190,7 +190,7 @@ func (c *Standalone) serve(
 }
 
 // welcome sends the histories and prints where the server is.
-func (c *Standalone) welcome(
+func (c *Cmd) welcome(
 	ctx context.Context, a *cli.App, dir string, at addresses, report *look.Report,
 ) {
 	err := c.step(ctx, a, append([]string{"observe", "--server", at.GRPC, "--max-bad-rows",
