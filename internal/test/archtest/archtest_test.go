@@ -167,6 +167,7 @@ var (
 			otherCommands("migrate")},
 		{"serve knows no other command", []string{"cmd/gsimc/internal/serve"},
 			otherCommands("serve")},
+		{"tune knows no other command", []string{"cmd/gsimc/internal/tune"}, otherCommands("learn/tune")},
 		{"look knows no other command", []string{"cmd/gsimc/internal/look"}, otherCommands("look")},
 		{"standalone looks, and starts what else it needs",
 			[]string{"cmd/gsimc/internal/standalone"}, otherCommands("standalone", "look")},
@@ -177,7 +178,7 @@ var (
 		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
 		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/look", "cmd/gsimc/internal/migrate",
 		"cmd/gsimc/internal/plan", "cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
-		"cmd/gsimc/internal/standalone",
+		"cmd/gsimc/internal/standalone", "cmd/gsimc/internal/tune",
 	}
 )
 

@@ -25,7 +25,6 @@ var largePackages = map[string]string{
 	"store/storetest": "one contract: its cases share the tester, the random records and the model",
 	"store/pebble": "all that opens, serves, replays or checks a store reads the same rows in the " +
 		"same way; what needs no rows is in the rooms below it",
-	"cmd/gsimc/internal/learn": "eight commands whose flags, tables and notes on data are shared",
 }
 
 func TestPackagesStaySmall(t *testing.T) {

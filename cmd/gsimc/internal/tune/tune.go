@@ -1,4 +1,4 @@
-package learn
+package tune
 
 import (
 	"cmp"
@@ -29,8 +29,8 @@ const stageTune = "tuning"
 // shownTrials is how many of the best trials the table has.
 const shownTrials = 12
 
-// Tune is `gsimc tune`.
-type Tune struct {
+// Cmd is `gsimc tune`.
+type Cmd struct {
 	data.Flags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
 
@@ -43,7 +43,7 @@ type Tune struct {
 }
 
 // Check checks the flags together.
-func (c *Tune) Check() error {
+func (c *Cmd) Check() error {
 	errs := []error{
 		c.Flags.Check(), cli.InRange("--max-rank", float64(c.MaxRank), 1, math.MaxFloat64),
 	}
@@ -54,7 +54,7 @@ func (c *Tune) Check() error {
 }
 
 // Help is the manual under the flags.
-func (Tune) Help() string {
+func (Cmd) Help() string {
 	return `Tries item graphs, ranks, memories, penalties and filters on the validation users: ` +
 		`the last events of each are ranked among all items that the user had not seen before. ` +
 		`One constant after the other moves to its best neighbour, until no move helps or ` +
@@ -68,7 +68,7 @@ The same events, seed and program give the same search; the budget only decides 
 }
 
 // Run searches, writes the file and measures the result.
-func (c *Tune) Run(a *cli.App) error {
+func (c *Cmd) Run(a *cli.App) error {
 	if err := cli.Writable("--out", c.Out); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (c *Tune) Run(a *cli.App) error {
 }
 
 // readPart reads the events and deals them out.
-func (c *Tune) readPart(a *cli.App, p progress.Progress) (
+func (c *Cmd) readPart(a *cli.App, p progress.Progress) (
 	part *dataset.Partition, split dataset.Split, report *dataset.Report, err error,
 ) {
 	events, report, err := c.ReadFor(c.Split, a, p)
@@ -127,7 +127,7 @@ func (c *Tune) readPart(a *cli.App, p progress.Progress) (
 }
 
 // search runs within the budget, with a line for every best so far.
-func (c *Tune) search(
+func (c *Cmd) search(
 	ctx context.Context, a *cli.App, p progress.Progress, part *dataset.Partition, key tune.Key,
 ) (*tune.Result, time.Duration, error) {
 	log, known, err := tune.OpenLog(c.Out+".trials", key, c.Fresh)
@@ -163,13 +163,13 @@ func (c *Tune) search(
 }
 
 // start returns the model that train learns by default.
-func (c *Tune) start(items int) tune.Candidate {
+func (c *Cmd) start(items int) tune.Candidate {
 	s := train.Recommended()
 	return tune.CandidateOf(&s, train.DefaultRank(s.Dynamics.Kind, items))
 }
 
 // write makes the YAML file.
-func (c *Tune) write(r *tune.Result, part *dataset.Partition, report *dataset.Report) error {
+func (c *Cmd) write(r *tune.Result, part *dataset.Partition, report *dataset.Report) error {
 	f, err := atomicfile.Create(c.Out)
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (c *Tune) write(r *tune.Result, part *dataset.Partition, report *dataset.Re
 
 // filterFlags returns the flags that leave out the same rare users and items as the search did. Its
 // constants are good for the others.
-func (c *Tune) filterFlags() [][2]any {
+func (c *Cmd) filterFlags() [][2]any {
 	return [][2]any{{"min-user-events", *c.MinUserEvents}, {"min-item-events", *c.MinItemEvents}}
 }
 
@@ -235,7 +235,7 @@ func printTrials(w io.Writer, r *tune.Result, took time.Duration) {
 }
 
 // printTest measures the result on the test users, beside where it started and the paper's model.
-func (c *Tune) printTest(
+func (c *Cmd) printTest(
 	a *cli.App, p progress.Progress, part *dataset.Partition, r *tune.Result,
 ) error {
 	tuned := r.Best.Candidate
@@ -286,7 +286,7 @@ type testRun struct {
 	method evaluate.Method
 }
 
-func (c *Tune) newTestRun(
+func (c *Cmd) newTestRun(
 	part *dataset.Partition, candidate tune.Candidate, deviation bool,
 ) (testRun, error) {
 	base := model.DefaultSpec()
@@ -321,8 +321,8 @@ func (t *testRun) measure(p progress.Progress, part *dataset.Partition) ([]evalu
 	}
 	in := evaluate.Ingredients{Basis: basis, Spec: t.cfg.Spec}
 	in.Ranks, in.Ridges = t.cfg.Candidates(basis.K)
-	results, _, err := measure(p, part, evaluate.Options{
-		Methods: []evaluate.Method{t.method}, Paper: in, Learned: in,
+	results, err := evaluate.Run(part, evaluate.Options{
+		Methods: []evaluate.Method{t.method}, Paper: in, Learned: in, Progress: data.Stages(p),
 	})
 	if err != nil {
 		return nil, err
