@@ -21,6 +21,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/evaluate"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/look"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/migrate"
@@ -50,7 +51,7 @@ type grammar struct {
 	Generate    look.Generate    `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
 	Validate    look.Validate    `cmd:"" group:"Learn and measure:" help:"Say what is in files of events, and what a training would make of them."`
 	Train       learn.Train      `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
-	Evaluate    learn.Evaluate   `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
+	Evaluate    evaluate.Cmd     `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
 	Tune        tune.Cmd         `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
 	Model       look.Model       `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve       serve.Cmd        `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`

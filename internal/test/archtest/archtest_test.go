@@ -161,6 +161,8 @@ var (
 			otherCommands("bench")},
 		{"call knows no other command", []string{"cmd/gsimc/internal/call"}, otherCommands("call")},
 		{"demo knows no other command", []string{"cmd/gsimc/internal/demo"}, otherCommands("demo")},
+		{"evaluate knows no other command", []string{"cmd/gsimc/internal/evaluate"},
+			otherCommands("learn/evaluate")},
 		{"learn knows no other command", []string{"cmd/gsimc/internal/learn"},
 			otherCommands("learn")},
 		{"migrate knows no other command", []string{"cmd/gsimc/internal/migrate"},
@@ -176,7 +178,7 @@ var (
 	// The groups of commands.
 	commands = []string{
 		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
-		"cmd/gsimc/internal/learn", "cmd/gsimc/internal/look", "cmd/gsimc/internal/migrate",
+		"cmd/gsimc/internal/evaluate", "cmd/gsimc/internal/learn", "cmd/gsimc/internal/look", "cmd/gsimc/internal/migrate",
 		"cmd/gsimc/internal/plan", "cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
 		"cmd/gsimc/internal/standalone", "cmd/gsimc/internal/tune",
 	}

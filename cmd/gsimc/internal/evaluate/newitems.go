@@ -1,4 +1,4 @@
-package learn
+package evaluate
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ import (
 const protocolNewItems = "new-items"
 
 // checkNewItems checks the flags of the protocol.
-func (c *Evaluate) checkNewItems() error {
+func (c *Cmd) checkNewItems() error {
 	if c.Protocol != protocolNewItems {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (c *Evaluate) checkNewItems() error {
 }
 
 // newItemsMethods are those of --methods, which must have models.
-func (c *Evaluate) newItemsMethods() (chosen []evaluate.ModelMethod, err error) {
+func (c *Cmd) newItemsMethods() (chosen []evaluate.ModelMethod, err error) {
 	if c.Methods == "" || c.Methods == "all" {
 		return []evaluate.ModelMethod{evaluate.LearnedDynamics()}, nil
 	}
@@ -51,7 +51,7 @@ func (c *Evaluate) newItemsMethods() (chosen []evaluate.ModelMethod, err error) 
 }
 
 // newItems runs the protocol and prints a table or a JSON object for each method.
-func (c *Evaluate) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
+func (c *Cmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
 	methods, err := c.newItemsMethods()
 	if err != nil {
 		return cli.Usage(err)
@@ -87,7 +87,7 @@ func (c *Evaluate) newItems(a *cli.App, p progress.Progress, part *dataset.Parti
 }
 
 // compareNewItems trains the models of x and compares them.
-func (c *Evaluate) compareNewItems(
+func (c *Cmd) compareNewItems(
 	p progress.Progress, x *evaluate.NewItems, method evaluate.ModelMethod,
 ) ([]evaluate.NewItemsResult, error) {
 	var models evaluate.NewItemsModels
@@ -108,7 +108,7 @@ func (c *Evaluate) compareNewItems(
 }
 
 // modelOf trains the model of a method.
-func (c *Evaluate) modelOf(
+func (c *Cmd) modelOf(
 	p progress.Progress, part *dataset.Partition, method evaluate.ModelMethod,
 ) (*model.Model, error) {
 	dynamics, filter := model.DynamicsNone, method.Filter()

@@ -1,4 +1,4 @@
-package learn
+package evaluate
 
 import (
 	"errors"
@@ -22,8 +22,8 @@ import (
 // protocolLastItem is the default of `evaluate --protocol`.
 const protocolLastItem = "last-item"
 
-// Evaluate is `gsimc evaluate`.
-type Evaluate struct {
+// Cmd is `gsimc evaluate`.
+type Cmd struct {
 	data.Flags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: 8:1:1, drawn by --seed."`
 
@@ -46,7 +46,7 @@ type Evaluate struct {
 }
 
 // Help is the manual under the flags.
-func (Evaluate) Help() string {
+func (Cmd) Help() string {
 	return `Ranks the last item of each test user among all items that are not in the user's ` +
 		`history. HR@N is the share of the users with a rank of at most N. NDCG@N is the mean of ` +
 		`1/log2(rank+1) over these users, with 0 for the others. ± is the standard error.
@@ -85,7 +85,7 @@ popularity ranks items by the number of their users. dynamics is the model that 
 }
 
 // Check checks the flags together.
-func (c *Evaluate) Check() error {
+func (c *Cmd) Check() error {
 	var err error
 	if c.Methods != "" {
 		if _, err = evaluate.ParseMethods(c.Methods); err != nil {
@@ -98,14 +98,14 @@ func (c *Evaluate) Check() error {
 }
 
 // Run measures the methods and prints a table or a JSON object.
-func (c *Evaluate) Run(a *cli.App) error {
+func (c *Cmd) Run(a *cli.App) error {
 	p := a.Progress()
 	return cli.UntilInterrupted(p, "nothing is kept; fewer --methods take less time", func() error {
 		return c.run(a, p)
 	})
 }
 
-func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
+func (c *Cmd) run(a *cli.App, p progress.Progress) error {
 	if err := data.PrepareSVG(c.SVG); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (c *Evaluate) run(a *cli.App, p progress.Progress) error {
 }
 
 // checkSVG checks --svg.
-func (c *Evaluate) checkSVG() error {
+func (c *Cmd) checkSVG() error {
 	if c.SVG != "" && c.Protocol != protocolLastItem {
 		return cli.About("%s draws the figures of %s "+protocolLastItem+": leave one out",
 			data.SVGFlag, "--protocol")
@@ -172,7 +172,7 @@ func (c *Evaluate) checkSVG() error {
 }
 
 // notices is where lines go that are not part of the figures: an object of --json stays alone.
-func (c *Evaluate) notices(a *cli.App) io.Writer {
+func (c *Cmd) notices(a *cli.App) io.Writer {
 	if c.JSON {
 		return a.Stderr
 	}
@@ -180,7 +180,7 @@ func (c *Evaluate) notices(a *cli.App) io.Writer {
 }
 
 // printTables prints the results of the protocol last-item.
-func (c *Evaluate) printTables(
+func (c *Cmd) printTables(
 	w io.Writer, part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result,
 	elapsed []time.Duration,
 ) {
@@ -195,7 +195,7 @@ func (c *Evaluate) printTables(
 }
 
 // config returns the configuration of one kind of model.
-func (c *Evaluate) config(
+func (c *Cmd) config(
 	p progress.Progress, part *dataset.Partition, dynamics string,
 ) train.Config {
 	spec := c.ModelFlags.Spec(&c.GraphFlags, dynamics, spectral.RandomWalk)
@@ -207,7 +207,7 @@ func (c *Evaluate) config(
 
 // prepare announces the work and computes the bases that the methods need: one for both kinds of
 // models if they are of the same graph and rank.
-func (c *Evaluate) prepare(
+func (c *Cmd) prepare(
 	p progress.Progress, part *dataset.Partition, opt *evaluate.Options,
 ) error {
 	paper := c.config(p, part, model.DynamicsNone)
@@ -273,7 +273,7 @@ func timed(
 }
 
 // printHead prints the numbers of users and items; with --verbose the bases as well.
-func (c *Evaluate) printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
+func (c *Cmd) printHead(w io.Writer, part *dataset.Partition, opt *evaluate.Options) {
 	fmt.Fprintf(w, "%s training, %s validation and %s test users; %s items\n",
 		cli.Grouped(part.Train.Len()), cli.Grouped(part.Validation.Len()),
 		cli.Grouped(part.Test.Len()), cli.Grouped(len(part.Items)))
@@ -281,7 +281,7 @@ func (c *Evaluate) printHead(w io.Writer, part *dataset.Partition, opt *evaluate
 }
 
 // printBases prints the bases with --verbose, and an empty line.
-func (c *Evaluate) printBases(w io.Writer, opt *evaluate.Options) {
+func (c *Cmd) printBases(w io.Writer, opt *evaluate.Options) {
 	for _, in := range []evaluate.Ingredients{opt.Paper, opt.Learned} {
 		if in.Basis == nil || !c.Verbose {
 			continue
@@ -383,7 +383,7 @@ func newSolution(basis *spectral.Basis) *solution {
 }
 
 // report has the constants of the paper's methods at the top.
-func (c *Evaluate) report(
+func (c *Cmd) report(
 	part *dataset.Partition, opt *evaluate.Options, results []evaluate.Result,
 	elapsed []time.Duration,
 ) evaluation {

@@ -1,4 +1,4 @@
-package learn
+package evaluate
 
 import (
 	"errors"
@@ -16,7 +16,7 @@ import (
 const protocolTime = "time"
 
 // checkTime checks the flags of the protocol.
-func (c *Evaluate) checkTime() error {
+func (c *Cmd) checkTime() error {
 	if c.Protocol != protocolTime {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (c *Evaluate) checkTime() error {
 }
 
 // byTime runs the protocol and prints a table or a JSON object.
-func (c *Evaluate) byTime(
+func (c *Cmd) byTime(
 	a *cli.App, p progress.Progress, events *dataset.Interactions, read *dataset.Report,
 ) error {
 	if read.OrdinalTimes {
@@ -82,7 +82,7 @@ func (c *Evaluate) byTime(
 
 // chooseByTime replaces the methods of opt that choose constants by methods with the constants that
 // they choose on the events before the point of time.
-func (c *Evaluate) chooseByTime(
+func (c *Cmd) chooseByTime(
 	p progress.Progress, x *evaluate.ByTime, opt *evaluate.Options,
 ) error {
 	choosing := *opt
@@ -120,7 +120,7 @@ type evaluationByTime struct {
 	} `json:"time"`
 }
 
-func (c *Evaluate) reportByTime(
+func (c *Cmd) reportByTime(
 	x *evaluate.ByTime, opt *evaluate.Options, results []evaluate.Result,
 	elapsed []time.Duration,
 ) evaluationByTime {
