@@ -22,13 +22,13 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/evaluate"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/learn"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/look"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/migrate"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/repair"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/replay"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/standalone"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/train"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/tune"
 )
 
@@ -50,7 +50,7 @@ type grammar struct {
 
 	Generate    look.Generate    `cmd:"" group:"Learn and measure:" help:"Write a synthetic catalogue of events."`
 	Validate    look.Validate    `cmd:"" group:"Learn and measure:" help:"Say what is in files of events, and what a training would make of them."`
-	Train       learn.Train      `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
+	Train       train.Cmd        `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
 	Evaluate    evaluate.Cmd     `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
 	Tune        tune.Cmd         `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
 	Model       look.Model       `cmd:"" group:"Learn and measure:" help:"Look into model files."`

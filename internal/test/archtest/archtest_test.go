@@ -163,8 +163,9 @@ var (
 		{"demo knows no other command", []string{"cmd/gsimc/internal/demo"}, otherCommands("demo")},
 		{"evaluate knows no other command", []string{"cmd/gsimc/internal/evaluate"},
 			otherCommands("learn/evaluate")},
-		{"learn knows no other command", []string{"cmd/gsimc/internal/learn"},
-			otherCommands("learn")},
+		{"train knows no other command", []string{"cmd/gsimc/internal/train"},
+			otherCommands("learn/train")},
+		{"plan knows no other command", []string{"cmd/gsimc/internal/plan"}, otherCommands("plan")},
 		{"migrate knows no other command", []string{"cmd/gsimc/internal/migrate"},
 			otherCommands("migrate")},
 		{"serve knows no other command", []string{"cmd/gsimc/internal/serve"},
@@ -178,9 +179,9 @@ var (
 	// The groups of commands.
 	commands = []string{
 		"cmd/gsimc/internal/bench", "cmd/gsimc/internal/call", "cmd/gsimc/internal/demo",
-		"cmd/gsimc/internal/evaluate", "cmd/gsimc/internal/learn", "cmd/gsimc/internal/look", "cmd/gsimc/internal/migrate",
+		"cmd/gsimc/internal/evaluate", "cmd/gsimc/internal/look", "cmd/gsimc/internal/migrate",
 		"cmd/gsimc/internal/plan", "cmd/gsimc/internal/replay", "cmd/gsimc/internal/serve",
-		"cmd/gsimc/internal/standalone", "cmd/gsimc/internal/tune",
+		"cmd/gsimc/internal/standalone", "cmd/gsimc/internal/train", "cmd/gsimc/internal/tune",
 	}
 )
 

@@ -1,4 +1,4 @@
-package learn
+package train
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package learn
+package train
 
 import (
 	"errors"
@@ -23,8 +23,8 @@ import (
 // maxEpoch is the end of the year 9999, the last that RFC 3339 can write, in seconds since 1970.
 const maxEpoch = 253402300799
 
-// Train is `gsimc train`.
-type Train struct {
+// Cmd is `gsimc train`.
+type Cmd struct {
 	data.Flags
 	spectrumFlags
 	Split string `group:"Events:" placeholder:"FILE" help:"CSV of user_id,role with role train, validation or test. Default: a tenth of the users, drawn by --seed, are for validation and the others for training."`
@@ -46,7 +46,7 @@ type Train struct {
 }
 
 // Check checks the flags together.
-func (c *Train) Check() error {
+func (c *Cmd) Check() error {
 	var err error
 	if c.Filter != nil && cli.Given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {
 		err = cli.Flagf("--filter",
@@ -59,7 +59,7 @@ func (c *Train) Check() error {
 }
 
 // Help is the manual under the flags.
-func (Train) Help() string {
+func (Cmd) Help() string {
 	return `A model is learned from the training users: which items go together (the leading ` +
 		`eigenvectors of the item graph), and what follows a history (the dynamics). The ` +
 		`validation users tell which rank and ridge are best, unless --rank and --ridge or ` +
@@ -82,7 +82,7 @@ The file holds the time of the training, and its version is a hash of its conten
 
 // Run trains a model and prints what it did. With --json the reason of a failure is printed as
 // well, for the process that started this one.
-func (c *Train) Run(a *cli.App) error {
+func (c *Cmd) Run(a *cli.App) error {
 	err := c.run(a)
 	if err == nil || !c.JSON {
 		return err
@@ -107,7 +107,7 @@ type job struct {
 	interactions int64 // of the training users
 }
 
-func (c *Train) run(a *cli.App) error {
+func (c *Cmd) run(a *cli.App) error {
 	if !c.Plan {
 		path := c.Out
 		if intoFolder(path) {
@@ -144,7 +144,7 @@ func (c *Train) run(a *cli.App) error {
 }
 
 // learn reads the events and trains the model, or prints the plan.
-func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
+func (c *Cmd) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 	trainedAt, err := reproducibleTime(a.Env, j.begin)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (c *Train) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 }
 
 // describe lets the training tell its progress, and the model tell of the command.
-func (c *Train) describe(a *cli.App, p progress.Progress, j *job) {
+func (c *Cmd) describe(a *cli.App, p progress.Progress, j *job) {
 	j.cfg.Progress = data.Stages(p)
 	j.cfg.Notes = func(basis *spectral.Basis) map[string]string {
 		return map[string]string{"command": c.command(&j.cfg, basis.K), "gsimc_version": a.Version}
@@ -210,7 +210,7 @@ func (c *Train) describe(a *cli.App, p progress.Progress, j *job) {
 }
 
 // measure measures the quality of the result, for a summary that people read.
-func (c *Train) measure(p progress.Progress, j *job) {
+func (c *Cmd) measure(p progress.Progress, j *job) {
 	if !c.JSON {
 		j.quality = measureQuality(p, j.part, j.result.Model)
 	}
@@ -218,7 +218,7 @@ func (c *Train) measure(p progress.Progress, j *job) {
 
 // chooseRank lowers the default rank of a large catalogue, unless a split asks for the figures of
 // evaluate, and says so.
-func (c *Train) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, items int) {
+func (c *Cmd) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, items int) {
 	if cfg.Rank > 0 || c.Split != "" {
 		return
 	}
@@ -240,7 +240,7 @@ func (c *Train) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, i
 }
 
 // deal deals the events out, which uses them up.
-func (c *Train) deal(events *dataset.Interactions) (*dataset.Partition, error) {
+func (c *Cmd) deal(events *dataset.Interactions) (*dataset.Partition, error) {
 	split, err := c.split(events)
 	if err != nil {
 		return nil, err
@@ -279,7 +279,7 @@ func fileName(m *model.Model) string {
 }
 
 // split assigns the users' roles from the file of --split or by the seed.
-func (c *Train) split(events *dataset.Interactions) (dataset.Split, error) {
+func (c *Cmd) split(events *dataset.Interactions) (dataset.Split, error) {
 	if c.Split != "" {
 		return data.ReadSplit(c.Split, events)
 	}
@@ -287,7 +287,7 @@ func (c *Train) split(events *dataset.Interactions) (dataset.Split, error) {
 }
 
 // dynamics is the kind of the model.
-func (c *Train) dynamics() string {
+func (c *Cmd) dynamics() string {
 	switch {
 	case c.Dynamics != nil:
 		return *c.Dynamics

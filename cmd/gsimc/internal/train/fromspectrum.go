@@ -1,4 +1,4 @@
-package learn
+package train
 
 import (
 	"path/filepath"
@@ -40,7 +40,7 @@ func (f *spectrumFlags) withoutEffect(name, group string) string {
 }
 
 // readSpectrum reads the file and the sample, and deals the latter out.
-func (c *Train) readSpectrum(
+func (c *Cmd) readSpectrum(
 	a *cli.App, p progress.Progress, j *job, trainedAt time.Time,
 ) (*train.Spectrum, error) {
 	p.Begin("reading the spectrum", progress.Steps)
@@ -69,7 +69,7 @@ func (c *Train) readSpectrum(
 }
 
 // learnFromSpectrum is learn for --from-spectrum.
-func (c *Train) learnFromSpectrum(
+func (c *Cmd) learnFromSpectrum(
 	a *cli.App, p progress.Progress, j *job, trainedAt time.Time,
 ) error {
 	s, err := c.readSpectrum(a, p, j, trainedAt)
@@ -86,7 +86,7 @@ func (c *Train) learnFromSpectrum(
 }
 
 // addSpectrum adds what decides a model of a spectrum.
-func (c *Train) addSpectrum(line *commandLine, cfg *train.Config, rank int) {
+func (c *Cmd) addSpectrum(line *commandLine, cfg *train.Config, rank int) {
 	line.add("from-spectrum", filepath.Base(c.FromSpectrum))
 	c.addSource(line)
 	if !cfg.ChooseRank {

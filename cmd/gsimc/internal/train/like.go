@@ -1,4 +1,4 @@
-package learn
+package train
 
 import (
 	"errors"
@@ -29,7 +29,7 @@ var likeGroups = []string{
 
 // CheckLine refuses flags of the command line that would silently do nothing: beside --like those
 // that it stands in for, and else the constants of the kind of model that is not trained.
-func (c *Train) CheckLine(ctx *kong.Context) (err error) {
+func (c *Cmd) CheckLine(ctx *kong.Context) (err error) {
 	for _, on := range ctx.Path {
 		if on.Flag == nil || on.Resolved {
 			continue // not from the command line
@@ -42,7 +42,7 @@ func (c *Train) CheckLine(ctx *kong.Context) (err error) {
 }
 
 // withoutEffect says why a flag would do nothing; it is empty for one that does something.
-func (c *Train) withoutEffect(flag *kong.Flag) string {
+func (c *Cmd) withoutEffect(flag *kong.Flag) string {
 	group := ""
 	if flag.Group != nil {
 		group = flag.Group.Key
@@ -69,7 +69,7 @@ func (c *Train) withoutEffect(flag *kong.Flag) string {
 }
 
 // follow reads the model of --like, and takes over the filters of rare users and items.
-func (c *Train) follow() error {
+func (c *Cmd) follow() error {
 	m, err := cli.OpenModel("--like", c.Like)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *Train) follow() error {
 }
 
 // config is the training without the source of its events.
-func (c *Train) config() train.Config {
+func (c *Cmd) config() train.Config {
 	cfg := c.ModelFlags.Config(&c.GraphFlags, c.ModelFlags.Spec(&c.GraphFlags, c.dynamics(),
 		cli.Given(c.Filter, spectral.RandomWalk)))
 	if c.like != nil {
@@ -96,7 +96,7 @@ func (c *Train) config() train.Config {
 }
 
 // holdOut opens the model of --compare and takes the events out; without --compare it returns nil.
-func (c *Train) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Model, error) {
+func (c *Cmd) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Model, error) {
 	if c.Compare == "" {
 		return nil, nil, nil
 	}

@@ -1,4 +1,4 @@
-package learn
+package train
 
 import (
 	"fmt"
@@ -57,7 +57,7 @@ type plan struct {
 	limit int64   // bytes that there are, 0: not known
 }
 
-func (c *Train) plan(part *dataset.Partition, cfg *train.Config) *plan {
+func (c *Cmd) plan(part *dataset.Partition, cfg *train.Config) *plan {
 	todo := train.NewPlan(part, *cfg)
 	return &plan{
 		Plan: todo, read: cli.PeakRSS(), held: cli.HeldMemory(),

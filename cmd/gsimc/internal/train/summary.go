@@ -1,4 +1,4 @@
-package learn
+package train
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func (q *quality) rows(validationUsers int) [][]string {
 }
 
 // printSummary prints the result of a training, and the next command.
-func (c *Train) printSummary(a *cli.App, j *job) {
+func (c *Cmd) printSummary(a *cli.App, j *job) {
 	report, part, basis, m := j.report, j.part, j.result.Basis, j.result.Model
 	size := int64(0)
 	if info, err := os.Stat(c.Out); err == nil {

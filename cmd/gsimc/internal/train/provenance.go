@@ -1,4 +1,4 @@
-package learn
+package train
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func (l *commandLine) add(flag string, value any) {
 
 // command is the training command with everything that decides the result; files by their base
 // names. What was chosen on the validation users is left out.
-func (c *Train) command(cfg *train.Config, rank int) string {
+func (c *Cmd) command(cfg *train.Config, rank int) string {
 	line := commandLine{"gsimc train"}
 	if c.FromSpectrum != "" {
 		c.addSpectrum(&line, cfg, rank)
@@ -54,7 +54,7 @@ func (c *Train) command(cfg *train.Config, rank int) string {
 }
 
 // addSource adds the files of events.
-func (c *Train) addSource(line *commandLine) {
+func (c *Cmd) addSource(line *commandLine) {
 	for _, path := range c.Data {
 		line.add("data", filepath.Base(path))
 	}
@@ -64,7 +64,7 @@ func (c *Train) addSource(line *commandLine) {
 }
 
 // addEvents adds what decides the events.
-func (c *Train) addEvents(line *commandLine) {
+func (c *Cmd) addEvents(line *commandLine) {
 	c.addSource(line)
 	if c.FromStore != "" {
 		line.add("from-store", c.StoreName())
@@ -86,7 +86,7 @@ func (c *Train) addEvents(line *commandLine) {
 }
 
 // addGraph adds what decides the basis.
-func (c *Train) addGraph(line *commandLine, cfg *train.Config, rank int) {
+func (c *Cmd) addGraph(line *commandLine, cfg *train.Config, rank int) {
 	spec := &cfg.Spec
 	line.add("graph", c.Graph)
 	line.add("degree-exponent", spec.DegreeExponent)
@@ -105,7 +105,7 @@ func (c *Train) addGraph(line *commandLine, cfg *train.Config, rank int) {
 }
 
 // addFilter adds the constants of a model without learned dynamics.
-func (c *Train) addFilter(line *commandLine, cfg *train.Config) {
+func (c *Cmd) addFilter(line *commandLine, cfg *train.Config) {
 	line.add("filter", cfg.Spec.Filter.Name)
 	line.add("phi", c.Phi)
 	line.add("gamma", c.Gamma)

@@ -1,4 +1,4 @@
-package learn
+package train
 
 import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
@@ -8,7 +8,7 @@ import (
 
 // announced returns the stages of a training for the estimate of the time left. Comparing and
 // measuring come before the last stage, which writes the model. held may be nil.
-func (c *Train) announced(todo *train.Plan, j *job, held *train.HeldOut) []progress.Stage {
+func (c *Cmd) announced(todo *train.Plan, j *job, held *train.HeldOut) []progress.Stage {
 	stages := todo.Announced()
 	last := len(stages) - 1
 	write := stages[last]
