@@ -25,6 +25,7 @@ import (
 	"github.com/gsimc/gsimc/internal/test/h2test"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -37,8 +38,8 @@ func TestEveryMethodIsAdmitted(t *testing.T) {
 		served   map[string]grpc.ServiceInfo
 		admitted map[string]admission.Method
 	}{
-		{ts.grpc.GetServiceInfo(), admittedClients},
-		{ts.adminGRPC.GetServiceInfo(), admittedOperators},
+		{ts.grpc.GetServiceInfo(), calls.OfClients()},
+		{ts.adminGRPC.GetServiceInfo(), calls.OfOperators()},
 	} {
 		left := maps.Clone(on.admitted)
 		for service, info := range on.served {
@@ -109,7 +110,7 @@ func halfMessages(t *testing.T, method string, stay int) {
 // Calls of operators' methods on the listener of clients take no room of operators.
 func TestClientsKeepNoOperatorOut(t *testing.T) {
 	ts := start(t, setup{})
-	for method := range admittedOperators {
+	for method := range calls.OfOperators() {
 		for range 100 { // more than class admin has room for
 			_, _ = ts.gate.Admit(t.Context(), method) // some are refused, the others stay
 		}

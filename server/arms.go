@@ -17,6 +17,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/popularity"
+	"github.com/gsimc/gsimc/server/internal/stage"
 )
 
 // Arm is a further model, which answers a share of the users.
@@ -39,6 +40,15 @@ func (c *Config) armsOf() []arms.Arm {
 		list = append(list, arms.Arm{Name: a.Name, Share: a.Share, Canary: a.Canary})
 	}
 	return list
+}
+
+// armNames are the names of the arms, main's first.
+func (c *Config) armNames() []string {
+	names := []string{arms.Main}
+	for _, a := range c.Arms {
+		names = append(names, a.Name)
+	}
+	return names
 }
 
 // validateArms returns the faults of the fields about arms.
@@ -100,7 +110,7 @@ func (s *Server) armField(a *arm) string {
 func (s *Server) openArms(open func() (*model.Model, error)) error {
 	s.split = arms.NewSplit(s.cfg.armsOf(), s.cfg.ArmSalt)
 	s.popular = popularity.New(popularity.Deps{Store: s.store, Updater: s.updater, Log: s.log,
-		HalfLife: s.cfg.PopularityHalfLife, Guard: s.guard})
+		HalfLife: s.cfg.PopularityHalfLife, Guard: s.chain.Guard})
 	orPopular := func() (*model.Model, error) {
 		m, err := open()
 		if errors.Is(err, ErrNoModel) {
@@ -188,7 +198,7 @@ func (s *Server) measured(index int, version string, rank int) {
 // than the one that was found worse.
 func (a *arm) onReload(s *Server) func(models.Reloaded) {
 	return func(r models.Reloaded) {
-		attrs := []slog.Attr{durationMS(r.Took)}
+		attrs := []slog.Attr{stage.Duration(r.Took)}
 		if a.index > 0 {
 			attrs = append(attrs, slog.String("arm", a.name))
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/session"
 )
 
@@ -103,7 +104,7 @@ func TestUnknownRecommendations(t *testing.T) {
 	made := func(before time.Duration) session.Recommendation {
 		return session.Recommendation{Arm: "gone", Made: testNow.Add(-before)}
 	}
-	late, old, other := made(attributionWindow-time.Minute), made(attributionWindow+time.Minute),
+	late, old, other := made(credit.Window-time.Minute), made(credit.Window+time.Minute),
 		made(0)
 	for i, id := range []string{"x", old.Token(here), other.Token(there), late.Token(here),
 		late.Token(here)[1:]} {
@@ -121,14 +122,5 @@ func TestUnknownRecommendations(t *testing.T) {
 	if d := cmp.Diff(map[string]float64{"other like none": 1},
 		ts.counters(t, "gsimc_attributed_events_total")); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
-	}
-}
-
-func TestPositionLabels(t *testing.T) {
-	for position, want := range map[int]string{0: "none", 1: "1", 2: "2-3", 3: "2-3", 4: "4-10",
-		10: "4-10", 11: "11-50", 50: "11-50", 51: "51+", 5000: "51+"} {
-		if got := positionLabel(position); got != want {
-			t.Errorf("position %d is counted as %s, want %s", position, got, want)
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -162,7 +163,7 @@ func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
 	if e.err = valid.Recommend(e.list, b.now); e.err != nil {
 		return e
 	}
-	watch := startWatch(ctx)
+	watch := stage.Start(ctx)
 	if e.subj, e.err = b.prepare(ctx, by.Model, e.list, b.now, e.sc, &watch); e.err == nil {
 		e.sc.excludeAs(by.filter)
 	}
@@ -240,7 +241,7 @@ func (b *batch) add(ctx context.Context, e *entry, more int) error {
 
 // addError adds an error as the result of a subject, after which more will follow.
 func (b *batch) addError(ctx context.Context, why error, more int) error {
-	st := status.Convert(b.publicError(ctx,
+	st := status.Convert(b.chain.Public(ctx,
 		pb.RecommenderService_BatchRecommend_FullMethodName, why))
 	added, err := b.out.AddError(st.Proto(), b.roomBefore(more))
 	if err == nil && !added {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -9,13 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/tap"
-
 	"github.com/gsimc/gsimc/internal/fault"
-	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/doors"
-	"github.com/gsimc/gsimc/server/internal/outcome"
 )
 
 // NewToken draws a token for a client of a server and returns it with its line for the file of
@@ -37,52 +32,7 @@ func Roles() (names []string) {
 func (c *Config) openDoors(log *slog.Logger, m *doors.Metrics) (*doors.Doors, error) {
 	// Certificates are valid by the clock of the system, as those of the clients are.
 	return doors.Open(doors.Files{Tokens: c.TokenFile, Cert: c.TLSCert, Key: c.TLSKey,
-		ClientCA: c.TLSClientCA}, time.Now, log, m)
-}
-
-// doorOptions are the options of the gRPC server on an address, with its gate.
-func (s *Server) doorOptions(address string, gate *admission.Gate) []grpc.ServerOption {
-	var options []grpc.ServerOption
-	if c := s.doors.Credentials(); c != nil && !strings.HasPrefix(address, unixPrefix) {
-		options = append(options, grpc.Creds(c))
-	}
-	return append(options, grpc.InTapHandle(
-		func(ctx context.Context, info *tap.Info) (context.Context, error) {
-			return s.tap(ctx, gate, info.FullMethodName)
-		}))
-}
-
-// tap sees the headers of a call before anything of it is read.
-func (s *Server) tap(
-	ctx context.Context, gate *admission.Gate, method string,
-) (context.Context, error) {
-	err := s.doors.Check(ctx, method)
-	if err == nil {
-		return s.admit(ctx, gate, method)
-	}
-	if doors.Audited(method) {
-		s.refusals.add(method, outcome.Status(err).Code(), cause(err))
-	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > admission.RefusedAtOnce {
-		ctx, full := gate.Admit(ctx, method) // its message takes room until then
-		if full != nil {
-			return ctx, outcome.Status(full).Err()
-		}
-		return context.WithValue(ctx, refusedKey{}, err), nil
-	}
-	return ctx, outcome.Status(err).Err()
-}
-
-// refusedKey is the key of the error of a call that the interceptors have to refuse.
-type refusedKey struct{}
-
-// refused returns the error of a call that the tap let through to be refused here.
-func (s *Server) refused(ctx context.Context) error {
-	if !s.doors.Guarded() {
-		return nil
-	}
-	err, _ := ctx.Value(refusedKey{}).(error)
-	return err
+		ClientCA: c.TLSClientCA}, calls.Roles(), time.Now, log, m)
 }
 
 // validateDoors returns the faults of the fields about who may call. An address that other machines

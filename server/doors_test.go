@@ -199,7 +199,7 @@ func TestRefusedStreamsLeaveTheirRoom(t *testing.T) {
 	defer cancel()
 	const method = pb.EventService_StreamObserve_FullMethodName
 	tap := func(ctx context.Context, method string) (context.Context, error) {
-		return ts.tap(ctx, ts.gate, method)
+		return ts.chain.Tap(ctx, ts.gate, method)
 	}
 	first, err := tap(far, method) // has the only room, until it is told that it has no token
 	if err != nil {
@@ -207,7 +207,7 @@ func TestRefusedStreamsLeaveTheirRoom(t *testing.T) {
 	}
 	refuse := func(ctx context.Context) {
 		t.Helper()
-		err := ts.mapStream(nil, serverStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: method},
+		err := ts.chain.Stream(nil, serverStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: method},
 			func(any, grpc.ServerStream) error { return nil })
 		if got := problemOf(t, err).Code; got != codes.Unauthenticated {
 			t.Fatalf("a stream without a token: %v", err)

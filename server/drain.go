@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/gsimc/gsimc/server/internal/stage"
 )
 
 // drain holds the signals of the three steps of a shutdown; each is a context that ends when the
@@ -53,8 +55,8 @@ func (s *Server) Deadline() time.Time {
 // shutDown runs the drain. It returns when no handler runs any more, or when those that run have
 // had their time.
 func (s *Server) shutDown() {
-	s.log.Info("draining", millis("delay_ms", s.cfg.DrainDelay),
-		millis("timeout_ms", s.cfg.DrainTimeout))
+	s.log.Info("draining", stage.Millis("delay_ms", s.cfg.DrainDelay),
+		stage.Millis("timeout_ms", s.cfg.DrainTimeout))
 	s.drain.deadline = time.Now().Add(s.cfg.DrainDelay + s.cfg.DrainTimeout + EndSlack)
 	s.drain.begin()
 	s.health.Shutdown()

@@ -49,7 +49,7 @@ func (m *eventMetrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.total, m.age, m.begun}
 }
 
-// count counts one event; the type has to be that of [Server.typeLabel].
+// count counts one event; the type has to be that of [credit.Book.TypeLabel].
 func (m *eventMetrics) count(d pb.EventDisposition, eventType string) {
 	m.total.WithLabelValues(dispositions[d], eventType).Inc()
 }
@@ -69,7 +69,7 @@ func (s *Server) countSettled(
 	m, visible := s.metrics.events, false
 	for i := range outcomes {
 		o, e := &outcomes[i], &batch[i].record.Event
-		m.count(o.disposition, s.typeLabel(e.Type))
+		m.count(o.disposition, s.credits.TypeLabel(e.Type))
 		visible = visible || o.disposition != pb.EventDisposition_EVENT_DISPOSITION_REJECTED
 		if o.isNew() {
 			m.age.Observe(max(0, received.Sub(e.Time)).Seconds())
@@ -79,7 +79,7 @@ func (s *Server) countSettled(
 		}
 	}
 	if visible {
-		s.observe(ctx, s.metrics.visible, s.now().Sub(received))
+		s.meter.Observe(ctx, s.metrics.visible, s.now().Sub(received))
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *Server) countSettled(
 func (s *Server) countCredits(outcomes []eventOutcome, batch []arrival) {
 	for i := range outcomes {
 		if outcomes[i].isNew() {
-			s.countCredit(batch[i].credit, batch[i].record.Event.Type)
+			s.credits.Count(batch[i].credit, batch[i].record.Event.Type)
 		}
 	}
 }

@@ -12,8 +12,10 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
@@ -29,7 +31,7 @@ type events struct {
 // It keeps nothing of the message, so its size is bounded by the rules of the fields.
 type arrival struct {
 	record store.Record
-	credit *credit // the list that it counts for; nil: none was named
+	credit *credit.Credit // the list that it counts for; nil: none was named
 	fault  error
 }
 
@@ -45,7 +47,7 @@ func arrive(e *pb.Event, prefix string, received time.Time) arrival {
 func (s *Server) arrive(e *pb.Event, prefix string, received time.Time) arrival {
 	a := arrive(e, prefix, received)
 	if a.fault == nil && e.GetRecommendationId() != "" {
-		a.credit = s.credit(e, received)
+		a.credit = s.credits.Of(e, received)
 	}
 	return a
 }
@@ -79,7 +81,7 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 	received := s.now()
 	a := s.arrive(req.GetEvent(), "event.", received)
 	if a.fault != nil {
-		s.metrics.events.count(pb.EventDisposition_EVENT_DISPOSITION_REJECTED, otherType)
+		s.metrics.events.count(pb.EventDisposition_EVENT_DISPOSITION_REJECTED, credit.OtherType)
 		return nil, a.fault
 	}
 	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record},
@@ -161,7 +163,7 @@ func (s *Server) ingest(
 		if err := in.outcomes[i].fault; errors.Is(err, store.ErrCorrupt) {
 			// logged here, since the call goes on
 			s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
-				slog.Any("user_hash", userID{s.hasher, batch[i].record.User}),
+				slog.Any("user_hash", s.hasher.Hash(batch[i].record.User)),
 				slog.String("error", err.Error()))
 		}
 	}
@@ -182,9 +184,9 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	if err != nil || len(in.records) == 0 {
 		return err
 	}
-	watch := startWatch(ctx)
-	results, err := s.calls.Append(ctx, in.records)
-	watch.lap(stageStore)
+	watch := stage.Start(ctx)
+	results, err := s.traced.Append(ctx, in.records)
+	watch.Lap(stage.Store)
 	if err != nil {
 		return err
 	}

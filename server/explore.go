@@ -7,6 +7,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/session"
 )
 
 // rank selects the size best items, with their scores, and notes in sc.list how it selected them.
@@ -78,4 +79,26 @@ func orOne(field *float64) float64 {
 		return 1
 	}
 	return *field
+}
+
+// attribute counts a finished list, and gives it an id if the client wants one.
+func (s *Server) attribute(m *model.Model, req *pb.RecommendRequest, sc *scratch) {
+	if req.GetAttribute() {
+		sc.list.RecommendationID = s.recommendationID(m, sc)
+	}
+	sc.list.Arm = s.armField(sc.arm)
+	s.credits.Listed(sc.arm.name, req.GetAttribute())
+}
+
+// recommendationID returns the id of the list.
+func (s *Server) recommendationID(m *model.Model, sc *scratch) string {
+	id, top := s.store.Identity(), sc.list.Top
+	top = top[:min(len(top), session.MaxPositions)]
+	sc.hashes = sc.hashes[:0]
+	for _, t := range top {
+		sc.hashes = append(sc.hashes, session.ShortHash(id, m.ItemID(t.Item)))
+	}
+	r := session.Recommendation{Arm: sc.arm.name, Made: s.now(), Before: sc.before,
+		Items: sc.hashes}
+	return r.Token(id)
 }

@@ -23,6 +23,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
 
@@ -152,13 +153,13 @@ func TestJSON(t *testing.T) {
 func TestRequestIDs(t *testing.T) {
 	ts, c := startJSON(t, setup{config: func(c *Config) { c.SlowRequest = time.Microsecond }})
 	for id, want := range map[string]string{"call-1": "call-1",
-		strings.Repeat("x", maxRequestID+1): ""} {
+		strings.Repeat("x", calls.MaxRequestID+1): ""} {
 		var header metadata.MD
-		with := metadata.AppendToOutgoingContext(ctx(t), requestIDKey, id)
+		with := metadata.AppendToOutgoingContext(ctx(t), calls.RequestIDKey, id)
 		if _, err := ts.recommend.Recommend(with, forUser("ann"), grpc.Header(&header)); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(header.Get(requestIDKey), ","); got != want {
+		if got := strings.Join(header.Get(calls.RequestIDKey), ","); got != want {
 			t.Errorf("the answer to %.10q has the id %.10q, want %q", id, got, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -30,7 +31,7 @@ func (s admin) SetLogLevel(
 	}
 	before := s.cfg.LogLevel.Level()
 	s.cfg.LogLevel.Set(level)
-	s.log.LogAttrs(ctx, slog.LevelError, "log level changed", withIDs(ctx, []slog.Attr{
+	s.log.LogAttrs(ctx, slog.LevelError, "log level changed", calls.WithIDs(ctx, []slog.Attr{
 		slog.String("from", before.String()), slog.String("to", level.String()),
 		slog.String("caller", s.doors.Caller(ctx))})...)
 	resp := &pb.SetLogLevelResponse{}

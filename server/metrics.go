@@ -4,19 +4,21 @@ import (
 	"strings"
 	"time"
 
-	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
+	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/quality"
+	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
@@ -24,29 +26,28 @@ import (
 // fixed values; ids of users, items and events are never among them.
 type Metrics struct {
 	registry *prometheus.Registry
-	grpc     *grpcprom.ServerMetrics
 
 	// Series of the parts of the server.
-	admission   *admission.Metrics
-	arms        *armMetrics
-	attribution *attributionMetrics
-	coldstart   *coldstart.Metrics
-	doors       *doors.Metrics
-	events      *eventMetrics
-	filters     *filters.Metrics
-	models      *models.Metrics
-	passes      *passes.Metrics
-	quality     *quality.Metrics
-	retrain     *retrainMetrics
-	states      *state.Metrics
+	admission *admission.Metrics
+	arms      *armMetrics
+	calls     *calls.Metrics
+	coldstart *coldstart.Metrics
+	credit    *credit.Metrics
+	doors     *doors.Metrics
+	events    *eventMetrics
+	filters   *filters.Metrics
+	models    *models.Metrics
+	passes    *passes.Metrics
+	quality   *quality.Metrics
+	retrain   *retrainMetrics
+	stages    *stage.Metrics
+	states    *state.Metrics
 
-	stage     [stageStore]prometheus.Observer // gsimc_recommend_stage_seconds
 	results   map[pb.ResultSource]prometheus.Counter
 	degraded  map[pb.Degradation]prometheus.Counter
 	typeLoads *prometheus.CounterVec
 	visible   prometheus.Histogram
 	storeSync prometheus.Histogram
-	panics    prometheus.Counter
 	streams   prometheus.Gauge
 }
 
@@ -54,61 +55,47 @@ type Metrics struct {
 // them.
 func NewMetrics() *Metrics {
 	m := &Metrics{
-		registry:    prometheus.NewRegistry(),
-		grpc:        newGRPCMetrics(),
-		admission:   admission.NewMetrics(),
-		arms:        newArmMetrics(),
-		attribution: newAttributionMetrics(),
-		coldstart:   coldstart.NewMetrics(),
-		doors:       doors.NewMetrics(),
-		events:      newEventMetrics(),
-		filters:     filters.NewMetrics(),
-		models:      models.NewMetrics(),
-		passes:      passes.NewMetrics(),
-		quality:     quality.NewMetrics(),
-		retrain:     newRetrainMetrics(),
-		states:      state.NewMetrics(),
+		registry:  prometheus.NewRegistry(),
+		admission: admission.NewMetrics(),
+		arms:      newArmMetrics(),
+		calls:     calls.NewMetrics(),
+		coldstart: coldstart.NewMetrics(),
+		credit:    credit.NewMetrics(),
+		doors:     doors.NewMetrics(),
+		events:    newEventMetrics(),
+		filters:   filters.NewMetrics(),
+		models:    models.NewMetrics(),
+		passes:    passes.NewMetrics(),
+		quality:   quality.NewMetrics(),
+		retrain:   newRetrainMetrics(),
+		stages:    stage.NewMetrics(),
+		states:    state.NewMetrics(),
 		visible: metric.Latency("gsimc_observe_visible_seconds",
 			"Time from receiving the first event of a write to its being durable and visible to "+
 				"Recommend."),
 		storeSync: metric.Latency("gsimc_store_sync_seconds",
 			"Time of one sync of the store's log to disk."),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_panics_total", Help: "Panics in handlers, recovered.",
-		}),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_stream_clients", Help: "Open StreamObserve streams.",
 		}),
 	}
 	m.registry.MustRegister(
-		m.grpc, m.visible, m.storeSync, m.panics, m.streams,
+		m.visible, m.storeSync, m.streams,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
 			collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registerLabelled()
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
-		m.admission, m.arms, m.attribution, m.coldstart, m.doors, m.events, m.filters, m.models,
-		m.passes, m.quality, m.retrain, m.states,
+		m.admission, m.arms, m.calls, m.coldstart, m.credit, m.doors, m.events, m.filters,
+		m.models, m.passes, m.quality, m.retrain, m.stages, m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}
 	return m
 }
 
-func newGRPCMetrics() *grpcprom.ServerMetrics {
-	latency := metric.LatencyOpts("", "") // the library names it
-	return grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
-		grpcprom.WithHistogramOpts(&latency)))
-}
-
 // registerLabelled makes the metrics of the handlers that have a label.
 func (m *Metrics) registerLabelled() {
-	stages := prometheus.NewHistogramVec(
-		metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
-		[]string{"stage"})
-	for i := range m.stage {
-		m.stage[i] = stages.WithLabelValues(stageNames[i])
-	}
 	results := metric.Counters("gsimc_recommend_results_total",
 		"Items returned by Recommend, by why they are on the list.", "source")
 	m.results = series[pb.ResultSource](results, pb.ResultSource_name)
@@ -119,7 +106,7 @@ func (m *Metrics) registerLabelled() {
 		"Changes of the file of event types: success, or failure (the old weights stay).", "result")
 	m.typeLoads.WithLabelValues("success")
 	m.typeLoads.WithLabelValues("failure")
-	m.registry.MustRegister(stages, results, degraded, m.typeLoads)
+	m.registry.MustRegister(results, degraded, m.typeLoads)
 }
 
 // eventTypesReloaded counts a change of the file of event types.

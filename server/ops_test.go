@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -200,14 +201,14 @@ func TestIDsStayPrivate(t *testing.T) {
 			t.Errorf("%s shows an id", where)
 		}
 	}
-	hash := userID{newUserHasher([]byte("key")), canary}
-	if !strings.Contains(pages["the log"], `"user_hash":"`+hash.String()+`"`) {
+	hash := calls.NewHasher([]byte("key")).Hash(canary)
+	if !strings.Contains(pages["the log"], `"user_hash":"`+fmt.Sprint(hash)+`"`) {
 		t.Error("the log lacks the hash of the user id")
 	}
 	for _, text := range []string{fmt.Sprint(hash),
 		fmt.Sprintf("%v %+v %#v %s %q", hash, hash, hash, hash, hash)} {
 		if strings.Contains(text, canary) {
-			t.Errorf("a userID prints as %s", text)
+			t.Errorf("a hashed user id prints as %s", text)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/outcome"
+	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
@@ -108,11 +109,11 @@ func (s recommender) recommend(
 		return outcome.ErrNoUncertainty
 	}
 	sc := takeScratch(m)
-	watch := startWatch(ctx)
+	watch := stage.Start(ctx)
 	err := s.answer(ctx, m.Model, req, now, sc, &watch)
 	if err == nil {
 		err = write(&sc.list)
-		s.ended(ctx, stageEncode, &watch)
+		s.meter.Ended(ctx, stage.Encode, &watch)
 	}
 	giveScratch(sc)
 	return err
@@ -121,7 +122,7 @@ func (s recommender) recommend(
 // answer goes through the stages state, filter and top-N, and fills sc.list.
 func (s recommender) answer(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
-	watch *stopwatch,
+	watch *stage.Watch,
 ) error {
 	subj, err := s.prepare(ctx, m, req, now, sc, watch)
 	if err != nil {
@@ -136,7 +137,7 @@ func (s recommender) answer(
 	if err != nil {
 		return err
 	}
-	s.ended(ctx, stageTopN, watch)
+	s.meter.Ended(ctx, stage.TopN, watch)
 	s.finish(m, req, subj, size, sc)
 	s.attribute(m, req, sc)
 	return nil
@@ -145,7 +146,7 @@ func (s recommender) answer(
 // prepare goes through the stages state and filter.
 func (s recommender) prepare(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
-	watch *stopwatch,
+	watch *stage.Watch,
 ) (subject, error) {
 	if err := s.findNamed(req.GetFilter(), sc); err != nil {
 		return subject{}, err
@@ -157,7 +158,7 @@ func (s recommender) prepare(
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
 		return subject{}, err
 	}
-	s.ended(ctx, stageState, watch)
+	s.meter.Ended(ctx, stage.State, watch)
 
 	l := &sc.list
 	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.version.Revision
@@ -165,7 +166,7 @@ func (s recommender) prepare(
 	noteUnknownEntries(m, req.GetExtraHistory().GetEntries(), l)
 	sc.pin(m, req, now)
 	sc.exclude(m, req.GetFilter(), now)
-	s.ended(ctx, stageFilter, watch)
+	s.meter.Ended(ctx, stage.Filter, watch)
 	return subj, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -74,7 +75,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 			return err
 		}
 	}
-	eventually(t, "all streams run", func() bool { return len(ts.streams.all()) == len(streams) })
+	eventually(t, "all streams run", func() bool { return ts.chain.TokenStreams() == len(streams) })
 
 	write(strings.Replace(lesserLine, "observe,", "", 1), keptLine)
 	for _, name := range []string{"removed", "removed checkpoint", "removed reflection"} {
@@ -87,7 +88,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	if d := cmp.Diff(want, problemOf(t, streams["lesser"]())); d != "" {
 		t.Errorf("the stream without a role ends with (-want +got):\n%s", d)
 	}
-	if open := len(ts.streams.all()); open != 3 {
+	if open := ts.chain.TokenStreams(); open != 3 {
 		t.Errorf("%d streams are open, want those of the token that stays", open)
 	}
 }
@@ -168,14 +169,14 @@ func TestAudit(t *testing.T) {
 func TestAuditOfFullServer(t *testing.T) {
 	ts := start(t, setup{})
 	for method, gate := range map[string]*admission.Gate{
-		pb.AdminService_ReloadModel_FullMethodName: ts.newGate(admittedOperators),
-		pb.UserService_DeleteUser_FullMethodName:   ts.newGate(admittedClients),
-		pb.EventService_Observe_FullMethodName:     ts.newGate(admittedClients),
+		pb.AdminService_ReloadModel_FullMethodName: ts.newGate(calls.OfOperators()),
+		pb.UserService_DeleteUser_FullMethodName:   ts.newGate(calls.OfClients()),
+		pb.EventService_Observe_FullMethodName:     ts.newGate(calls.OfClients()),
 	} {
 		refused := 0
 		for call := 0; refused < 20 && call < 10000; call++ {
 			// without a deadline it is refused at once
-			if _, err := ts.tap(t.Context(), gate, method); err != nil {
+			if _, err := ts.chain.Tap(t.Context(), gate, method); err != nil {
 				refused++
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -49,7 +50,7 @@ func scoringList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
 func (s recommender) score(
 	ctx context.Context, m *model.Model, list *pb.RecommendRequest, now time.Time, sc *scratch,
 ) (*pb.ScoreItemsResponse, error) {
-	watch := startWatch(ctx)
+	watch := stage.Start(ctx)
 	subj, err := s.prepare(ctx, m, list, now, sc, &watch)
 	if err != nil {
 		return nil, err
@@ -58,14 +59,14 @@ func (s recommender) score(
 	if err := s.rank(ctx, m, nil, subj, len(ids), sc); err != nil {
 		return nil, err
 	}
-	s.ended(ctx, stageTopN, &watch)
+	s.meter.Ended(ctx, stage.TopN, &watch)
 	l := &sc.list
 	var excluded []string
 	l.Top, excluded = inOrder(m, ids, l.Top)
 	s.finish(m, list, subj, len(l.Top), sc)
 	resp := scoresOf(l.Message())
 	resp.ExcludedItemIds = excluded
-	s.ended(ctx, stageEncode, &watch)
+	s.meter.Ended(ctx, stage.Encode, &watch)
 	return resp, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,9 +25,11 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/arms"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/console"
+	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/items"
@@ -34,6 +37,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/popularity"
 	"github.com/gsimc/gsimc/server/internal/quality"
+	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/tracing"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -44,18 +48,18 @@ import (
 // Server answers the gRPC services and the ops listener. Make one with [New], run it once with
 // [Server.Run] or [Server.Serve].
 type Server struct {
-	cfg      Config
-	log      *slog.Logger
-	failures *failureLog
-	refusals *failureLog // in the tap, of calls of which there is an account
-	slow     *failureLog // of calls that took long
-	now      func() time.Time
-	started  time.Time
-	hasher   *userHasher
-	metrics  *Metrics
+	cfg     Config
+	log     *slog.Logger
+	now     func() time.Time
+	started time.Time
+	hasher  *calls.Hasher
+	chain   *calls.Chain
+	meter   stage.Meter
+	credits *credit.Book
+	metrics *Metrics
 
 	store     store.Store
-	calls     store.Store // the same, for what calls read and write: traced if traces are wanted
+	traced    store.Store // the same, for what calls read and write: traced if traces are wanted
 	arms      []*arm      // main first
 	split     *arms.Split
 	popular   *popularity.Counter
@@ -78,7 +82,6 @@ type Server struct {
 	ops       *http.Server
 	json      *jsonSide // nil: there is none
 	drain     drain
-	streams   liveStreams
 
 	checkpoints chan struct{} // holds a token for each that is open
 	// holds a token for each call that waits until an erased user is forgotten
@@ -111,7 +114,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 	}
 	var err error
 	if s.states, err = state.NewCache(cfg.StateCacheBytes,
-		state.Deps{Store: s.calls, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
+		state.Deps{Store: s.traced, Updater: s.updater, Metrics: s.metrics.states}); err != nil {
 		return nil, fmt.Errorf("state cache: %w", err)
 	}
 	if err = s.openArms(open); err != nil {
@@ -134,8 +137,8 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 // newServer returns a server with what cannot fail.
 func newServer(cfg Config, st store.Store) *Server {
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st, calls: st,
-		hasher:  newUserHasher(cfg.LogKey),
+		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st, traced: st,
+		hasher:  calls.NewHasher(cfg.LogKey),
 		updater: state.NewUpdater(cfg.EventWeights),
 		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
 		erasureWaits: make(chan struct{}, maxErasureWaits),
@@ -156,13 +159,13 @@ func newServer(cfg Config, st store.Store) *Server {
 		s.metrics = NewMetrics()
 	}
 	if cfg.Tracer != nil {
-		s.calls = tracing.Store{Store: st, Provider: cfg.Tracer}
+		s.traced = tracing.Store{Store: st, Provider: cfg.Tracer}
 	}
-	s.failures = newFailureLog(s.log, slog.LevelError, "call failed", failureInterval)
-	s.refusals = newFailureLog(s.log, slog.LevelWarn, "audit: call refused", failureInterval)
-	s.slow = newFailureLog(s.log, slog.LevelWarn, "slow call", failureInterval)
+	s.meter = stage.Meter{Metrics: s.metrics.stages, Traced: cfg.Tracer != nil}
+	s.credits = credit.New(credit.Deps{Identity: st.Identity(), Arms: cfg.armNames(),
+		Weights: s.updater.Weights, Metrics: s.metrics.credit})
 	s.started = s.now()
-	s.gate, s.adminGate = s.newGate(admittedClients), s.newGate(admittedOperators)
+	s.gate, s.adminGate = s.newGate(calls.OfClients()), s.newGate(calls.OfOperators())
 	s.batcher = passes.New(s.metrics.passes)
 	return s
 }
@@ -172,7 +175,9 @@ func (s *Server) openConfigured() (err error) {
 	if s.doors, err = s.cfg.openDoors(s.log, s.metrics.doors); err != nil {
 		return err
 	}
-	s.doors.OnTokens = s.tokensChanged
+	s.chain = calls.New(calls.Deps{Doors: s.doors, Log: s.log, Users: s.hasher,
+		SlowRequest: s.cfg.SlowRequest, Traced: s.cfg.Tracer != nil, Metrics: s.metrics.calls,
+		StoreFailed: s.storeFailed, Draining: s.drain.streams})
 	if err = s.openEventTypes(); err != nil {
 		return err
 	}
@@ -234,7 +239,7 @@ var (
 func (s *Server) newBackground() error {
 	measured := quality.Deps{
 		Store: s.store, Updater: s.updater, Estimator: s.cfg.Estimator,
-		Metrics: s.metrics.quality, Guard: s.guard, ArmOf: s.split.Of, Measured: s.measured,
+		Metrics: s.metrics.quality, Guard: s.chain.Guard, ArmOf: s.split.Of, Measured: s.measured,
 	}
 	s.notices = s.newNotices()
 	for _, a := range s.arms {
@@ -244,7 +249,7 @@ func (s *Server) newBackground() error {
 		}
 		a.extender = coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
 			Store: s.store, Models: a.models, Updater: s.updater, Metrics: of,
-			Log: s.log, Guard: s.guard, Notices: s.notices, First: a.index == 0,
+			Log: s.log, Guard: s.chain.Guard, Notices: s.notices, First: a.index == 0,
 		})
 		measured.Models = append(measured.Models, a.models)
 		measured.Arms = append(measured.Arms, a.name)
@@ -268,7 +273,7 @@ func (s *Server) newNotices() *coldstart.Notices {
 		return nil
 	}
 	return coldstart.NewNotices(coldstart.NoticesDeps{Store: shared, Every: s.cfg.ExtendEvery,
-		Bases: s.extendedModels, Metrics: s.metrics.coldstart, Log: s.log, Guard: s.guard})
+		Bases: s.extendedModels, Metrics: s.metrics.coldstart, Log: s.log, Guard: s.chain.Guard})
 }
 
 // extendedModels returns the versions of the models that are extended.
@@ -304,10 +309,10 @@ func (s *Server) newGRPC() error {
 	if s.cfg.Reflection {
 		reflection.Register(s.adminGRPC)
 	}
-	s.metrics.grpc.InitializeMetrics(s.grpc)
-	s.metrics.grpc.InitializeMetrics(s.adminGRPC)
-	return errors.Join(doors.Missing(s.grpc.GetServiceInfo()),
-		doors.Missing(s.adminGRPC.GetServiceInfo()))
+	s.metrics.calls.Initialize(s.grpc)
+	s.metrics.calls.Initialize(s.adminGRPC)
+	return errors.Join(calls.Missing(s.grpc.GetServiceInfo()),
+		calls.Missing(s.adminGRPC.GetServiceInfo()))
 }
 
 // registerClients registers the services of clients.
@@ -321,9 +326,12 @@ func (s *Server) registerClients(g *grpc.Server) {
 // grpcOptions are those of the server on an address. The library's own limits are absent or
 // generous, so each is set.
 func (s *Server) grpcOptions(address string, gate *admission.Gate) []grpc.ServerOption {
-	options := append(s.interceptors(), s.doorOptions(address, gate)...)
+	options := s.chain.Options(gate)
+	if c := s.doors.Credentials(); c != nil && !strings.HasPrefix(address, unixPrefix) {
+		options = append(options, grpc.Creds(c))
+	}
 	if s.cfg.Tracer != nil {
-		options = append(options, grpc.StatsHandler(tracing.Handler(s.cfg.Tracer, doors.Traced)))
+		options = append(options, grpc.StatsHandler(tracing.Handler(s.cfg.Tracer, calls.Traced)))
 	}
 	return append(options,
 		grpc.ForceServerCodecV2(wire.NewCodec(valid.Limits)),

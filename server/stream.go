@@ -31,7 +31,9 @@ func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error 
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
-		o.receive()
+		// The chain's recovery guards the handler's goroutine, not this one.
+		o.in.close(s.chain.Guard(stream.Context(),
+			pb.EventService_StreamObserve_FullMethodName, o.receive))
 	}()
 	defer func() { // what was read ahead and is not settled is given back
 		go func() {
@@ -180,19 +182,15 @@ func (b *inbox) take(spare []arrival) content {
 
 // receive reads ahead and checks, until the client closes or the handler returns, which ends the
 // stream's context.
-func (o *observeStream) receive() {
-	var err error
-	defer func() { o.in.close(err) }()
-	// The interceptor's recovery guards the handler's goroutine, not this one.
-	defer o.server.recovered(o.stream.Context(), pb.EventService_StreamObserve_FullMethodName, &err)
+func (o *observeStream) receive() error {
 	var message wire.StreamMessage
 	var arrivals []arrival
 	for next := uint64(1); ; {
-		if err = o.stream.RecvMsg(&message); err != nil {
-			return
+		if err := o.stream.RecvMsg(&message); err != nil {
+			return err
 		}
-		if err = valid.StreamMessage(&message, next); err != nil {
-			return
+		if err := valid.StreamMessage(&message, next); err != nil {
+			return err
 		}
 		o.in.came()
 		if message.Tokens {
@@ -208,8 +206,8 @@ func (o *observeStream) receive() {
 		next += uint64(len(arrivals))
 		bytes, taken := bytesOf(arrivals), 0
 		if bytes > freeReadAhead || !o.in.empty() {
-			if err = o.server.readAhead.Take(o.stream.Context(), bytes); err != nil {
-				return
+			if err := o.server.readAhead.Take(o.stream.Context(), bytes); err != nil {
+				return err
 			}
 			taken = bytes
 		}
@@ -217,8 +215,7 @@ func (o *observeStream) receive() {
 			select {
 			case <-o.in.room:
 			case <-o.stream.Context().Done():
-				err = o.stream.Context().Err()
-				return
+				return o.stream.Context().Err()
 			}
 		}
 	}

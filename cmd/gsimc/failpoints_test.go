@@ -4,7 +4,7 @@ package main
 // retraction, a checkpoint, a reload and a shutdown pass them.
 var failpoints = []failpoint{
 	{"opened", "store/pebble/pebble.go", "histories, editor := l.histories, l.editor\n"},
-	{"validated", "server/events.go", "results, err := s.calls.Append(ctx, in.records)\n"},
+	{"validated", "server/events.go", "results, err := s.traced.Append(ctx, in.records)\n"},
 	{"planned", "store/pebble/committer.go", "c.group = append(c.group, call)\n"},
 	{"filled", "store/pebble/committer.go", "c.apply(u, err)\n"},
 	{"committed", "store/pebble/committer.go", "c.queue.sent()\n"},

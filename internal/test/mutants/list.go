@@ -101,7 +101,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "nopushback", breaks: "clients that repeat calls by themselves do not know when",
-		file: "server/admission.go",
+		file: "server/internal/calls/tap.go",
 		was:  `"grpc-retry-pushback-ms"`,
 		is:   `"x-retry-pushback-ms"`,
 		pkg:  "./server", test: "TestPushback",
@@ -136,17 +136,17 @@ var mutants = []mutant{
 	},
 	{
 		name: "norevoke", breaks: "streams outlive the token that opened them",
-		file: "server/server.go",
-		was:  `	s.doors.OnTokens = s.tokensChanged`,
+		file: "server/internal/calls/calls.go",
+		was:  `	d.Doors.OnTokens = c.tokensChanged`,
 		is:   ``,
 		pkg:  "./server", test: "TestStreamsEndWithTheirToken",
 	},
 	{
 		name: "noforget", breaks: "refused streams keep the room of others",
-		file: "server/interceptors.go",
-		was: "	if err := s.refused(stream.Context()); err != nil {\n" +
+		file: "server/internal/calls/streams.go",
+		was: "	if err := c.refused(stream.Context()); err != nil {\n" +
 			"		ticket.Forget()",
-		is:  "	if err := s.refused(stream.Context()); err != nil {",
+		is:  "	if err := c.refused(stream.Context()); err != nil {",
 		pkg: "./server", test: "TestRefusedStreamsLeaveTheirRoom",
 	},
 	{

@@ -75,7 +75,7 @@ func serveTLS(t testing.TB, pair certtest.Pair, clients *certtest.Authority) *se
 		files.ClientCA = certtest.Write(t, s.dir, "ca.pem", clients.PEM)
 	}
 	var err error
-	if s.Doors, err = Open(files, time.Now, slog.New(slog.NewTextHandler(s.logs, nil)),
+	if s.Doors, err = Open(files, roles, time.Now, slog.New(slog.NewTextHandler(s.logs, nil)),
 		NewMetrics()); err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestBadPairsChangeNothing(t *testing.T) {
 		t.Errorf("a good pair after bad ones: serial %d, %v", serial, err)
 	}
 	if _, err := Open(Files{Cert: certtest.Write(t, s.dir, "c", ended.Cert),
-		Key: certtest.Write(t, s.dir, "k", ended.Key)}, time.Now, slog.New(slog.DiscardHandler),
+		Key: certtest.Write(t, s.dir, "k", ended.Key)}, roles, time.Now, slog.New(slog.DiscardHandler),
 		NewMetrics()); err == nil || !strings.Contains(err.Error(), "TLSCert: the certificate ended") {
 		t.Errorf("a start with a certificate that has ended: %v", err)
 	}

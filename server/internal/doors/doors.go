@@ -1,7 +1,7 @@
 // Package doors decides who may call a gRPC server, and protects the calls on their way: roles of
 // methods, tokens of clients, certificates.
 //
-// Each method needs one [Role], which stands in one table (roles.go). A client shows a token in the
+// Each method needs one [Role]. A client shows a token in the
 // metadata "authorization: Bearer TOKEN"; a file has the SHA-256 of each token and its roles. The
 // tokens and the certificates are read again when the content of their files changes: times and
 // names of files do not matter, so that exchanged links are noticed too. A bad new file changes
@@ -42,16 +42,19 @@ type Doors struct {
 	// OnTokens, if not nil, is told that other tokens count from now on. It is set before Watch.
 	OnTokens func()
 
+	roles   map[string]Role             // of each method
 	tokens  *watched.Files[*tokens]     // nil: everybody may call everything
 	certs   *watched.Files[*tls.Config] // nil: plain text
 	metrics *Metrics
 }
 
 // Open reads the files, which must be good now; later ones may be bad. The error is a fault of a
-// field TokenFile, TLSCert, TLSKey or TLSClientCA. now is the clock by which certificates are
-// valid.
-func Open(f Files, now func() time.Time, log *slog.Logger, metrics *Metrics) (*Doors, error) {
-	d := &Doors{metrics: metrics}
+// field TokenFile, TLSCert, TLSKey or TLSClientCA. roles are those of the methods by their full
+// names; now is the clock by which certificates are valid.
+func Open(
+	f Files, roles map[string]Role, now func() time.Time, log *slog.Logger, metrics *Metrics,
+) (*Doors, error) {
+	d := &Doors{roles: roles, metrics: metrics}
 	var errs []error
 	if f.Tokens != "" {
 		d.tokens = &watched.Files[*tokens]{Name: "tokens",
@@ -155,14 +158,14 @@ func (e *DeniedError) Error() string {
 }
 
 // Check decides whether a call with the incoming metadata of ctx may go on. It reads no message. A
-// method that the table does not know needs a known token: a caller without one is not told which
+// method without a role needs a known token: a caller without one is not told which
 // methods there are. It is safe for concurrent use.
 func (d *Doors) Check(ctx context.Context, fullMethod string) error {
 	if d.tokens == nil {
 		return nil
 	}
-	role, known := roles[fullMethod]
-	if known && role == open {
+	role, known := d.roles[fullMethod]
+	if known && role == Anybody {
 		return nil
 	}
 	tokens := d.tokens.Get()

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
@@ -41,52 +38,16 @@ func newToken(t testing.TB, name, roles string) (token, line string) {
 func openTokens(t testing.TB, text string) (*Doors, string) {
 	t.Helper()
 	path := certtest.Write(t, t.TempDir(), "tokens", []byte(text))
-	d, err := Open(Files{Tokens: path}, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
+	d, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return d, path
 }
 
-// The table has the methods of the protocol, each with a role, and no methods that are not there.
-func TestRolesAreThoseOfTheProtocol(t *testing.T) {
-	left := maps.Clone(roles)
-	for _, file := range []protoreflect.FileDescriptor{
-		pb.File_gsimc_v1_recommender_service_proto, pb.File_gsimc_v1_event_service_proto,
-		pb.File_gsimc_v1_user_service_proto, pb.File_gsimc_v1_admin_service_proto,
-		pb.File_gsimc_v1_item_service_proto,
-	} {
-		for i := range file.Services().Len() {
-			service := file.Services().Get(i)
-			for j := range service.Methods().Len() {
-				method := fmt.Sprintf("/%s/%s", service.FullName(), service.Methods().Get(j).Name())
-				if !slices.Contains(Roles(), roles[method]) {
-					t.Errorf("%s has the role %q", method, roles[method])
-				}
-				delete(left, method)
-			}
-		}
-	}
-	for method := range left {
-		if !strings.HasPrefix(method, "/grpc.") {
-			t.Errorf("the protocol has no %s", method)
-		}
-	}
-}
-
-func TestMissing(t *testing.T) {
-	info := map[string]grpc.ServiceInfo{"gsimc.v1.UserService": {Methods: []grpc.MethodInfo{
-		{Name: "GetUser"}, {Name: "DeleteUser"}}}}
-	if err := Missing(info); err != nil {
-		t.Errorf("known methods: %v", err)
-	}
-	info["gsimc.v1.UserService"] = grpc.ServiceInfo{Methods: []grpc.MethodInfo{{Name: "GetUser"},
-		{Name: "RenameUser"}}}
-	if err := Missing(info); err == nil ||
-		err.Error() != "doors: /gsimc.v1.UserService/RenameUser has no role" {
-		t.Errorf("an unknown method: %v", err)
-	}
-}
+// roles has a method of each role.
+var roles = map[string]Role{"/a/Recommend": Recommend, "/a/Observe": Observe, "/a/User": User,
+	"/a/Items": Items, "/a/Admin": Admin, "/a/Health": Anybody}
 
 // Every method with every set of roles, without a token and with wrong ones.
 func TestCheck(t *testing.T) {
@@ -105,7 +66,7 @@ func TestCheck(t *testing.T) {
 		d, _ := openTokens(t, other+line+"\n# comment\n")
 		for method, role := range roles {
 			err := d.Check(withToken("Bearer "+token), method)
-			allowed := role == open || slices.Contains(has, string(role))
+			allowed := role == Anybody || slices.Contains(has, string(role))
 			if denied := new(DeniedError); allowed && err != nil ||
 				!allowed && (!errors.As(err, &denied) || *denied != DeniedError{"client", role}) {
 				t.Errorf("%s with %v: %v", method, has, err)
@@ -117,7 +78,7 @@ func TestCheck(t *testing.T) {
 				"the hash": {"Bearer " + strings.Fields(line)[2]},
 			} {
 				err := d.Check(withToken(values...), method)
-				if role == open && err != nil || role != open && err != ErrUnauthenticated {
+				if role == Anybody && err != nil || role != Anybody && err != ErrUnauthenticated {
 					t.Errorf("%s, %s: %v", method, name, err)
 				}
 			}
@@ -139,7 +100,7 @@ func TestCheck(t *testing.T) {
 
 // Without a file of tokens a check costs nothing.
 func TestCheckWithoutTokens(t *testing.T) {
-	d, err := Open(Files{}, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
+	d, err := Open(Files{}, roles, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,14 +136,16 @@ func TestBadTokenFiles(t *testing.T) {
 		good + "b admin " + hash + " " + "x": "line 2 has 4 words",
 	} {
 		path := certtest.Write(t, t.TempDir(), "tokens", []byte(text))
-		_, err := Open(Files{Tokens: path}, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
+		_, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler),
+			NewMetrics())
 		if err == nil || !strings.Contains(err.Error(), "TokenFile: ") ||
 			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
 	for name, path := range map[string]string{"missing": "/nonexistent/tokens", "folder": t.TempDir()} {
-		_, err := Open(Files{Tokens: path}, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
+		_, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler),
+			NewMetrics())
 		if err == nil || !strings.Contains(err.Error(), "TokenFile: "+path+": ") {
 			t.Errorf("%s: %v", name, err)
 		}

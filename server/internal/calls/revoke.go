@@ -1,4 +1,4 @@
-package server
+package calls
 
 import (
 	"context"
@@ -35,32 +35,35 @@ func (l *liveStream) RecvMsg(m any) error {
 }
 
 // whileAllowed runs a stream, which ends with the error of the doors once they would refuse it.
-func (s *Server) whileAllowed(
+func (c *Chain) whileAllowed(
 	stream grpc.ServerStream, method string, run func(grpc.ServerStream) error,
 ) error {
 	ctx, end := context.WithCancel(stream.Context())
 	defer end()
 	l := &liveStream{ServerStream: stream, ctx: ctx, end: end, method: method}
-	s.streams.add(l)
-	s.look(l) // the tokens may have changed since the headers came
+	c.streams.add(l)
+	c.look(l) // the tokens may have changed since the headers came
 	err := run(l)
-	if revoked := s.streams.remove(l); revoked != nil {
+	if revoked := c.streams.remove(l); revoked != nil {
 		return revoked
 	}
 	return err
 }
 
 // tokensChanged ends the streams whose tokens count no more.
-func (s *Server) tokensChanged() {
-	for _, l := range s.streams.all() {
-		s.look(l)
+func (c *Chain) tokensChanged() {
+	for _, l := range c.streams.all() {
+		c.look(l)
 	}
 }
 
+// TokenStreams is the number of open streams whose callers showed a token.
+func (c *Chain) TokenStreams() int { return len(c.streams.all()) }
+
 // look ends a stream that the doors would refuse.
-func (s *Server) look(l *liveStream) {
-	if err := s.doors.Check(l.ctx, l.method); err != nil {
-		s.streams.revoke(l, err)
+func (c *Chain) look(l *liveStream) {
+	if err := c.Doors.Check(l.ctx, l.method); err != nil {
+		c.streams.revoke(l, err)
 		l.end()
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package calls
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/server/internal/admission"
-	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/outcome"
+	"github.com/gsimc/gsimc/server/internal/stage"
 )
 
 // account is a line of the log about one call of an operator, or about a user: who made it, and how
@@ -24,11 +24,11 @@ type account struct {
 
 // account opens the account of a call. The name of a token is looked up now, since the token may be
 // removed meanwhile.
-func (s *Server) account(ctx context.Context, method string) *account {
-	if !doors.Audited(method) || s.refused(ctx) != nil {
+func (c *Chain) account(ctx context.Context, method string) *account {
+	if !audited(method) || c.refused(ctx) != nil {
 		return nil
 	}
-	return &account{log: s.log, refusals: s.refusals, method: method, caller: s.doors.Caller(ctx),
+	return &account{log: c.Log, refusals: c.refusals, method: method, caller: c.Doors.Caller(ctx),
 		began: time.Now()}
 }
 
@@ -42,8 +42,8 @@ func (a *account) settle(ctx context.Context, err error) {
 		a.refusals.add(a.method, code, cause(err))
 		return
 	}
-	a.log.LogAttrs(ctx, slog.LevelInfo, "audit", withIDs(ctx, []slog.Attr{
+	a.log.LogAttrs(ctx, slog.LevelInfo, "audit", WithIDs(ctx, []slog.Attr{
 		slog.String("grpc.method", a.method),
 		slog.String("caller", a.caller), slog.String("grpc.code", code.String()),
-		durationMS(time.Since(a.began))})...)
+		stage.Duration(time.Since(a.began))})...)
 }

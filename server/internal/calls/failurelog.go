@@ -1,4 +1,4 @@
-package server
+package calls
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// failureInterval is the time in which failed or slow calls of one method and code share a line of
+// FailureInterval is the time in which failed or slow calls of one method and code share a line of
 // the log.
-const failureInterval = time.Second
+const FailureInterval = time.Second
 
 // failureLog logs failed or slow calls, at most one line of a method and code in each interval.
 // Those that come meanwhile are counted by the next line, which comes without another call too.

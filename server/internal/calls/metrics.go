@@ -1,0 +1,35 @@
+package calls
+
+import (
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	"github.com/gsimc/gsimc/server/internal/metric"
+)
+
+// Metrics are the series of calls.
+type Metrics struct {
+	grpc   *grpcprom.ServerMetrics
+	panics prometheus.Counter
+}
+
+// NewMetrics makes the metrics.
+func NewMetrics() *Metrics {
+	latency := metric.LatencyOpts("", "") // the library names it
+	return &Metrics{
+		grpc: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
+			grpcprom.WithHistogramOpts(&latency))),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_panics_total", Help: "Panics in handlers, recovered.",
+		}),
+	}
+}
+
+// Collectors returns the metrics for a registry.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.grpc, m.panics}
+}
+
+// Initialize makes the series of all methods of a server, with 0.
+func (m *Metrics) Initialize(g *grpc.Server) { m.grpc.InitializeMetrics(g) }

@@ -1,0 +1,161 @@
+// Package credit says for which list of recommendations an event counts, and counts it.
+package credit
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/server/internal/metric"
+	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/store"
+)
+
+const (
+	// Window is the time for which an event is counted for a list.
+	Window = 7 * 24 * time.Hour
+
+	otherArm = "other" // an arm that the server no longer has
+)
+
+// positions are the values of the label position, by the last place of each.
+var positions = []struct {
+	upTo int
+	name string
+}{{1, "1"}, {3, "2-3"}, {10, "4-10"}, {50, "11-50"}}
+
+const (
+	positionBeyond = "51+"  // on a later page
+	positionNone   = "none" // the item is not among the first of the list
+)
+
+// Metrics count what became of lists.
+type Metrics struct {
+	events  *prometheus.CounterVec
+	lists   *prometheus.CounterVec
+	unknown *prometheus.CounterVec
+}
+
+// OtherType is the label of event types that have no weight: there may be any number.
+const OtherType = "other"
+
+// Values of the label reason of gsimc_attribution_unknown_total.
+const (
+	unknownMalformed  = "malformed"
+	unknownOtherStore = "other_store"
+	unknownOld        = "old"
+)
+
+// NewMetrics makes the metrics.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		events: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gsimc_attributed_events_total",
+			Help: "Stored events with a recommendation_id, by their type, the arm that made the " +
+				"list, and the position of the item on it.",
+		}, []string{"event_type", "arm", "position"}),
+		lists: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gsimc_recommendations_total",
+			Help: "Lists of Recommend and BatchRecommend, by the arm that made them, and whether " +
+				"they have a recommendation_id.",
+		}, []string{"arm", "attributed"}),
+		unknown: metric.Counters("gsimc_attribution_unknown_total",
+			"Stored events whose recommendation_id cannot be counted: malformed, other_store, or "+
+				"old (more than 7 days).", "reason"),
+	}
+	for _, reason := range []string{unknownMalformed, unknownOtherStore, unknownOld} {
+		m.unknown.WithLabelValues(reason)
+	}
+	return m
+}
+
+// Collectors returns the metrics for a registry.
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.events, m.lists, m.unknown}
+}
+
+// Deps are what a [Book] needs.
+type Deps struct {
+	Identity store.Identity
+	Arms     []string // the names of the arms
+	Weights  func() event.Weights
+	Metrics  *Metrics
+}
+
+// Book counts lists, and the events that came of them.
+type Book struct{ Deps }
+
+// New returns the book of a server.
+func New(d Deps) *Book { return &Book{d} }
+
+// Listed counts a list that an arm has made; attributed tells whether it has an id.
+func (b *Book) Listed(arm string, attributed bool) {
+	b.Metrics.lists.WithLabelValues(arm, strconv.FormatBool(attributed)).Inc()
+}
+
+// Credit says for which list an event counts. It keeps nothing of the message.
+type Credit struct {
+	arm, position string // of the labels
+	unknown       string // reason why there is no list to count for
+}
+
+// Of reads the recommendation_id of a valid event, which has one.
+func (b *Book) Of(e *pb.Event, received time.Time) *Credit {
+	r, err := session.ReadRecommendation(b.Identity, e.GetRecommendationId())
+	switch {
+	case errors.Is(err, session.ErrOtherStore):
+		return &Credit{unknown: unknownOtherStore}
+	case err != nil:
+		return &Credit{unknown: unknownMalformed}
+	case received.Sub(r.Made) > Window:
+		return &Credit{unknown: unknownOld}
+	}
+	return &Credit{arm: b.armLabel(r.Arm),
+		position: positionLabel(r.Position(b.Identity, e.GetItemId()))}
+}
+
+// armLabel is the label of an arm that a token names.
+func (b *Book) armLabel(arm string) string {
+	if slices.Contains(b.Arms, arm) {
+		return arm
+	}
+	return otherArm
+}
+
+func positionLabel(position int) string {
+	if position == 0 {
+		return positionNone
+	}
+	for _, p := range positions {
+		if position <= p.upTo {
+			return p.name
+		}
+	}
+	return positionBeyond
+}
+
+// Count counts a stored event.
+func (b *Book) Count(c *Credit, eventType string) {
+	switch {
+	case c == nil: // it came without
+	case c.unknown != "":
+		b.Metrics.unknown.WithLabelValues(c.unknown).Inc()
+	default:
+		b.Metrics.events.WithLabelValues(b.TypeLabel(eventType), c.arm,
+			c.position).Inc()
+	}
+}
+
+// TypeLabel is the label of an event type: clients choose types, so only those that the server has
+// a weight for have labels of their own.
+func (b *Book) TypeLabel(eventType string) string {
+	if _, weighed := b.Weights()[eventType]; weighed || eventType == event.DefaultType {
+		return eventType
+	}
+	return OtherType
+}
