@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
@@ -54,7 +53,7 @@ func (s admin) GetStatus(
 		StoreBytes:    stats.Bytes,
 		StoreFailure:  failure,
 		StoreDamage:   damage,
-		Model:         describeModel(l),
+		Model:         models.Describe(l),
 	}, nil
 }
 
@@ -67,10 +66,10 @@ func (s admin) ReloadModel(
 		return nil, err
 	}
 	defer l.Release()
-	if err := s.reloadArms(ctx); err != nil {
+	if err := s.arms.ReloadOthers(ctx); err != nil {
 		return nil, err
 	}
-	return &pb.ReloadModelResponse{Model: describeModel(l), PreviousVersion: previous}, nil
+	return &pb.ReloadModelResponse{Model: models.Describe(l), PreviousVersion: previous}, nil
 }
 
 // A copy of the store keeps files that the store would delete: few clients may hold one, and not
@@ -117,39 +116,24 @@ func (s admin) CreateCheckpoint(
 	return context.Cause(ctx)
 }
 
-// dynamicsPopularity are those of no model.
-const dynamicsPopularity = "popularity"
-
-// describeModel describes a model for operators: over the API, in the metrics and in the log.
-func describeModel(l *models.Lease) *pb.Model {
-	spec := l.Spec()
-	m := &pb.Model{
-		Version:   l.Base().Version(),
-		ItemCount: int64(l.NumItems()),
-		Rank:      int32(l.Rank()),
-		Graph:     spec.Graph,
-		LoadTime:  timestamppb.New(l.Loaded()),
-		Dynamics:  spec.Dynamics.Kind,
-
-		ModelVersion: l.Version(),
+// ListModels implements AdminService.
+func (s admin) ListModels(
+	context.Context, *pb.ListModelsRequest,
+) (*pb.ListModelsResponse, error) {
+	resp := &pb.ListModelsResponse{}
+	for _, a := range s.arms.All() {
+		l := a.Acquire()
+		of := &pb.ArmModel{Arm: a.Name, Model: models.Describe(l.Lease),
+			SharePercent:           s.arms.Split.Share(a.Index),
+			ConfiguredSharePercent: s.arms.Split.Arm(a.Index).Share}
+		l.Release()
+		if a.Trial != nil {
+			f := a.Trial.Figures()
+			of.Canary = &pb.Canary{Returned: s.arms.Split.Dropped(a.Index),
+				Gain: f.Arm, MainGain: f.Main, StandardError: f.StandardError,
+				EventCount: int64(f.Events), MainEventCount: int64(f.MainEvents)}
+		}
+		resp.Models = append(resp.Models, of)
 	}
-	if !l.Personal() {
-		m.Dynamics, m.Graph, m.Rank = dynamicsPopularity, "", 0
-		return m
-	}
-	if spec.Dynamics.Kind != model.DynamicsLearned {
-		m.Filter = spec.Filter.Name
-	}
-	if at, ok := spec.TrainedAt(); ok {
-		m.TrainTime = timestamppb.New(at)
-	}
-	return m
-}
-
-// trainedAt returns the time of the training as RFC 3339, empty if it is unknown.
-func trainedAt(m *pb.Model) string {
-	if m.GetTrainTime() == nil {
-		return ""
-	}
-	return m.GetTrainTime().AsTime().Format(time.RFC3339)
+	return resp, nil
 }

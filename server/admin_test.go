@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc/codes"
-
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -95,7 +95,7 @@ func TestModelIsDescribed(t *testing.T) {
 	}
 	for call, got := range map[string]*pb.Model{"GetStatus": status.GetModel(),
 		"ReloadModel": reload.GetModel()} {
-		if got.GetDynamics() != "learned" || got.GetFilter() != "" || trainedAt(got) != trained ||
+		if got.GetDynamics() != "learned" || got.GetFilter() != "" || models.TrainedAt(got) != trained ||
 			got.GetItemCount() != testItems || got.GetRank() != testRank ||
 			got.GetVersion() != m.Version() {
 			t.Errorf("%s describes the model as %v", call, got)

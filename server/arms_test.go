@@ -211,14 +211,14 @@ func TestCanaryReturns(t *testing.T) {
 		t.Errorf("returns (-want +got):\n%s", d)
 	}
 	must(t, ts.Reload(ctx(t))) // the same file
-	if arm := ts.split.Share(1); arm != 0 {
+	if arm := ts.arms.Split.Share(1); arm != 0 {
 		t.Errorf("with the same model the canary has %v percent of the users", arm)
 	}
 	bad = false
 	must(t, ts.Reload(ctx(t)))
 	ts.awaitLog(t, "audit: canary has another model")
 	ts.follow(t, m, "canary is not worse")
-	if share := ts.split.Share(1); share != 50 {
+	if share := ts.arms.Split.Share(1); share != 50 {
 		t.Errorf("a canary as good as main has %v percent of the users", share)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/stage"
@@ -40,9 +41,9 @@ func (s recommender) encodedBatch(
 	}
 	b := &batch{recommender: s, req: req, now: s.now(), out: wire.NewBatch()}
 	defer b.release()
-	for _, a := range s.arms {
-		m := a.acquire()
-		of := &side{lease: m, filter: takeScratch(m), pass: passes.NewCall()}
+	for _, a := range s.arms.All() {
+		m := a.Acquire()
+		of := &side{Lease: m, filter: s.takeScratch(m), pass: passes.NewCall()}
 		b.sides = append(b.sides, of)
 		of.filter.named = append(of.filter.named[:0], named...)
 		of.filter.exclude(m.Model, req.GetFilter(), b.now)
@@ -74,7 +75,7 @@ type batch struct {
 
 // side is the part of a batch that has the model of an arm.
 type side struct {
-	lease
+	arms.Lease
 	filter   *scratch          // the filter of all lists
 	pass     *passes.Call      // for the next chunk
 	requests []ranking.Request // of the chunk's searches
@@ -158,8 +159,8 @@ func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, mo
 
 // prepared finds the state of a subject and applies the filters.
 func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
-	by := b.sides[b.armOf(of.GetUserId()).index]
-	e := &entry{list: b.listOf(of), side: by, sc: takeScratch(by.lease)}
+	by := b.sides[b.arms.Of(of.GetUserId()).Index]
+	e := &entry{list: b.listOf(of), side: by, sc: b.takeScratch(by.Lease)}
 	if e.err = valid.Recommend(e.list, b.now); e.err != nil {
 		return e
 	}
@@ -215,7 +216,7 @@ func (b *batch) search(ctx context.Context) error {
 	for _, e := range b.chunk {
 		l := &e.sc.list
 		if e.err == nil && l.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
-			at := &next[e.side.arm.index]
+			at := &next[e.side.Arm.Index]
 			e.sc.call.Top = e.side.requests[*at].Top
 			*at++
 		}

@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
@@ -73,7 +74,7 @@ type ingestion struct {
 	records  []store.Record
 	index    []int // of each record in the batch
 	written  []state.Written
-	leases   []lease // of all arms, while records are committed
+	leases   []arms.Lease // of all arms, while records are committed
 }
 
 // Observe implements EventService.
@@ -193,7 +194,7 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 	if !counted {
 		s.newUsers.count(results)
 	}
-	in.acquire(s.arms)
+	in.acquire(s.arms.All())
 	defer in.release()
 	in.written = in.written[:0]
 	var open error
@@ -210,7 +211,7 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 		case r.Duplicate:
 			continue
 		}
-		m := in.leases[s.armOf(in.records[i].User).index].Model
+		m := in.leases[s.arms.Of(in.records[i].User).Index].Model
 		w := state.Written{Record: &in.records[i], Version: r.Version, Before: r.Before, Model: m}
 		o.disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
 		if w.Item, w.Known = m.ItemIndex(w.Record.Event.Item); !w.Known {
@@ -224,10 +225,10 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 }
 
 // acquire holds the models of all arms.
-func (in *ingestion) acquire(all []*arm) {
+func (in *ingestion) acquire(all []*arms.Member) {
 	in.leases = in.leases[:0]
 	for _, a := range all {
-		in.leases = append(in.leases, a.acquire())
+		in.leases = append(in.leases, a.Acquire())
 	}
 }
 
@@ -246,7 +247,8 @@ func (s *Server) fold(in *ingestion) {
 		w := &in.written[i]
 		s.quality.Offer(w.Record.User, w.Version, &w.Record.Event)
 		for _, l := range in.leases {
-			if l.arm.extender == nil {
+			x := s.extenders[l.Arm.Index]
+			if x == nil {
 				continue
 			}
 			of := w
@@ -255,11 +257,11 @@ func (s *Server) fold(in *ingestion) {
 				other.Item, other.Known = l.ItemIndex(w.Record.Event.Item)
 				of = &other
 			}
-			l.arm.extender.Observed(l.Model, of)
+			x.Observed(l.Model, of)
 		}
 	}
 	for _, l := range in.leases {
-		l.arm.extender.Wrote(in.records)
+		s.extenders[l.Arm.Index].Wrote(in.records)
 	}
 	if !in.leases[0].Personal() {
 		s.popular.Wake()

@@ -60,7 +60,7 @@ func (s *Server) watchEventTypes(ctx context.Context, every time.Duration) {
 func (s *Server) weighAnew() {
 	s.updater.SetWeights(s.types.Get())
 	s.popular.Wake()
-	for _, a := range s.arms {
-		a.extender.Reweighed()
+	for _, x := range s.extenders {
+		x.Reweighed()
 	}
 }

@@ -86,8 +86,8 @@ func (s *Server) attribute(m *model.Model, req *pb.RecommendRequest, sc *scratch
 	if req.GetAttribute() {
 		sc.list.RecommendationID = s.recommendationID(m, sc)
 	}
-	sc.list.Arm = s.armField(sc.arm)
-	s.credits.Listed(sc.arm.name, req.GetAttribute())
+	sc.list.Arm = s.arms.Field(sc.arm)
+	s.credits.Listed(sc.arm.Name, req.GetAttribute())
 }
 
 // recommendationID returns the id of the list.
@@ -98,7 +98,7 @@ func (s *Server) recommendationID(m *model.Model, sc *scratch) string {
 	for _, t := range top {
 		sc.hashes = append(sc.hashes, session.ShortHash(id, m.ItemID(t.Item)))
 	}
-	r := session.Recommendation{Arm: sc.arm.name, Made: s.now(), Before: sc.before,
+	r := session.Recommendation{Arm: sc.arm.Name, Made: s.now(), Before: sc.before,
 		Items: sc.hashes}
 	return r.Token(id)
 }

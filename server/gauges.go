@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -121,19 +122,19 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(storeDamagedFilesDesc, float64(files))
 	gauge(storeDamagedReadsDesc, float64(reads))
-	for _, a := range g.s.arms {
-		l := a.acquire()
+	for _, a := range g.s.arms.All() {
+		l := a.Acquire()
 		if l.Lease == nil { // the server has just stopped
 			break
 		}
-		m := describeModel(l.Lease)
-		gauge(modelInfoDesc, 1, a.name, m.GetVersion(), m.GetGraph(), m.GetDynamics(),
-			m.GetFilter(), trainedAt(m))
+		m := models.Describe(l.Lease)
+		gauge(modelInfoDesc, 1, a.Name, m.GetVersion(), m.GetGraph(), m.GetDynamics(),
+			m.GetFilter(), models.TrainedAt(m))
 		l.Release()
 	}
 	if l := g.s.models.Acquire(); l != nil {
 		defer l.Release()
-		m := describeModel(l)
+		m := models.Describe(l)
 		gauge(modelItemsDesc, float64(m.GetItemCount()))
 		gauge(modelRankDesc, float64(m.GetRank()))
 		gauge(modelLoadDesc, float64(l.Loaded().UnixMilli())/1e3)

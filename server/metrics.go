@@ -9,6 +9,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/credit"
@@ -29,7 +30,7 @@ type Metrics struct {
 
 	// Series of the parts of the server.
 	admission *admission.Metrics
-	arms      *armMetrics
+	arms      *arms.Metrics
 	calls     *calls.Metrics
 	coldstart *coldstart.Metrics
 	credit    *credit.Metrics
@@ -57,7 +58,7 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		registry:  prometheus.NewRegistry(),
 		admission: admission.NewMetrics(),
-		arms:      newArmMetrics(),
+		arms:      arms.NewMetrics(),
 		calls:     calls.NewMetrics(),
 		coldstart: coldstart.NewMetrics(),
 		credit:    credit.NewMetrics(),

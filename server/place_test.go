@@ -125,7 +125,7 @@ func TestPlacementAgainstOracle(t *testing.T) {
 	for _, i := range seen {
 		ts.observe(t, newEvent("ann", i))
 	}
-	lease := ts.main().acquire()
+	lease := ts.arms.Main().Acquire()
 	defer lease.Release()
 	row := func(id string) int32 { i, _ := lease.ItemIndex(id); return i }
 	pinnedSeen := 0

@@ -103,12 +103,12 @@ func (s recommender) recommend(
 	if err := valid.Recommend(req, now); err != nil {
 		return err
 	}
-	m := s.armOf(req.GetUserId()).acquire()
+	m := s.arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
 	if req.GetExploration() != nil && !m.HasVariance() {
 		return outcome.ErrNoUncertainty
 	}
-	sc := takeScratch(m)
+	sc := s.takeScratch(m)
 	watch := stage.Start(ctx)
 	err := s.answer(ctx, m.Model, req, now, sc, &watch)
 	if err == nil {

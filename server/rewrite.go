@@ -57,11 +57,11 @@ func (s *Server) rewrite(
 		return nil, err
 	}
 	s.popular.Wake()
-	for _, a := range s.arms {
-		m := a.acquire()
+	for _, a := range s.arms.All() {
+		m := a.Acquire()
 		for i, user := range users {
 			if made[i] != nil {
-				a.extender.Rewrote(m.Model, user, had[i], made[i])
+				s.extenders[a.Index].Rewrote(m.Model, user, had[i], made[i])
 			}
 		}
 		m.Release()

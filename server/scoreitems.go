@@ -23,9 +23,9 @@ func (s recommender) ScoreItems(
 		return nil, err
 	}
 	list.Filter = &pb.ItemFilter{AllowItemIds: req.GetItemIds()}
-	m := s.armOf(req.GetUserId()).acquire()
+	m := s.arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
-	sc := takeScratch(m)
+	sc := s.takeScratch(m)
 	resp, err := s.score(ctx, m.Model, list, now, sc)
 	giveScratch(sc)
 	return resp, err

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"sync"
+
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/state"
@@ -26,22 +29,24 @@ type scratch struct {
 	named    []*catalogue.Filter
 	list     wire.List
 
-	arm       *arm
+	arm       *arms.Member
+	pool      *sync.Pool      // that it goes back to
 	items     *catalogue.View // which items may be shown, in the rows of the model
 	selection catalogue.Selection
 }
 
 // takeScratch returns memory of the size that m needs, for one request that holds m. It goes back
 // by giveScratch, but not after a panic.
-func takeScratch(m lease) *scratch {
-	sc, _ := m.arm.scratch.Get().(*scratch)
+func (s *Server) takeScratch(m arms.Lease) *scratch {
+	pool := &s.scratches[m.Arm.Index]
+	sc, _ := pool.Get().(*scratch)
 	if sc == nil || len(sc.query.Spectrum) != m.Rank() || sc.skip.Cap() != m.NumItems() {
 		sc = &scratch{
 			call: passes.NewCall(), query: m.NewQuery(),
 			variance: make([]float32, m.Rank()), skip: ranking.NewSet(m.NumItems()),
 		}
 	}
-	sc.items, sc.arm = m.Items, m.arm
+	sc.items, sc.arm, sc.pool = m.Items, m.Arm, pool
 	return sc
 }
 
@@ -54,7 +59,7 @@ func giveScratch(sc *scratch) {
 	sc.named = sc.named[:0]
 	sc.call.Reset()
 	sc.list.Reset()
-	sc.arm.scratch.Put(sc)
+	sc.pool.Put(sc)
 }
 
 // mark adds the items of skipped to skip, and unmark removes them: the cost grows with the skipped

@@ -60,17 +60,18 @@ type Server struct {
 
 	store     store.Store
 	traced    store.Store // the same, for what calls read and write: traced if traces are wanted
-	arms      []*arm      // main first
-	split     *arms.Split
+	arms      *arms.Set
 	popular   *popularity.Counter
 	types     *watched.Files[event.Weights] // nil: the weights are those of the configuration
 	models    *models.Holder                // of main
 	catalogue *catalogue.Catalogue
 	updater   *state.Updater
 	states    *state.Cache
-	quality   *quality.Meter     // nil: not measured
-	notices   *coldstart.Notices // nil: no other server has the store
+	quality   *quality.Meter        // nil: not measured
+	extenders []*coldstart.Extender // of the arms
+	notices   *coldstart.Notices    // nil: no other server has the store
 	batcher   *passes.Batcher
+	scratches [1 + arms.MaxArms]sync.Pool // of *scratch, for each arm
 
 	grpc      *grpc.Server // of the clients
 	adminGRPC *grpc.Server // of the operators
@@ -124,7 +125,7 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 		err = s.newBackground()
 	}
 	if err != nil {
-		s.closeArms()
+		s.arms.Close()
 		return nil, err
 	}
 	if err := s.newServices(); err != nil {
@@ -162,8 +163,6 @@ func newServer(cfg Config, st store.Store) *Server {
 		s.traced = tracing.Store{Store: st, Provider: cfg.Tracer}
 	}
 	s.meter = stage.Meter{Metrics: s.metrics.stages, Traced: cfg.Tracer != nil}
-	s.credits = credit.New(credit.Deps{Identity: st.Identity(), Arms: cfg.armNames(),
-		Weights: s.updater.Weights, Metrics: s.metrics.credit})
 	s.started = s.now()
 	s.gate, s.adminGate = s.newGate(calls.OfClients()), s.newGate(calls.OfOperators())
 	s.batcher = passes.New(s.metrics.passes)
@@ -191,9 +190,7 @@ func (s *Server) openCatalogue() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, a := range s.arms {
-		a.models.UseCatalogue(s.catalogue)
-	}
+	s.arms.UseCatalogue(s.catalogue)
 	return nil
 }
 
@@ -213,10 +210,13 @@ func (s *Server) newServices() (err error) {
 	return nil
 }
 
-// tracedOpen is open with a span of its own: a load serves no single call.
+// tracedOpen is open with a span of its own, if there are any: a load serves no single call.
 func tracedOpen(
 	p trace.TracerProvider, open func() (*model.Model, error),
 ) func() (*model.Model, error) {
+	if p == nil {
+		return open
+	}
 	return func() (m *model.Model, err error) {
 		err = tracing.Do(context.Background(), p, "model.load", func(context.Context) error {
 			m, err = open()
@@ -224,6 +224,28 @@ func tracedOpen(
 		})
 		return m, err
 	}
+}
+
+// openArms opens the models of the arms. After an error nothing is open.
+func (s *Server) openArms(open func() (*model.Model, error)) (err error) {
+	s.popular = popularity.New(popularity.Deps{Store: s.store, Updater: s.updater, Log: s.log,
+		HalfLife: s.cfg.PopularityHalfLife, Guard: s.chain.Guard})
+	orPopular := func() (*model.Model, error) {
+		m, err := open()
+		if errors.Is(err, ErrNoModel) {
+			return s.popular.Model(context.Background())
+		}
+		return m, err
+	}
+	s.arms, err = arms.Open(tracedOpen(s.cfg.Tracer, orPopular), s.cfg.armSources(), arms.Deps{
+		Salt: s.cfg.ArmSalt, CanaryEvents: s.cfg.CanaryEvents, CanaryZ: s.cfg.CanaryZ,
+		Now: s.now, Models: s.metrics.models, Metrics: s.metrics.arms, Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.models = s.arms.Main().Models
+	s.popular.Models = s.models
+	return nil
 }
 
 // The services are implemented whole: a method that a .proto file declares and a type lacks does
@@ -239,20 +261,25 @@ var (
 func (s *Server) newBackground() error {
 	measured := quality.Deps{
 		Store: s.store, Updater: s.updater, Estimator: s.cfg.Estimator,
-		Metrics: s.metrics.quality, Guard: s.chain.Guard, ArmOf: s.split.Of, Measured: s.measured,
+		Metrics: s.metrics.quality, Guard: s.chain.Guard, ArmOf: s.arms.Split.Of,
+		Measured: s.arms.Measured,
 	}
+	s.credits = credit.New(credit.Deps{Identity: s.store.Identity(), Arms: s.arms.Names(),
+		Weights: s.updater.Weights, Metrics: s.metrics.credit})
 	s.notices = s.newNotices()
-	for _, a := range s.arms {
+	for _, a := range s.arms.All() {
 		of := s.metrics.coldstart
-		if a.index > 0 {
+		if a.Index > 0 {
 			of = coldstart.NewMetrics() // the series are those of main
 		}
-		a.extender = coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
-			Store: s.store, Models: a.models, Updater: s.updater, Metrics: of,
-			Log: s.log, Guard: s.chain.Guard, Notices: s.notices, First: a.index == 0,
+		x := coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
+			Store: s.store, Models: a.Models, Updater: s.updater, Metrics: of,
+			Log: s.log, Guard: s.chain.Guard, Notices: s.notices, First: a.Index == 0,
 		})
-		measured.Models = append(measured.Models, a.models)
-		measured.Arms = append(measured.Arms, a.name)
+		a.OnLoad = x.Wake
+		s.extenders = append(s.extenders, x)
+		measured.Models = append(measured.Models, a.Models)
+		measured.Arms = append(measured.Arms, a.Name)
 	}
 	var shadow *model.Model
 	if open := s.cfg.ShadowModel; open != nil {
@@ -278,8 +305,8 @@ func (s *Server) newNotices() *coldstart.Notices {
 
 // extendedModels returns the versions of the models that are extended.
 func (s *Server) extendedModels() (versions []string) {
-	for _, a := range s.arms {
-		l := a.models.Acquire()
+	for _, a := range s.arms.All() {
+		l := a.Models.Acquire()
 		if l == nil {
 			continue
 		}
@@ -367,7 +394,7 @@ func (s *Server) Run(ctx context.Context) error {
 // drain, even if calls had to be cut off, since that loses no acknowledged event. Calls and work
 // that do not end are left behind. It may be called once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, l Listeners) error {
-	defer s.closeArms()
+	defer s.arms.Close()
 	failed := make(chan error, 4)
 	go func() { failed <- s.grpc.Serve(s.limited(l.GRPC, s.cfg.MaxConnections)) }()
 	if s.json != nil {
@@ -385,8 +412,8 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	var background sync.WaitGroup
 	background.Go(func() { s.quality.Run(watch) })
 	background.Go(func() { s.popular.Run(watch) })
-	for _, a := range s.arms {
-		background.Go(func() { a.extender.Run(watch) })
+	for _, x := range s.extenders {
+		background.Go(func() { x.Run(watch) })
 	}
 	background.Go(func() { s.notices.Run(watch) })
 	background.Go(func() { s.watchCatalogue(watch) })
@@ -417,7 +444,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 func (s *Server) logServing(ctx context.Context, on Listeners) {
 	l := s.models.Acquire()
 	defer l.Release()
-	m := describeModel(l)
+	m := models.Describe(l)
 	attrs := []slog.Attr{
 		slog.String("version", s.cfg.BuildVersion),
 		slog.String("model", m.GetVersion()), slog.String("dynamics", m.GetDynamics()),
@@ -432,7 +459,7 @@ func (s *Server) logServing(ctx context.Context, on Listeners) {
 		attrs = append(attrs, slog.String("console",
 			"http://"+on.Ops.Addr().String()+console.Path))
 	}
-	if at := trainedAt(m); at != "" {
+	if at := models.TrainedAt(m); at != "" {
 		attrs = append(attrs, slog.String("trained", at))
 	}
 	s.log.LogAttrs(ctx, slog.LevelInfo, "serving", attrs...)
@@ -442,7 +469,7 @@ func (s *Server) logServing(ctx context.Context, on Listeners) {
 func (s *Server) closeModels() {
 	s.json.stop()
 	s.quality.Close()
-	s.closeArms()
+	s.arms.Close()
 }
 
 // ModelVersion returns the version of the file of the serving model, extended or not; empty if
@@ -471,7 +498,7 @@ func (s *Server) Reload(ctx context.Context) error {
 	if err == nil {
 		l.Release()
 	}
-	_ = s.reloadArms(ctx)
+	_ = s.arms.ReloadOthers(ctx)
 	return err
 }
 

@@ -15,9 +15,9 @@ func (s recommender) SimilarItems(
 	if err := valid.SimilarItems(req); err != nil {
 		return nil, err
 	}
-	m := s.main().acquire()
+	m := s.arms.Main().Acquire()
 	defer m.Release()
-	sc := takeScratch(m)
+	sc := s.takeScratch(m)
 	resp, err := s.similar(ctx, m.Model, req, sc)
 	giveScratch(sc)
 	return resp, err

@@ -18,9 +18,9 @@ func (s recommender) GetSpectrum(
 	if err := valid.Recommend(list, now); err != nil {
 		return nil, err
 	}
-	m := s.armOf(req.GetUserId()).acquire()
+	m := s.arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
-	sc := takeScratch(m)
+	sc := s.takeScratch(m)
 	resp, err := s.spectrum(ctx, m.Model, list, now, sc)
 	giveScratch(sc)
 	return resp, err

@@ -40,7 +40,7 @@ func (s users) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUser
 
 // summary returns the summary of a user, and the version of the history that it is of.
 func (s users) summary(ctx context.Context, id string) (*pb.User, store.Version, error) {
-	m := s.armOf(id).acquire()
+	m := s.arms.Of(id).Acquire()
 	defer m.Release()
 	const attempts = 3 // the history may be erased between the state and its events
 	for range attempts {
@@ -167,8 +167,8 @@ func (s users) DeleteUser(
 	}
 	if n > 0 {
 		s.popular.Wake()
-		for _, a := range s.arms {
-			a.extender.Forget(req.GetUserId())
+		for _, x := range s.extenders {
+			x.Forget(req.GetUserId())
 		}
 	}
 	if n == 0 && !req.GetAllowMissing() {
