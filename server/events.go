@@ -219,7 +219,8 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 		}
 		in.written = append(in.written, w)
 	}
-	s.fold(in)
+	s.states.Fold(in.written)
+	s.follow.Observed(in.written)
 	clear(in.written) // they hold states
 	return open
 }
@@ -237,35 +238,6 @@ func (in *ingestion) release() {
 		l.Release()
 	}
 	clear(in.leases)
-}
-
-// fold folds durable events into the cached states, each by the model of its user's arm, and
-// notifies the extenders and the live quality.
-func (s *Server) fold(in *ingestion) {
-	s.states.Fold(in.written)
-	for i := range in.written {
-		w := &in.written[i]
-		s.quality.Offer(w.Record.User, w.Version, &w.Record.Event)
-		for _, l := range in.leases {
-			x := s.extenders[l.Arm.Index]
-			if x == nil {
-				continue
-			}
-			of := w
-			if l.Model != w.Model {
-				other := *w
-				other.Item, other.Known = l.ItemIndex(w.Record.Event.Item)
-				of = &other
-			}
-			x.Observed(l.Model, of)
-		}
-	}
-	for _, l := range in.leases {
-		s.extenders[l.Arm.Index].Wrote(in.records)
-	}
-	if !in.leases[0].Personal() {
-		s.popular.Wake()
-	}
 }
 
 // newRecord turns a valid event into a record for the store.

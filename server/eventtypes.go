@@ -59,8 +59,5 @@ func (s *Server) watchEventTypes(ctx context.Context, every time.Duration) {
 // users come back.
 func (s *Server) weighAnew() {
 	s.updater.SetWeights(s.types.Get())
-	s.popular.Wake()
-	for _, x := range s.extenders {
-		x.Reweighed()
-	}
+	s.follow.Reweighed()
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // rewrite replaces the histories of users by what fn makes of them, as [store.Store.Rewrite], and
-// lets the extender know.
+// lets those know who follow the histories.
 func (s *Server) rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) ([]store.Version, error) {
@@ -56,15 +56,10 @@ func (s *Server) rewrite(
 	if err != nil {
 		return nil, err
 	}
-	s.popular.Wake()
-	for _, a := range s.arms.All() {
-		m := a.Acquire()
-		for i, user := range users {
-			if made[i] != nil {
-				s.extenders[a.Index].Rewrote(m.Model, user, had[i], made[i])
-			}
+	for i, user := range users {
+		if made[i] != nil {
+			s.follow.Rewrote(user, had[i], made[i])
 		}
-		m.Release()
 	}
 	return versions, nil
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/filters"
+	"github.com/gsimc/gsimc/server/internal/follow"
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -67,9 +68,10 @@ type Server struct {
 	catalogue *catalogue.Catalogue
 	updater   *state.Updater
 	states    *state.Cache
-	quality   *quality.Meter        // nil: not measured
-	extenders []*coldstart.Extender // of the arms
-	notices   *coldstart.Notices    // nil: no other server has the store
+	quality   *quality.Meter // nil: not measured
+	follow    follow.All
+	extenders coldstart.Extenders // of the arms
+	notices   *coldstart.Notices  // nil: no other server has the store
 	batcher   *passes.Batcher
 	scratches [1 + arms.MaxArms]sync.Pool // of *scratch, for each arm
 
@@ -290,6 +292,7 @@ func (s *Server) newBackground() error {
 		s.log.Info("shadow model loaded", slog.String("version", shadow.Version()))
 	}
 	s.quality = quality.New(s.cfg.QualitySample, shadow, measured)
+	s.follow = follow.All{s.quality, s.popular, s.extenders}
 	return nil
 }
 

@@ -166,10 +166,7 @@ func (s users) DeleteUser(
 		return nil, err
 	}
 	if n > 0 {
-		s.popular.Wake()
-		for _, x := range s.extenders {
-			x.Forget(req.GetUserId())
-		}
+		s.follow.Forgot(req.GetUserId())
 	}
 	if n == 0 && !req.GetAllowMissing() {
 		return nil, outcome.ErrUserNotFound
