@@ -26,11 +26,11 @@ const (
 	crashUsers   = 8 // users of each client
 )
 
-var (
-	crashCycles    = soak.Times(20) // kills that hit a stream with events on their way
-	maxCrashCycles = 3 * crashCycles
-	crashEvents    = 1500 * crashCycles // of each client, more than it can send before the kills
-)
+// crashCycles is the number of kills that hit a stream with events on their way.
+func crashCycles() int { return soak.Times(20) }
+
+// crashEvents is the number of events of each client, more than it can send before the kills.
+func crashEvents() int { return 1500 * crashCycles() }
 
 // crashClient is a client with its own users. It sends its events in order and
 // remembers how many were acknowledged, over any number of servers.
@@ -44,7 +44,7 @@ func newCrashClients(m *model.Model) []*crashClient {
 	clients := make([]*crashClient, crashClients)
 	for c := range clients {
 		clients[c] = &crashClient{}
-		for j := range crashEvents {
+		for j := range crashEvents() {
 			item := m.ItemID(int32(rng.IntN(m.NumItems())))
 			if j%17 == 16 {
 				item = "not in the model"
@@ -84,17 +84,17 @@ func TestKillNineWhileStreaming(t *testing.T) {
 	state := filepath.Join(dir, "state")
 	rng := rand.New(rand.NewPCG(7, 8))
 	hits, cycles := 0, 0
-	for ; hits < crashCycles && cycles < maxCrashCycles; cycles++ {
+	for ; hits < crashCycles() && cycles < 3*crashCycles(); cycles++ {
 		before := acknowledged(clients)
 		killWhileStreaming(t, modelFile, state, clients,
 			time.Duration(rng.IntN(15000))*time.Microsecond)
-		if after := acknowledged(clients); after > before && after < crashClients*crashEvents {
+		if after := acknowledged(clients); after > before && after < crashClients*crashEvents() {
 			hits++
 		}
 	}
 	soak.Injected(t, cycles, "kills")
 	soak.Injected(t, acknowledged(clients), "acknowledged events")
-	if hits < crashCycles {
+	if hits < crashCycles() {
 		t.Fatalf("only %d of %d kills hit a stream at work", hits, cycles)
 	}
 	checkCrashStore(t, state, clients)

@@ -1,24 +1,45 @@
-// Package soak lets a test of a promise inject more faults than a change has to wait for, and lets
-// it say how many it injected. The numbers in the repository are those of make test; make soak
-// multiplies them.
+// Package soak says how much of its work a test does. There are three measures of it.
+//
+//   - make test gives -short: a twentieth of the faults, and a sample of the cases.
+//   - make test-all has the numbers that stand in the tests.
+//   - make soak multiplies them, and lets tests say how many faults they injected.
+//
+// Besides, a test says here that it is slow, and is left out where the race detector or an emulator
+// would make minutes of it.
 package soak
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// variable is the environment variable that holds the factor, a whole number from 1 on.
-const variable = "GSIMC_SOAK"
+// Environment variables.
+const (
+	variable = "GSIMC_SOAK"     // the factor, a whole number from 1 on
+	seedFrom = "GSIMC_SEED"     // the seed of samples
+	emulated = "GSIMC_EMULATED" // set where an emulator runs the tests
+)
 
 // mark begins the lines that Injected logs.
 const mark = "injected: "
 
-// Times returns the number of repetitions that a test makes which makes n of them in make test.
-func Times(n int) int { return n * factor() }
+// fraction is the part of the faults and cases that remains under -short.
+const fraction = 20
+
+// Times returns the number of repetitions that a test makes which makes n of them in make test-all.
+func Times(n int) int {
+	if testing.Short() {
+		return fewer(n)
+	}
+	return n * factor()
+}
+
+func fewer(n int) int { return max(1, n/fraction) }
 
 // Long reports whether the test runs in make soak: it may then take minutes.
 func Long() bool { return factor() > 1 }
@@ -33,6 +54,68 @@ func factor() int {
 		panic(fmt.Sprintf("%s=%q is not a whole number from 1 on", variable, text))
 	}
 	return f
+}
+
+// Some returns which of a number of cases a test runs, in their order. It is all of them, and a
+// sample under -short. GSIMC_SEED repeats the sample of a seed that was logged.
+func Some(tb testing.TB, cases int) []int {
+	tb.Helper()
+	return SomeOf(tb, cases, fewer(cases))
+}
+
+// SomeOf is Some for a test that says how many cases it runs under -short.
+func SomeOf(tb testing.TB, cases, short int) []int {
+	tb.Helper()
+	all := make([]int, cases)
+	for i := range all {
+		all[i] = i
+	}
+	if !testing.Short() || short >= cases {
+		return all
+	}
+	seed := rand.Uint64()
+	if text := os.Getenv(seedFrom); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			tb.Fatalf("%s=%q is not a whole number", seedFrom, text)
+		}
+	}
+	tb.Logf("-short: %d of %d cases; %s=%d runs the same again", short, cases, seedFrom, seed)
+	rng := rand.New(rand.NewPCG(seed, uint64(cases)))
+	rng.Shuffle(cases, func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return slices.Sorted(slices.Values(all[:short]))
+}
+
+// Brief reports whether time is dear: under -short, under the race detector and in an emulator.
+func Brief() bool { return testing.Short() || slowed() != "" }
+
+// Slow skips a test that takes long where time is dear. What it shows, others show in small.
+func Slow(tb testing.TB) {
+	tb.Helper()
+	Native(tb)
+	if testing.Short() {
+		tb.Skip("-short: takes long")
+	}
+}
+
+// Native skips a test where the race detector or an emulator would make minutes of it. It makes one
+// call after the other, so that the race detector would have little to find.
+func Native(tb testing.TB) {
+	tb.Helper()
+	if by := slowed(); by != "" {
+		tb.Skip(by + ": takes minutes")
+	}
+}
+
+// slowed returns what slows all code down, or nothing.
+func slowed() string {
+	switch {
+	case raceEnabled:
+		return "race detector"
+	case os.Getenv(emulated) != "":
+		return "emulator"
+	}
+	return ""
 }
 
 // Injected logs that the test injected n faults of a kind, which is in the plural: "power cuts".

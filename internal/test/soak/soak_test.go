@@ -1,8 +1,23 @@
 package soak
 
-import "testing"
+import (
+	"flag"
+	"slices"
+	"testing"
+)
+
+// short sets -short for a test.
+func short(t *testing.T, value string) {
+	t.Helper()
+	was := flag.Lookup("test.short").Value.String()
+	if err := flag.Set("test.short", value); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = flag.Set("test.short", was) }) // a value that it had
+}
 
 func TestTimes(t *testing.T) {
+	short(t, "false")
 	t.Setenv(variable, "")
 	if got := Times(7); got != 7 || Long() {
 		t.Errorf("Times(7) = %d, Long() = %v without the variable, want 7, false", got, Long())
@@ -21,6 +36,66 @@ func TestTimes(t *testing.T) {
 			}()
 			Times(1)
 		}()
+	}
+}
+
+func TestFewerUnderShort(t *testing.T) {
+	short(t, "true")
+	for n, want := range map[int]int{1: 1, 20: 1, 100: 5} {
+		if got := Times(n); got != want {
+			t.Errorf("Times(%d) = %d, want %d", n, got, want)
+		}
+	}
+	t.Setenv(seedFrom, "7")
+	some := Some(t, 100)
+	if len(some) != 5 || !slices.IsSorted(some) || some[0] < 0 || some[4] > 99 {
+		t.Errorf("a sample of 100 cases: %v", some)
+	}
+	if again := Some(t, 100); !slices.Equal(some, again) {
+		t.Errorf("the same seed gives %v, then %v", some, again)
+	}
+	t.Setenv(seedFrom, "8")
+	if others := Some(t, 100); slices.Equal(some, others) {
+		t.Errorf("two seeds give %v", some)
+	}
+	if got := SomeOf(t, 3, 5); !slices.Equal(got, []int{0, 1, 2}) {
+		t.Errorf("5 of 3 cases: %v", got)
+	}
+	short(t, "false")
+	if got := Some(t, 3); !slices.Equal(got, []int{0, 1, 2}) {
+		t.Errorf("all of 3 cases: %v", got)
+	}
+}
+
+// Slow and Native skip where they say, and nowhere else.
+func TestSlow(t *testing.T) {
+	for _, c := range []struct {
+		name, short, emulated string
+		slow, native          bool // whether they skip
+	}{
+		{"make test-all", "false", "", raceEnabled, raceEnabled},
+		{"make test", "true", "", true, raceEnabled},
+		{"emulator", "false", "1", true, true},
+	} {
+		short(t, c.short)
+		t.Setenv(emulated, c.emulated)
+		for what, skips := range map[string]bool{"Slow": c.slow, "Native": c.native} {
+			var inner *testing.T
+			t.Run(c.name+", "+what, func(t *testing.T) {
+				inner = t
+				if what == "Slow" {
+					Slow(t)
+				} else {
+					Native(t)
+				}
+			})
+			if inner.Skipped() != skips {
+				t.Errorf("%s: %s skips: %v, want %v", c.name, what, inner.Skipped(), skips)
+			}
+		}
+		if Brief() != c.slow {
+			t.Errorf("%s: Brief() = %v, want %v", c.name, Brief(), c.slow)
+		}
 	}
 }
 
