@@ -19,6 +19,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 
 	"google.golang.org/grpc"
 )
@@ -40,13 +41,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// binary builds gsimc as a user would, once for all tests, and returns its path. Tests that use it
-// are left out by -short.
+// binary builds gsimc as a user would, once for all tests, and returns its path. Under -short it
+// skips the test: see soak.Processes.
 func binary(t testing.TB) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: runs the real binary")
-	}
+	soak.Processes(t, "the real binary")
 	path, err := buildBinary()
 	if err != nil {
 		t.Fatal(err)

@@ -2,9 +2,10 @@
 // folders that are removed afterwards.
 //
 // A server program is looked for in the PATH, or named by an environment variable. Without one the
-// test is skipped, and the message names the package to install. Engines end with the test, or with
-// the test process where tests share them; package tests with shared engines call [Main]. On Linux
-// the kernel ends them too if the test process is killed.
+// test is skipped, and the message names the package to install. Under -short it is skipped too: see
+// soak.Processes. Engines end with the test, or with the test process where tests share them;
+// package tests with shared engines call [Main]. On Linux the kernel ends them too if the test
+// process is killed.
 //
 // Starting takes seconds, so tests share a cluster where they can, each in a [Namespace] of its
 // own. A test that kills or pauses processes starts its own.
@@ -19,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // Namespace returns a name that no other test has, of letters and digits.
@@ -62,6 +65,7 @@ func End() {
 // that is in the PATH. Without one it skips the test and names the package to install.
 func find(tb testing.TB, variable, install string, names ...string) string {
 	tb.Helper()
+	soak.Processes(tb, names[0])
 	if path := os.Getenv(variable); path != "" {
 		return path
 	}

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // PostgresVariable is the environment variable with the folder of the programs of PostgreSQL.
@@ -56,6 +58,7 @@ type PostgresNode struct {
 // postgresBin returns the folder of the programs of PostgreSQL, or skips the test.
 func postgresBin(tb testing.TB) string {
 	tb.Helper()
+	soak.Processes(tb, "PostgreSQL")
 	bin := os.Getenv(PostgresVariable)
 	if found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb"); bin == "" && len(found) > 0 {
 		bin = filepath.Dir(slices.Max(found))

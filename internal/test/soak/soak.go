@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -73,6 +74,24 @@ func SomeOf(tb testing.TB, cases, short int) []int {
 	if !testing.Short() || short >= cases {
 		return all
 	}
+	source(tb, fmt.Sprintf("%d of %d cases", short, cases)).Shuffle(cases, func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return slices.Sorted(slices.Values(all[:short]))
+}
+
+// Chance returns what says of each further case whether the test runs it: of all of them, and of one
+// in twenty under -short. It is for cases that are made one after the other.
+func Chance(tb testing.TB) func() bool {
+	tb.Helper()
+	if !testing.Short() {
+		return func() bool { return true }
+	}
+	rng := source(tb, fmt.Sprintf("one case in %d", fraction))
+	return func() bool { return rng.IntN(fraction) == 0 }
+}
+
+// source logs the seed of a sample and returns its source of chance.
+func source(tb testing.TB, what string) *rand.Rand {
+	tb.Helper()
 	seed := rand.Uint64()
 	if text := os.Getenv(seedFrom); text != "" {
 		var err error
@@ -80,10 +99,8 @@ func SomeOf(tb testing.TB, cases, short int) []int {
 			tb.Fatalf("%s=%q is not a whole number", seedFrom, text)
 		}
 	}
-	tb.Logf("-short: %d of %d cases; %s=%d runs the same again", short, cases, seedFrom, seed)
-	rng := rand.New(rand.NewPCG(seed, uint64(cases)))
-	rng.Shuffle(cases, func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return slices.Sorted(slices.Values(all[:short]))
+	tb.Logf("-short: %s; %s=%d runs the same again", what, seedFrom, seed)
+	return rand.New(rand.NewPCG(seed, 0))
 }
 
 // Brief reports whether time is dear: under -short, under the race detector and in an emulator.
@@ -105,6 +122,28 @@ func Native(tb testing.TB) {
 	if by := slowed(); by != "" {
 		tb.Skip(by + ": takes minutes")
 	}
+}
+
+// only has the names of the tests that called Only.
+var only sync.Map
+
+// Only says that under -short no other test executes a promise that this one executes. It is called
+// before the processes of the test are started: see Processes.
+func Only(tb testing.TB) { only.Store(root(tb), true) }
+
+// Processes skips a test under -short because it starts processes, such as a database or the real
+// program, unless the test has called Only.
+func Processes(tb testing.TB, what string) {
+	tb.Helper()
+	if _, ok := only.Load(root(tb)); testing.Short() && !ok {
+		tb.Skip("-short: starts " + what)
+	}
+}
+
+// root is the name of a test without those of its parts.
+func root(tb testing.TB) string {
+	name, _, _ := strings.Cut(tb.Name(), "/")
+	return name
 }
 
 // slowed returns what slows all code down, or nothing.

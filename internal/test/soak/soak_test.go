@@ -54,6 +54,15 @@ func TestFewerUnderShort(t *testing.T) {
 	if again := Some(t, 100); !slices.Equal(some, again) {
 		t.Errorf("the same seed gives %v, then %v", some, again)
 	}
+	ran, chance := 0, Chance(t)
+	for range 2000 {
+		if chance() {
+			ran++
+		}
+	}
+	if ran < 50 || ran > 200 {
+		t.Errorf("%d of 2000 cases run, want some 100", ran)
+	}
 	t.Setenv(seedFrom, "8")
 	if others := Some(t, 100); slices.Equal(some, others) {
 		t.Errorf("two seeds give %v", some)
@@ -96,6 +105,26 @@ func TestSlow(t *testing.T) {
 		if Brief() != c.slow {
 			t.Errorf("%s: Brief() = %v, want %v", c.name, Brief(), c.slow)
 		}
+	}
+}
+
+// Under -short a test that starts processes runs only if it says that it has to.
+func TestProcesses(t *testing.T) {
+	short(t, "true")
+	run := func() (skipped bool) {
+		t.Run("part", func(t *testing.T) {
+			defer func() { skipped = t.Skipped() }()
+			Processes(t, "a database")
+		})
+		return skipped
+	}
+	if !run() {
+		t.Error("a test with a database runs under -short")
+	}
+	Only(t)
+	defer only.Delete(t.Name())
+	if run() {
+		t.Error("the only test of a promise is skipped")
 	}
 }
 
