@@ -20,7 +20,7 @@ ARCH_PACKAGES = $(addprefix ./,$(sort $(dir $(shell git ls-files '*_arm64.*' '*_
 
 FUZZTIME  ?= 10s
 SOAK      ?= 20
-# What make test gives to go test besides: .ci/run wants -json for its table of promises.
+# What make test and test-all give to go test besides: -json for the table of promises.
 TESTFLAGS ?=
 BENCH      ?= .
 BENCHTIME  ?= 1s
@@ -28,7 +28,7 @@ BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom reproducible \
+.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -41,11 +41,16 @@ cross: ## compile for linux/amd64 and linux/arm64 into bin/
 	GOOS=linux GOARCH=amd64 $(GOBUILD) -o $(BIN)-linux-amd64 ./cmd/gsimc
 	GOOS=linux GOARCH=arm64 $(GOBUILD) -o $(BIN)-linux-arm64 ./cmd/gsimc
 
-test: ## run all tests
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 15m ./...
+test: ## run each test in small: few faults, hardly any other process
+	CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
+	cd bench && CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
+
+# Most tests that run in parallel wait, so there are more of them than processors.
+test-all: ## run all tests whole: databases, real programs, all faults
+	CGO_ENABLED=0 go test $(TESTFLAGS) -parallel 4 -timeout 15m ./...
 	cd bench && CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 15m ./...
 
-# make test is short enough for every change, this is for a night: see internal/test/soak and internal/test/promises.
+# test and test-all are for every change, this is for a night: see internal/test/soak and internal/test/promises.
 soak: SHELL := bash -o pipefail
 soak: ## run the tests of docs/promises.md with SOAK times (default 20) the faults, and print what they injected
 	GSIMC_SOAK=$(SOAK) CGO_ENABLED=0 go test -json -count=1 -timeout 10h -run "$$(go run ./internal/test/promises pattern)" ./... | \
@@ -56,15 +61,13 @@ KERNEL_PACKAGES  := ./internal/num/topn ./kalman ./kalman/dynamics ./model
 NUMERIC_PACKAGES := ./internal/num/vec ./internal/num/gemm ./internal/num/parallel ./internal/ranking ./model/local ./spectral/... $(KERNEL_PACKAGES)
 # The packages with goroutines that share memory.
 CONCURRENT_PACKAGES := ./store/... ./server/... ./learn/retrain/... ./client/... ./cmd/gsimc/internal/progress/...
-# What takes minutes there: whole solves and choices, whose parts the other tests have, and damage to files.
-ARM64_SKIP := SlowlyFallingSpectrum|SolveLanczosAgainstOracle|PiecesAgainstOracle|RefusesWhatMissesTheTolerance|EigenOfLowRank|InnovationsAreCalibrated|LearnNoiseRecovers|KrylovInSinglePrecision|GramGivesTheSameBasis|PiecesAreAllThereIs|TestProgress|SolveRankDeficient|TestPoolLocalised|PoolKeepsTheWellKnown|FlippedBits|ForgedExtensions
 
 test-arm64: ## run the tests of the numeric packages for arm64, emulated by qemu
 	@emulator=$$(command -v qemu-aarch64-static || command -v qemu-aarch64); \
 	if [ -z "$$emulator" ] && [ "$$(go env GOHOSTARCH)" != arm64 ]; then \
 		echo "test-arm64: SKIPPED, no emulator: apt-get install qemu-user-static"; exit 0; \
 	fi; \
-	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -short -skip '$(ARM64_SKIP)' -timeout 15m $${emulator:+-exec "$$emulator"} $(NUMERIC_PACKAGES)
+	GSIMC_EMULATED=$$emulator CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go test -timeout 15m $${emulator:+-exec "$$emulator"} $(NUMERIC_PACKAGES)
 
 # The tests of the kernels themselves go through all that the processor can run; these are of those who use them. An
 # environment variable that is read when a program starts does not make go test run it again, so -count=1.
@@ -73,12 +76,8 @@ test-kernels: ## run the tests of the packages with kernels for the lesser ones 
 		GSIMC_CPU=$$level CGO_ENABLED=0 go test -count=1 -timeout 15m $(KERNEL_PACKAGES); \
 	done
 
-# What takes minutes there and has one call after the other: damage to each file, a fault of each operation, random
-# models, hostile fields; and what tests of the stores themselves have.
-RACE_SKIP := TestModel$$|ModelMeetsCrashes|BoundedByDuplicates|LongRewriteMeetsCrashes|TornWrites|BackupOfDamagedStore|LeastRights|RetractionsAreExact|MergesAreExact|HostileFields|DamagedFiles|DamageStaysLocal|DamagedFilter|DamageIsForgotten|EveryOperation|LossIsNoticed|TestVerify|TestSalvage|UsersSkipDamage|TestBackupDamage|ReadFaultsWhileOpening|ErasedDamage|.*/valkey|.*/postgres|.*/.*/valkey|.*/.*/postgres
-
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -skip '$(RACE_SKIP)' -timeout 10m $(CONCURRENT_PACKAGES)
+	CGO_ENABLED=1 go test -race -timeout 10m $(CONCURRENT_PACKAGES)
 
 mutants: ## break the code in one place at a time and check that a test notices (MUTANTS="name ..." for some)
 	go run ./internal/test/mutants $(MUTANTS)

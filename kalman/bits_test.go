@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 var update = flag.Bool("update", false,
@@ -101,7 +103,7 @@ func TestNoFusedInstructions(t *testing.T) {
 	if err != nil {
 		t.Skip("the go tool is not in PATH, so the compiled code cannot be looked at")
 	}
-	if testing.Short() {
+	if soak.Brief() {
 		t.Skip("compiles for other platforms; not with -short")
 	}
 	for _, platform := range [][]string{{"GOARCH=arm64"}, {"GOARCH=amd64", "GOAMD64=v3"}} {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // extensions are extended models of every shape, with their items.
@@ -147,6 +149,7 @@ func TestDamagedExtensions(t *testing.T) {
 
 // TestForgedExtensions: a document with changes and the right checksum is refused, or can be used.
 func TestForgedExtensions(t *testing.T) {
+	soak.Native(t)
 	base, document := localDocument(t)
 	rng := rand.New(rand.NewPCG(7, 7))
 	accepted := 0

@@ -71,6 +71,7 @@ func TestTruncatedFiles(t *testing.T) {
 // TestFlippedBits flips one bit in every byte of the header, in 40 places of each page of the
 // tensors, and all eight in each digit of the checksum.
 func TestFlippedBits(t *testing.T) {
+	soak.Native(t)
 	_, path := written(t, specs()["everything"])
 	data := mustRead(t, path)
 	h, err := readHeader(data)

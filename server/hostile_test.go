@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // notText stands for bytes that are not UTF-8, which the library would not encode.
@@ -150,6 +151,7 @@ func honest() map[string]proto.Message {
 // Each field of each request takes values that it should not have: the server answers with a code
 // of its contract and never INTERNAL, and goes on.
 func TestHostileFields(t *testing.T) {
+	soak.Native(t)
 	ts := start(t, setup{})
 	ts.observe(t, newEvent("ann", 2))
 	allowed := []codes.Code{codes.OK, codes.InvalidArgument, codes.NotFound, codes.AlreadyExists,

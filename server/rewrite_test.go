@@ -16,6 +16,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
@@ -108,6 +109,7 @@ func (ts *testServer) retract(
 // Random histories with retractions, at either of two servers over one store, are at every moment
 // those of a server that never had the retracted events.
 func TestRetractionsAreExact(t *testing.T) {
+	soak.Native(t)
 	for name, su := range rewriteSetups(t) {
 		t.Run(name, func(t *testing.T) {
 			twoServersOf(t, su, func(t *testing.T, servers [2]*testServer) {
@@ -178,6 +180,7 @@ func retractAtRandom(
 
 // A merged history is that of a user who has sent all events in the order of time.
 func TestMergesAreExact(t *testing.T) {
+	soak.Native(t)
 	for name, su := range rewriteSetups(t) {
 		t.Run(name, func(t *testing.T) {
 			twoServersOf(t, su, func(t *testing.T, servers [2]*testServer) {

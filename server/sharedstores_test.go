@@ -10,6 +10,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/postgres"
@@ -27,6 +28,7 @@ var sharedStores = map[string]func(t *testing.T) (open func() store.Shared){
 		return func() store.Shared { return st }
 	},
 	"valkey": func(t *testing.T) func() store.Shared {
+		soak.Native(t) // under the race detector the others do
 		o := valkey.Options{Addrs: enginetest.SharedRedis(t, 3, 1).Addrs(),
 			Namespace: enginetest.Namespace()}
 		return func() store.Shared {
@@ -36,6 +38,7 @@ var sharedStores = map[string]func(t *testing.T) (open func() store.Shared){
 		}
 	},
 	"postgres": func(t *testing.T) func() store.Shared {
+		soak.Native(t)
 		url := enginetest.SharedPostgres(t, true).URL("postgres") + "&schema=" +
 			enginetest.Namespace()
 		return func() store.Shared {

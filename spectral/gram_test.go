@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
@@ -50,6 +51,7 @@ func TestGramChunks(t *testing.T) {
 
 // Sparse and dense products of the same K give the same basis, up to what float32 leaves.
 func TestGramGivesTheSameBasis(t *testing.T) {
+	soak.Native(t)
 	r := randomIncidence(rand.New(rand.NewPCG(64, 65)), 3000, 700, 25)
 	g := Graph{Kind: Hypergraph, DegreeExponent: 1}
 	h := newHypergraph(1, r)

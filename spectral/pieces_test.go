@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // brokenIncidence has one large piece, pieces of 3 to 7 items each, shuffled among each other, and
@@ -46,6 +48,7 @@ func brokenIncidence(rng *rand.Rand, large, small int) *Incidence {
 }
 
 func TestPiecesAgainstOracle(t *testing.T) {
+	soak.Native(t)
 	const small = 45 // with the large one more than a block of the Lanczos solver
 	r := brokenIncidence(rand.New(rand.NewPCG(50, 51)), 480, small)
 	for _, g := range []Graph{
@@ -84,6 +87,7 @@ func TestPiecesAgainstOracle(t *testing.T) {
 
 // The components by flood fill over the definition of K.
 func TestFindPiecesAgainstOracle(t *testing.T) {
+	soak.Native(t)
 	rng := rand.New(rand.NewPCG(52, 53))
 	for range 100 {
 		r := randomIncidence(rng, 1+rng.IntN(25), 10+rng.IntN(60), 2)
@@ -148,6 +152,7 @@ func floodFill(at func(i, j int) float64, n int) []int {
 
 // Nothing but pieces: K has no other eigenvalue, and the basis ends with them.
 func TestPiecesAreAllThereIs(t *testing.T) {
+	soak.Native(t)
 	r := &Incidence{NumItems: 700, Ptr: []int64{0}}
 	for i := range 700 {
 		r.Item = append(r.Item, int32(i))

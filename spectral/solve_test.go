@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
@@ -148,6 +149,7 @@ func TestSolveSmallAgainstOracle(t *testing.T) {
 }
 
 func TestSolveLanczosAgainstOracle(t *testing.T) {
+	soak.Native(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, g := range testGraphs {
 		for _, k := range []int{1, 5, 20} {
@@ -170,6 +172,7 @@ func TestSolveLanczosAgainstOracle(t *testing.T) {
 // Few users: K has rank 3 while the solver is asked for 20 of 700 items. The
 // Krylov space is exhausted at once, and the basis ends where K does.
 func TestSolveRankDeficient(t *testing.T) {
+	soak.Native(t)
 	r := &Incidence{NumItems: 700, Ptr: []int64{0, 300, 600, 700}}
 	for i := range 700 {
 		r.Item = append(r.Item, int32(i))
@@ -259,6 +262,7 @@ func TestSolveEdgeCases(t *testing.T) {
 }
 
 func TestSolveRefusesWhatMissesTheTolerance(t *testing.T) {
+	soak.Native(t)
 	r := randomIncidence(rand.New(rand.NewPCG(5, 6)), 300, 620, 8)
 	b, err := Solve(r, Options{
 		Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 5, Tolerance: 1e-300,
@@ -336,6 +340,7 @@ func TestNystromOrthonormal(t *testing.T) {
 
 // Progress never runs backwards, and ends at most at its total.
 func TestProgress(t *testing.T) {
+	soak.Native(t)
 	rng := rand.New(rand.NewPCG(14, 15))
 	r := randomIncidence(rng, 900, 650, 8)
 	g := Graph{Kind: Hypergraph, DegreeExponent: 1}

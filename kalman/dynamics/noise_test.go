@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -121,6 +122,7 @@ func (s *simulation) learn(t *testing.T) *Noise {
 
 // About 20,000 measurements give variances to a few per cent.
 func TestLearnNoiseRecoversTheModel(t *testing.T) {
+	soak.Native(t)
 	// 0.1 is one of the drifts tried: the median gap is 70 s
 	for _, drift := range []float64{0, 0.1} {
 		s := simulate(1, testDynamics(8, drift), 500, 40, 100)
@@ -263,6 +265,7 @@ func gaussLogDensity(cov [][]float64, x []float64) float64 {
 
 // The true model, and the learned one, know their own uncertainty in every band of frequencies.
 func TestInnovationsAreCalibrated(t *testing.T) {
+	soak.Native(t)
 	s := simulate(4, testDynamics(20, 0.05), 400, 40, 100)
 	noise := s.learn(t)
 	learned := *s.d

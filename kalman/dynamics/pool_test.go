@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -98,6 +99,7 @@ func trueSpread(k int) *Spread {
 // TestPoolLocalised: of 500 users most touch no localised coordinate. Alone, the coordinates have
 // variances that are wrong by orders of magnitude for other users; pooled, right ones.
 func TestPoolLocalised(t *testing.T) {
+	soak.Native(t)
 	const k, users, length = 200, 500, 6
 	histories, encoder := localised(1, k, users, length)
 	fresh, freshEncoder := localised(2, k, 20*users, length)
@@ -140,6 +142,7 @@ func TestPoolLocalised(t *testing.T) {
 // TestPoolKeepsTheWellKnown: where the sample tells the variances, pooling leaves the variances and
 // the gains.
 func TestPoolKeepsTheWellKnown(t *testing.T) {
+	soak.Native(t)
 	d := testDynamics(40, 0.05)
 	for j := range d.SigmaEta {
 		d.SigmaEta[j] = 0.05 * d.SigmaNu[j]

@@ -14,7 +14,11 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(soak.Times(5)) {
+	seeds := soak.Times(5)
+	if soak.Brief() {
+		seeds = 1
+	}
+	for seed := range uint64(seeds) {
 		s := storetest.Model(t, memory.New(), seed, 2000, nil)
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
@@ -139,7 +140,7 @@ func BenchmarkRead(b *testing.B) {
 
 // TestBoundedMemory stores several times as many bytes as it may use memory.
 func TestBoundedMemory(t *testing.T) {
-	if testing.Short() || raceEnabled {
+	if soak.Brief() {
 		t.Skip("writes 130 MB, and the race detector's memory would be counted")
 	}
 	const (

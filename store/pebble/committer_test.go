@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
 )
@@ -63,6 +64,7 @@ func TestRecordsStayTheCallers(t *testing.T) {
 // TestBoundedByDuplicates sends an event of each user again, and then erases users, in a store that
 // may keep only a few of them in memory.
 func TestBoundedByDuplicates(t *testing.T) {
+	soak.Native(t)
 	const users, perCall = 20_000, 500
 	disk := vfs.NewMem()
 	opts := Options{FS: disk, CacheBytes: 1 << 20}

@@ -177,8 +177,8 @@ func tryAppend(ctx context.Context, s *Store, user string, event int) error {
 // there is time to see too much.
 func TestReadersSeeWhatSurvives(t *testing.T) {
 	cuts := soak.Times(60)
-	if testing.Short() || raceEnabled {
-		cuts = 10
+	if soak.Brief() {
+		cuts = min(cuts, 10)
 	}
 	soak.Injected(t, cuts, "power cuts")
 	for seed := range uint64(cuts) {

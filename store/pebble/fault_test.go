@@ -29,6 +29,7 @@ import (
 // from then on. Each run must end in answers or errors, not in a dead process or a call that hangs,
 // and acknowledged events must be there when the store is opened on a good disk.
 func TestEveryOperationFails(t *testing.T) {
+	soak.Native(t)
 	for _, f := range []fault{
 		{name: "once", err: syscall.EIO}, {name: "for ever", err: syscall.EIO, forever: true},
 		{name: "disk full", err: syscall.ENOSPC, forever: true, writesOnly: true},
@@ -61,7 +62,7 @@ func TestEveryOperationFails(t *testing.T) {
 
 // stride thins faults and crashes out when tests should be quick.
 func stride() int64 {
-	if testing.Short() || raceEnabled {
+	if soak.Brief() {
 		return 6
 	}
 	return 1
@@ -486,6 +487,7 @@ func TestSmallVolume(t *testing.T) {
 // damaged without notice until they are needed: the store must not be opened then, or say
 // ErrCorrupt, or answer right. Any other file must be noticed.
 func TestDamagedFiles(t *testing.T) {
+	soak.Native(t)
 	disk, want := buildForDamage(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	data := disk.PathJoin("store", engine.DataName)

@@ -131,6 +131,7 @@ func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.
 // TestDamageStaysLocal flips one bit in tables of users, old and new: over several restarts, and while
 // tables are written and would be merged, all users but those of the damaged block read and write.
 func TestDamageStaysLocal(t *testing.T) {
+	soak.Native(t)
 	disk, events, tables := manyTables(t)
 	rng := rand.New(rand.NewPCG(5, 5))
 	sample := []string{tables[0], tables[len(tables)/2], tables[len(tables)-1]}
@@ -192,6 +193,7 @@ func TestDamageStaysLocal(t *testing.T) {
 
 // TestDamageIsForgotten repairs a table that was found to be damaged: merging goes on.
 func TestDamageIsForgotten(t *testing.T) {
+	soak.Native(t)
 	disk, events, tables := manyTables(t)
 	damaged := flipped(t, disk, tables[0], 5000, 1)
 	s := mustOpen(t, "store", Options{FS: damaged})
@@ -219,6 +221,7 @@ func TestDamageIsForgotten(t *testing.T) {
 // TestDamagedFilter damages the end of a table, where its filter stands, which no read needs. Its
 // index and what describes it are needed by all.
 func TestDamagedFilter(t *testing.T) {
+	soak.Native(t)
 	disk := vfs.NewCrashableMem()
 	s := mustOpen(t, "store", Options{FS: disk})
 	appendBig(t, s, 0, 1)
@@ -397,6 +400,7 @@ func opensDamaged(t *testing.T, fs vfs.FS, name string) bool {
 
 // TestErasedDamage erases the users whose rows are damaged: they begin anew, and the damage stays.
 func TestErasedDamage(t *testing.T) {
+	soak.Native(t)
 	disk, events, tables := manyTables(t)
 	damaged := flipped(t, disk, tables[0], 5000, 1)
 	s := mustOpen(t, "store", Options{FS: damaged})

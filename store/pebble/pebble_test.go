@@ -59,7 +59,11 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
-	for seed := range uint64(soak.Times(3)) {
+	seeds := soak.Times(3)
+	if soak.Brief() {
+		seeds = 1
+	}
+	for seed := range uint64(seeds) {
 		opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20, sortBytes: 100 << (6 * (seed % 3)),
 			sortBatch: 64}
 		s := storetest.Model(t, mustOpen(t, "store", opts), seed, 1500,
@@ -75,6 +79,7 @@ func TestModel(t *testing.T) {
 // cuts, flushes, merges, sorts, checkpoints, and sizes of everything. The calls are the same with all
 // options.
 func TestModelMeetsCrashes(t *testing.T) {
+	soak.Native(t)
 	sets := []Options{
 		{},
 		{CacheBytes: 1024, sortBytes: 300, sortBatch: 1, markEvery: 1},

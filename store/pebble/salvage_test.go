@@ -128,6 +128,7 @@ func salvageable(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Eve
 // TestSalvageTables flips a bit in each table, those of the store's own rows and of the journal
 // included: what is whole is there in the new store as it was, and the old one stays as it is.
 func TestSalvageTables(t *testing.T) {
+	soak.Native(t)
 	disk, before := salvageable(t, true)
 	rng := rand.New(rand.NewPCG(4, 4))
 	refused, flips, kept := 0, 0, int64(0)
@@ -171,6 +172,7 @@ func TestSalvageTables(t *testing.T) {
 
 // TestSalvageLogs damages the logs of a store: what the new store has was there before.
 func TestSalvageLogs(t *testing.T) {
+	soak.Native(t)
 	disk, before := salvageable(t, true)
 	rng := rand.New(rand.NewPCG(6, 6))
 	salvages, kept, flips := 0, int64(0), soak.Times(5)
@@ -202,6 +204,7 @@ func TestSalvageLogs(t *testing.T) {
 
 // TestSalvageOfWholeStore copies everything, and refuses to write where something is.
 func TestSalvageOfWholeStore(t *testing.T) {
+	soak.Native(t)
 	disk, before := salvageable(t, false)
 	result, lost, err := salvaged(t, disk)
 	if err != nil || !result.Found.Whole() || result.Refusal != nil || len(lost) > 0 ||

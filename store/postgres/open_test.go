@@ -13,6 +13,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/postgres"
 )
@@ -43,6 +44,7 @@ func TestAddresses(t *testing.T) {
 
 // A server that cannot keep the strict profile is refused by the name of the setting.
 func TestProfile(t *testing.T) {
+	soak.Only(t)
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
 	refused := func(setting string) {
 		t.Helper()
@@ -129,6 +131,7 @@ func TestSchema(t *testing.T) {
 
 // TestLeastRights opens a store by a role that has the rights of docs/scale.md.
 func TestLeastRights(t *testing.T) {
+	soak.Native(t)
 	p, schema := enginetest.SharedPostgres(t, true), enginetest.Namespace()
 	role := "r" + schema
 	if err := p.Primary.SQL("CREATE ROLE " + role + " LOGIN"); err != nil {

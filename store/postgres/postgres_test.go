@@ -77,6 +77,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
+	soak.Native(t)
 	steps, seeds := 200, 1
 	if soak.Long() {
 		steps, seeds = 1000, 20

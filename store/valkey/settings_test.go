@@ -16,6 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -155,6 +156,7 @@ func aclLine(t *testing.T) string {
 
 // The user of the documentation, who may do nothing else, is enough for all that the store does.
 func TestLeastRights(t *testing.T) {
+	soak.Native(t)
 	o := options(t)
 	c := enginetest.SharedRedis(t, 3, 1)
 	o.Username, o.Password = "gsimc", "secret"

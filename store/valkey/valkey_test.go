@@ -36,6 +36,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
+	soak.Native(t)
 	for seed := range uint64(soak.Times(3)) {
 		o := options(t)
 		reopen := func(s store.Store) store.Store {

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // withKernels runs a test once for every kernel that this processor has.
@@ -155,7 +157,7 @@ func testMulAdd[T Float](t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for s, shape := range shapes() {
 		for f := range 4 {
-			if s%3 != f%3 && shape.m*shape.n*shape.k > 1<<16 || testing.Short() && s%4 != f {
+			if s%3 != f%3 && shape.m*shape.n*shape.k > 1<<16 || soak.Brief() && s%4 != f {
 				continue // the large ones in turns
 			}
 			fa, fb := Form(f&1 == 1), Form(f&2 == 2)

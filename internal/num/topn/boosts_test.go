@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // randomBoosts adds to a few items, to many or to all, and to two that do not exist: nothing at
@@ -73,7 +74,7 @@ func TestBoosts(t *testing.T) {
 		return v
 	}, one, gaussianQuery}
 	trials := 6
-	if testing.Short() {
+	if soak.Brief() {
 		trials = 2
 	}
 	for _, n := range []int{

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // oracle scores every item and sorts.
@@ -267,7 +268,7 @@ func equal(a, b ranking.Scored) bool {
 func TestSearchIsTheScan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	trials := 3
-	if testing.Short() {
+	if soak.Brief() {
 		trials = 1
 	}
 	for _, s := range shapes {

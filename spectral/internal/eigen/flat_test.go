@@ -3,11 +3,14 @@ package eigen
 import (
 	"math"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // Where many eigenvalues are nearly alike, the probe misjudges how many a filter lifts. Those that
 // it does not lift would never converge, and others would be taken for them.
 func TestSlowlyFallingSpectrum(t *testing.T) {
+	soak.Native(t)
 	const n, k = 4000, 700
 	op := make([]float64, n)
 	for i := range op {

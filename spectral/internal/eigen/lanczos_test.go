@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
@@ -201,6 +202,7 @@ func TestChebyshevBound(t *testing.T) {
 // In float32, and with a first eigenvalue far above the others: it is taken out, so that the others
 // are found.
 func TestKrylovInSinglePrecision(t *testing.T) {
+	soak.Native(t)
 	const n, k = 2500, 90
 	d := make([]float64, n)
 	for i := range d {

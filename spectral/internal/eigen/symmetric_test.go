@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
@@ -129,6 +130,7 @@ func BenchmarkSymmetricEigen(b *testing.B) {
 // A matrix of low rank has a block of rounding noise beside large entries: that
 // noise is zero, however large the matrix is.
 func TestSymmetricEigenOfLowRank(t *testing.T) {
+	soak.Native(t)
 	const n, rank = 700, 60
 	rng := rand.New(rand.NewPCG(23, 24))
 	a, f := dense.New[float64](n, n), dense.New[float64](n, rank)

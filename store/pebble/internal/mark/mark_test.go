@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -54,6 +55,7 @@ func TestReadsWhatWasWritten(t *testing.T) {
 // TestTornWrites cuts each write of the mark off at each byte: the mark before or the new one must
 // be there.
 func TestTornWrites(t *testing.T) {
+	soak.Native(t)
 	fs := vfs.NewMem()
 	mustWrite(t, fs, "", first)
 	for commit := uint64(8); commit < 14; commit++ {
