@@ -12,6 +12,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"google.golang.org/grpc"
@@ -31,6 +32,7 @@ import (
 // in the answer to Recommend must be the rank that evaluate found, user by
 // user: for both estimators of the paper's model, and for learned dynamics.
 func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
+	soak.Only(t)
 	if testing.Short() {
 		t.Skip("-short: trains models of rank 200")
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -43,6 +44,7 @@ func revision(s store.Store, patience time.Duration) (uint64, error) {
 
 // A crash shows commits that the standby has not confirmed. A store must not.
 func TestUnconfirmedIsNotShown(t *testing.T) {
+	soak.Only(t)
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)

@@ -15,6 +15,7 @@ import (
 	"crypto/tls"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -137,6 +138,7 @@ func TestLateWritesAreNotDone(t *testing.T) {
 // An answer that changes nothing is a write that reaches the replicas: in newer servers WAIT covers
 // the writes of its own connection only, and the first write may have been made on another.
 func TestAnswersAreWrites(t *testing.T) {
+	soak.Only(t)
 	t.Parallel()
 	c, a, b := pair(t)
 	written := func() int {

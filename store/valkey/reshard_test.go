@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -69,6 +70,7 @@ func (m *mover) end() {
 // While a slot moves, its users are served from wherever their keys are, and nobody is missed or
 // met twice by Each; a user whose keys are half moved waits.
 func TestSlotMoves(t *testing.T) {
+	soak.Only(t)
 	t.Parallel()
 	c := enginetest.Redis(t, enginetest.RedisConfig{Primaries: 2})
 	s := open(t, valkey.Options{Addrs: c.Addrs(), Namespace: "n", NotDurable: true})

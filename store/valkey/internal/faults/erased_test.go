@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey"
 )
 
 // The bytes of erased users are in no file of any node once all nodes have rewritten theirs.
 func TestErasedBytesLeaveAllNodes(t *testing.T) {
+	soak.Only(t)
 	n := healthy(t)
 	namespace := enginetest.Namespace()
 	s := n.open(valkey.Options{Namespace: namespace, Replicas: 2})
