@@ -1,10 +1,11 @@
 // Command promises joins docs/promises.md with the tests that show each promise, see tests.txt.
 //
 //	go run ./internal/test/promises pattern        prints a regular expression for go test -run
-//	go test -json ./... | go run ./internal/test/promises report
+//	make test TESTFLAGS=-json | go run ./internal/test/promises report
+//	make test-all TESTFLAGS=-json | go run ./internal/test/promises report
 //
-// The report shows what failed, and then one line for each promise: its number, whether its tests
-// passed, how many there are, and the faults that they injected (see internal/test/soak).
+// The report shows what failed, and then each promise: its number, whether its tests passed, which
+// of them were executed, and the faults that they injected (see internal/test/soak).
 package main
 
 import (

@@ -142,6 +142,8 @@ func TestReport(t *testing.T) {
 			"why", "secret", "failed: p"},
 		{"one does not run", pass, "   2  not run", "secret", "did not run: [2]"},
 		{"one is skipped", append(pass, "skip TestReload"), "   2  skipped", "secret", ""},
+		{"another one is skipped", append(pass[:4:4], "skip FuzzRow", "pass TestReload"),
+			"   1  pass      1 of 2", "FuzzRow", ""},
 		{"only a part runs", append(pass, "pass TestReload/part"), "   2  not run", "secret",
 			"did not run: [2]"},
 	} {

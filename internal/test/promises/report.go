@@ -114,19 +114,23 @@ func (t *result) count(action string) {
 	}
 }
 
-// report prints a line for each promise. The error says which packages failed and which promises
-// have a test that did not run.
+// report prints a line for each promise, its tests that were executed and what they injected. The
+// error says which packages failed and which promises have a test that did not run.
 func report(out io.Writer, promises []promise, r *results) error {
-	fmt.Fprintf(out, "\n%4s  %-8s %5s  %s\n", "", "outcome", "tests", "promise; faults injected")
+	fmt.Fprintf(out, "\n%4s  %-8s %7s  %s\n", "", "outcome", "tests",
+		"promise; tests executed; faults injected")
 	var open []int
 	for _, p := range promises {
-		outcome, injected := r.outcome(p)
+		outcome, executed := r.outcome(p)
 		if outcome == "not run" {
 			open = append(open, p.number)
 		}
-		fmt.Fprintf(out, "%4d  %-8s %5d  %s\n", p.number, outcome, len(p.tests), p.text)
-		if injected != "" {
-			fmt.Fprintf(out, "%22s %s\n", "", injected)
+		fmt.Fprintf(out, "%4d  %-8s %2d of %d  %s\n", p.number, outcome, len(executed),
+			len(p.tests), p.text)
+		for _, more := range []string{strings.Join(executed, ", "), r.injected(executed)} {
+			if more != "" {
+				fmt.Fprintf(out, "%24s %s\n", "", more)
+			}
 		}
 	}
 	if len(r.failed) > 0 {
@@ -138,22 +142,34 @@ func report(out io.Writer, promises []promise, r *results) error {
 	return nil
 }
 
-// outcome returns the worst outcome of the tests of a promise, and the faults that they injected.
-func (r *results) outcome(p promise) (outcome, injected string) {
-	outcome = "pass"
-	sum := map[string]int{}
+// outcome returns the worst outcome of the tests of a promise, and which of them were executed. A
+// skipped test counts only where no other was executed: -short and a missing database skip some.
+func (r *results) outcome(p promise) (outcome string, executed []string) {
+	outcome = "skipped"
 	for _, name := range p.tests {
-		t := r.tests[name]
-		switch {
+		if t := r.tests[name]; t != nil && t.passed+t.failed > 0 {
+			executed = append(executed, name)
+		}
+	}
+	if len(executed) > 0 {
+		outcome = "pass"
+	}
+	for _, name := range p.tests {
+		switch t := r.tests[name]; {
 		case t == nil:
 			outcome = worst(outcome, "not run")
-			continue
 		case t.failed > 0:
 			outcome = worst(outcome, "FAIL")
-		case t.passed == 0:
-			outcome = worst(outcome, "skipped")
 		}
-		for kind, n := range t.injected {
+	}
+	return outcome, executed
+}
+
+// injected adds up the faults of tests.
+func (r *results) injected(tests []string) string {
+	sum := map[string]int{}
+	for _, name := range tests {
+		for kind, n := range r.tests[name].injected {
 			sum[kind] += n
 		}
 	}
@@ -164,7 +180,7 @@ func (r *results) outcome(p promise) (outcome, injected string) {
 	for i, kind := range kinds {
 		parts[i] = fmt.Sprintf("%d %s", sum[kind], kind)
 	}
-	return outcome, strings.Join(parts, ", ")
+	return strings.Join(parts, ", ")
 }
 
 func worst(a, b string) string {
