@@ -181,7 +181,11 @@ func TestSparkTrainsAlike(t *testing.T) {
 func (p *python) compareModels(t *testing.T, direct, lake string) {
 	t.Helper()
 	var far map[string]float64
-	text := p.run(t, "python", "compare_models.py", direct, lake)
+	script, err := filepath.Abs(filepath.Join("testdata", "compare_models.py"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := p.run(t, "python", script, direct, lake)
 	if err := json.Unmarshal([]byte(text), &far); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}

@@ -1,7 +1,9 @@
 """Measures the solver of train_spectrum.py beside MLlib's RowMatrix.computeSVD, and beside SciPy's
 eigsh on the driver if SciPy is there, on the same histories in the same run.
 
-    spark-submit --master 'local[2]' beside_mllib.py --data events.csv.gz --rank 10 --out unused
+    cd deploy/spark
+    PYTHONPATH=. spark-submit --master 'local[2]' ../../bench/spark/beside_mllib.py \
+        --data events.csv.gz --rank 10 --out unused
 
 Options are those of train_spectrum.py; nothing is written. All three find the k leading eigenpairs
 of K = AᵀA, A = D_e^{−s/2} R D_v^{−s/2}; computeSVD finds the singular values and right singular
