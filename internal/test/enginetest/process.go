@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,6 +44,9 @@ var starts = sync.OnceValue(func() chan func() {
 	return c
 })
 
+// childDelay is how long the children of a process that has ended are waited for.
+const childDelay = 10 * time.Second
+
 // Start starts the process. It does not wait until the server is ready. Starting one that runs does
 // nothing.
 func (p *Process) Start() error {
@@ -56,19 +60,24 @@ func (p *Process) Start() error {
 	if err != nil {
 		return err
 	}
-	defer output.Close() //nolint:errcheck // the process has its own
 	cmd := exec.Command(p.path, p.args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, output, output, dyingWithParent()
+	// Not a file, so a pipe, and Wait waits until the children have closed it too: a child that saves
+	// a snapshot outlives its server by a moment, and writes into a folder that is being removed.
+	written := struct{ io.Writer }{output}
+	cmd.WaitDelay = childDelay
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, written, written, dyingWithParent()
 	done := make(chan struct{})
 	starts() <- func() { err = cmd.Start(); close(done) }
 	<-done
 	if err != nil {
+		_ = output.Close()
 		return fmt.Errorf("start %s: %w", p.path, err)
 	}
 	exited := make(chan struct{})
 	p.cmd, p.exited = cmd, exited
 	go func() {
 		_ = cmd.Wait()
+		_ = output.Close()
 		p.mu.Lock()
 		p.used += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		p.mu.Unlock()
