@@ -70,7 +70,7 @@ type grammar struct {
 	Items       call.Items       `cmd:"" group:"Serve:" help:"Keep the catalogue of a running server: import, list and remove items."`
 	Replay      replay.Cmd       `cmd:"" group:"Serve:" help:"Make a list of the past again: what would have been recommended then, and why."`
 	LogLevel    call.LogLevel    `cmd:"" group:"Serve:" help:"Change how much a running server writes to its log."`
-	Standalone  standalone.Cmd   `cmd:"" group:"Try:" help:"From files of events to a server in one command: validate, train, evaluate, serve."`
+	Standalone  standalone.Cmd   `cmd:"" group:"Try:" help:"From files of events to a server in one command: validate, train, serve."`
 	Demo        demo.Cmd         `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`
 	Version     cli.VersionCmd   `cmd:"" group:"Try:" help:"Print the version."`
 	Help        cli.HelpCmd      `cmd:"" group:"Try:" help:"Explain gsimc or one of its commands."`

@@ -24,7 +24,7 @@ type Cmd struct {
 	look.SurveyFlags
 
 	Dir   string `group:"Files:" placeholder:"DIR" help:"Folder for the model and the histories; kept. Default: a temporary one, removed at the end."`
-	Quick bool   `group:"Files:" help:"Leave out the evaluation, and keep the default rank and ridge instead of choosing them."`
+	Quick bool   `group:"Files:" help:"Keep the default rank and ridge instead of choosing them."`
 
 	Listen      string `group:"Network:" default:"127.0.0.1:50051" help:"gRPC address; port 0 takes a free one, here and below."`
 	AdminListen string `group:"Network:" default:"127.0.0.1:50052" help:"gRPC address of AdminService."`
@@ -34,9 +34,10 @@ type Cmd struct {
 
 // Help is the manual under the flags.
 func (Cmd) Help() string {
-	return `Goes from files of events to a server as gsimc validate, train, evaluate, serve and ` +
-		`observe would, so that the users of the files have their histories. The server answers ` +
-		`this machine only. An interrupt (Ctrl-C) ends it.
+	return `Goes from files of events to a server as gsimc validate, train, serve and observe would, ` +
+		`so that the users of the files have their histories. The training says how good the ` +
+		`model is for users whose last items it did not see; gsimc evaluate measures it beside ` +
+		`other methods. The server answers this machine only. An interrupt (Ctrl-C) ends it.
 
   gsimc standalone events.csv.gz
   gsimc standalone events.csv.gz --dir ./try`
@@ -76,10 +77,8 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		return err
 	}
 	model := filepath.Join(dir, "model.gsimc")
-	for _, args := range c.learning(model) {
-		if err := c.step(ctx, a, args); err != nil {
-			return err
-		}
+	if err := c.step(ctx, a, c.training(model)); err != nil {
+		return err
 	}
 	return c.serve(ctx, a, dir, report)
 }
@@ -101,19 +100,18 @@ func (c *Cmd) addressesFree() error {
 	return nil
 }
 
-// learning are the commands that make the model and measure it.
-func (c *Cmd) learning(model string) [][]string {
-	data := append(c.data(), "--max-bad-rows", strconv.FormatInt(c.MaxBadRows, 10))
-	data = append(data, c.weights()...)
-	train := append([]string{"train", "--out", model}, data...)
+// training is the command that makes the model. It also tells how good the model is.
+func (c *Cmd) training(model string) []string {
+	args := append([]string{"train", "--out", model}, c.data()...)
+	args = append(args, "--max-bad-rows", strconv.FormatInt(c.MaxBadRows, 10))
+	args = append(args, c.weights()...)
 	if c.Quick {
-		return [][]string{append(train, "--quick")}
+		args = append(args, "--quick")
 	}
-	evaluate := append([]string{"evaluate", "--methods", "popularity,dynamics"}, data...)
-	return [][]string{train, evaluate}
+	return args
 }
 
-// data are the flags of the files and their form, as train, evaluate and observe take them.
+// data are the flags of the files and their form, as train and observe take them.
 func (c *Cmd) data() (args []string) {
 	for _, file := range c.Files {
 		args = append(args, "--data", file)
