@@ -3,6 +3,8 @@ package dataset
 import (
 	"fmt"
 	"math"
+
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 // Builder makes interactions of events that come one at a time, from anywhere but files, by the
@@ -41,7 +43,7 @@ func (b *Builder) Add(user, item string, time int64, weight float64) error {
 		return nil
 	}
 	if column, err := checkEvent(user, item, time, weight); err != nil {
-		return l.tolerate(newRowError(b.source, l.report.Rows, column, err))
+		return l.tolerate(rows.NewError(b.source, l.report.Rows, column, err))
 	}
 	b.weighted = b.weighted || weight != 1
 	u, i := l.users.of([]byte(user)), l.items.of([]byte(item))
@@ -53,17 +55,17 @@ func (b *Builder) Add(user, item string, time int64, weight float64) error {
 
 // checkEvent returns why an event of a weight above 0 is refused, or nil.
 func checkEvent(user, item string, time int64, weight float64) (column string, err error) {
-	if err = checkID([]byte(user)); err != nil {
+	if err = rows.CheckID([]byte(user)); err != nil {
 		return "user", err
 	}
-	if err = checkID([]byte(item)); err != nil {
+	if err = rows.CheckID([]byte(item)); err != nil {
 		return "item", err
 	}
-	if time < minTime || time > maxTime {
-		return "time", refusef("%d seconds since 1970 is outside the years 0 to 9999", time)
+	if time < rows.MinTime || time > rows.MaxTime {
+		return "time", rows.Refusef("%d seconds since 1970 is outside the years 0 to 9999", time)
 	}
 	if w := float32(weight); !(w > 0) || math.IsInf(float64(w), 0) {
-		return "weight", refusef("weight %v, want a finite number", weight)
+		return "weight", rows.Refusef("weight %v, want a finite number", weight)
 	}
 	return "", nil
 }

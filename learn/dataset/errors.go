@@ -1,79 +1,10 @@
 package dataset
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-
-	"github.com/gsimc/gsimc/internal/fault"
-)
+import "github.com/gsimc/gsimc/learn/dataset/internal/rows"
 
 // RowError is a fault in one row of a data file.
-type RowError struct {
-	File   string // path as given by the caller
-	Line   int64  // line at which the row starts, from 1; in Parquet the number of the row, from 1
-	Column string // name of the column, empty if the row as a whole is wrong
-	Reason string // what is wrong, with the offending value
-	Err    error  // underlying error, may be nil
-}
+type RowError = rows.Error
 
-// Error returns "file:line: column c: reason".
-func (e *RowError) Error() string {
-	if e.Column == "" {
-		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason)
-	}
-	return fmt.Sprintf("%s:%d: column %s: %s", e.File, e.Line, e.Column, e.Reason)
-}
-
-// newRowError returns the fault err of a row. A reason has nothing underneath.
-func newRowError(file string, line int64, column string, err error) *RowError {
-	e := &RowError{File: file, Line: line, Column: column, Reason: err.Error()}
-	if _, only := err.(reason); !only { //nolint:errorlint // never wrapped
-		e.Err = err
-	}
-	return e
-}
-
-// Unwrap returns the underlying error, if there is one.
-func (e *RowError) Unwrap() error { return e.Err }
-
-// ErrNoData is wrapped by the errors about input that holds no interaction at
-// all, be it that the file is empty or that the filters left nothing.
-var ErrNoData = errors.New("no interactions")
-
-// missing returns the fault of a column that a file lacks; present are the columns that it has.
-func (c column) missing(present []string) *fault.Fault {
-	return &fault.Fault{
-		Field: c.field, Problem: fmt.Sprintf("no column %q", c.name),
-		Want: "one of " + quoteList(present),
-	}
-}
-
-// quoteList formats names for an error message, at most twenty of them.
-func quoteList(names []string) string {
-	const most = 20
-	var b strings.Builder
-	for i, name := range names {
-		if i == most {
-			fmt.Fprintf(&b, " and %d more", len(names)-most)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(quote([]byte(name)))
-	}
-	if b.Len() == 0 {
-		return "none"
-	}
-	return b.String()
-}
-
-// quote formats a value of the data for an error message and shortens it.
-func quote(value []byte) string {
-	const most = 60
-	if len(value) <= most {
-		return fmt.Sprintf("%q", value)
-	}
-	return fmt.Sprintf("%q… (%d bytes)", value[:most], len(value))
-}
+// ErrNoData is wrapped by the errors about input that holds no interaction at all, be it that the
+// file is empty or that the filters left nothing.
+var ErrNoData = rows.ErrNoData

@@ -9,6 +9,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 // writeFile puts data into a new file of the test's folder.
@@ -60,7 +62,7 @@ func readBytes(name string, data []byte, opt Options) (*Interactions, *Report, e
 	}
 	l.total = int64(len(data))
 	r := bytes.NewReader(data)
-	s, err := newSource(name, r, r, int64(len(data)))
+	s, err := rows.NewSource(name, r, r, int64(len(data)))
 	if err != nil {
 		return nil, nil, err
 	}

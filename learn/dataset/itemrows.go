@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 // ItemRow is what a row of a file says of an item.
@@ -55,7 +57,7 @@ func ReadItemRows(
 	if opt.Separator == "" {
 		opt.Separator = ";"
 	}
-	return eachSource(path, opt.Stdin, tableForm{}, func(s *source) error {
+	return rows.Each(path, opt.Stdin, rows.Form{}, func(s *rows.Source) error {
 		r, err := newItemRows(s, opt)
 		if err != nil {
 			return err
@@ -75,7 +77,7 @@ func ReadItemRows(
 				return err
 			}
 			if opt.Progress != nil {
-				opt.Progress(s.file.read.Load(), s.size)
+				opt.Progress(s.BytesRead(), s.Size)
 			}
 		}
 	})
@@ -83,28 +85,27 @@ func ReadItemRows(
 
 // itemRows reads the items of one source: of a table, or of lines of JSON.
 type itemRows struct {
-	table   *table
+	table   *rows.Table
 	columns []int // of the table: the id and the fields, -1: not there
-	lines   jsonRows
+	objects *rows.Objects
 
 	separator string
 	fields    []string // of every row of the table
-	clock     clock
 }
 
-func newItemRows(s *source, opt ItemRowsOptions) (*itemRows, error) {
-	r := &itemRows{separator: opt.Separator, clock: clock{ticks: 1}}
-	if s.format == formatJSONL {
-		r.lines = jsonRows{source: s, lines: lineReader{text: s.text}}
+func newItemRows(s *rows.Source, opt ItemRowsOptions) (*itemRows, error) {
+	r := &itemRows{separator: opt.Separator}
+	if s.Format == rows.FormatJSONL {
+		r.objects = rows.NewObjects(s)
 		return r, nil
 	}
 	var err error
-	id := column{name: DefaultItemColumn}
-	if r.table, r.columns, err = openTable(s, "a file of items", id); err != nil {
+	id := rows.Column{Name: DefaultItemColumn}
+	if r.table, r.columns, err = rows.OpenTable(s, "a file of items", id); err != nil {
 		return nil, err
 	}
 	for _, name := range ItemFields {
-		at, err := r.table.find(column{name: name, optional: true})
+		at, err := r.table.Find(rows.Column{Name: name, Optional: true})
 		if err != nil {
 			return nil, err
 		}
@@ -119,18 +120,18 @@ func (r *itemRows) next() (ItemRow, error) {
 	if r.table == nil {
 		return r.nextObject()
 	}
-	fields, err := r.table.next()
+	fields, err := r.table.Next()
 	if err != nil {
 		return ItemRow{}, err
 	}
-	row := ItemRow{Fields: r.fields, Line: r.table.scan.start}
+	row := ItemRow{Fields: r.fields, Line: r.table.Line()}
 	for i, at := range r.columns {
 		if at < 0 {
 			continue
 		}
 		name := itemColumnName(i)
 		if err := r.take(&row, name, fields[at]); err != nil {
-			return ItemRow{}, r.table.bad(name, err)
+			return ItemRow{}, r.table.Bad(name, err)
 		}
 	}
 	return row, nil
@@ -146,16 +147,13 @@ func itemColumnName(i int) string {
 
 // nextObject is next for JSON Lines.
 func (r *itemRows) nextObject() (ItemRow, error) {
-	line, err := r.lines.nextLine()
+	object, err := r.objects.Next()
 	if err != nil {
 		return ItemRow{}, err
 	}
-	if !json.Valid(line) || line[0] != '{' {
-		return ItemRow{}, r.lines.bad("", refusef("not a JSON object: %s", quote(line)))
-	}
 	values := map[string][]byte{}
-	eachMember(line, func(key, value []byte) { values[string(key)] = value })
-	row := ItemRow{Line: r.lines.lines.line}
+	rows.EachMember(object, func(key, value []byte) { values[string(key)] = value })
+	row := ItemRow{Line: r.objects.Line()}
 	for i := range len(ItemFields) + 1 {
 		name := itemColumnName(i)
 		value, there := values[name]
@@ -163,10 +161,10 @@ func (r *itemRows) nextObject() (ItemRow, error) {
 		case there:
 			err = r.takeJSON(&row, name, value)
 		case i == 0:
-			err = reason("missing")
+			err = rows.Refusef("missing")
 		}
 		if err != nil {
-			return ItemRow{}, r.lines.bad(name, err)
+			return ItemRow{}, r.objects.Bad(name, err)
 		}
 		if there && i > 0 {
 			row.Fields = append(row.Fields, name)
@@ -185,18 +183,13 @@ func (r *itemRows) takeJSON(row *ItemRow, name string, value []byte) error {
 	case value[0] == '[':
 		var names []string
 		if err := json.Unmarshal(value, &names); err != nil {
-			return refusef("%s, want an array of strings", quote(value))
+			return rows.Refusef("%s, want an array of strings", rows.Quote(value))
 		}
 		return row.setNames(name, names)
 	}
-	text, isString, err := jsonScalar(value)
+	text, err := rows.Scalar(value, name == DefaultItemColumn)
 	if err != nil {
 		return err
-	}
-	if name == DefaultItemColumn {
-		if _, isInt := parseInt(text); !isString && !isInt {
-			return refusef("id %s, want a string or an integer", quote(value))
-		}
 	}
 	return r.take(row, name, text)
 }
@@ -206,10 +199,10 @@ func (r *itemRows) take(row *ItemRow, name string, cell []byte) (err error) {
 	switch name {
 	case DefaultItemColumn:
 		row.ID = string(cell)
-		return checkID(cell)
+		return rows.CheckID(cell)
 	case "title":
 		if row.Title = string(cell); !utf8.Valid(cell) {
-			return refusef("%s is not valid UTF-8", quote(cell))
+			return rows.Refusef("%s is not valid UTF-8", rows.Quote(cell))
 		}
 	case "categories", "labels":
 		var names []string
@@ -222,9 +215,9 @@ func (r *itemRows) take(row *ItemRow, name string, cell []byte) (err error) {
 	case "hidden":
 		row.Hidden, err = parseBool(cell)
 	case "available_from":
-		row.From, err = r.time(cell)
+		row.From, err = parseTime(cell)
 	case "available_until":
-		row.Until, err = r.time(cell)
+		row.Until, err = parseTime(cell)
 	}
 	return err
 }
@@ -232,7 +225,7 @@ func (r *itemRows) take(row *ItemRow, name string, cell []byte) (err error) {
 // setNames sets the categories or labels.
 func (row *ItemRow) setNames(name string, names []string) error {
 	for _, text := range names {
-		if err := checkID([]byte(text)); err != nil {
+		if err := rows.CheckID([]byte(text)); err != nil {
 			return fmt.Errorf("a name in it: %w", err)
 		}
 	}
@@ -242,7 +235,7 @@ func (row *ItemRow) setNames(name string, names []string) error {
 	case "labels":
 		row.Labels = names
 	default:
-		return refusef("a list, want one value")
+		return rows.Refusef("a list, want one value")
 	}
 	return nil
 }
@@ -255,17 +248,17 @@ func parseBool(b []byte) (bool, error) {
 	case slices.Contains([]string{"", "false", "0", "no"}, text):
 		return false, nil
 	}
-	return false, refusef("%s, want true or false", quote(b))
+	return false, rows.Refusef("%s, want true or false", rows.Quote(b))
 }
 
-// time reads a time; empty is none.
-func (r *itemRows) time(b []byte) (time.Time, error) {
+// parseTime reads a time; empty is none.
+func parseTime(b []byte) (time.Time, error) {
 	if len(b) == 0 {
 		return time.Time{}, nil
 	}
 	if t, err := time.Parse(time.RFC3339Nano, string(b)); err == nil {
 		return t.UTC(), nil
 	}
-	seconds, _, err := r.clock.read(b)
+	seconds, err := rows.ReadTime(b)
 	return time.Unix(seconds, 0).UTC(), err
 }

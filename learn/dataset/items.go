@@ -2,12 +2,11 @@ package dataset
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 // DefaultTitleColumn is the column of the titles where ItemsOptions leaves it empty.
@@ -45,7 +44,7 @@ func (c *Catalogue) Len() int {
 // quotes and line ends. More columns are ignored. The first fault is an error.
 func ReadItems(path string, opt ItemsOptions) (*Catalogue, error) {
 	var c *Catalogue
-	err := oneSource(path, func(s *source) (err error) {
+	err := rows.One(path, func(s *rows.Source) (err error) {
 		c, err = readItems(s, opt)
 		return err
 	})
@@ -55,25 +54,25 @@ func ReadItems(path string, opt ItemsOptions) (*Catalogue, error) {
 	return c, nil
 }
 
-func readItems(s *source, opt ItemsOptions) (*Catalogue, error) {
-	// A name that was not asked for is no fault of the option: see openTable.
-	id, title := column{name: DefaultItemColumn}, column{name: DefaultTitleColumn}
+func readItems(s *rows.Source, opt ItemsOptions) (*Catalogue, error) {
+	// A name that was not asked for is no fault of the option: see rows.OpenTable.
+	id, title := rows.Column{Name: DefaultItemColumn}, rows.Column{Name: DefaultTitleColumn}
 	if opt.ItemColumn != "" {
-		id = column{name: opt.ItemColumn, field: "ItemColumn"}
+		id = rows.Column{Name: opt.ItemColumn, Field: "ItemColumn"}
 	}
 	if opt.TitleColumn != "" {
-		title = column{name: opt.TitleColumn, field: "TitleColumn"}
+		title = rows.Column{Name: opt.TitleColumn, Field: "TitleColumn"}
 	}
-	if id.name == title.name {
-		return nil, fault.New("TitleColumn", title.name, "another column than that of the ids")
+	if id.Name == title.Name {
+		return nil, fault.New("TitleColumn", title.Name, "another column than that of the ids")
 	}
-	t, at, err := openTable(s, "an items file", id, title)
+	t, at, err := rows.OpenTable(s, "an items file", id, title)
 	if err != nil {
 		return nil, err
 	}
 	c := &Catalogue{titles: map[string]string{}}
 	for {
-		fields, err := t.next()
+		fields, err := t.Next()
 		if errors.Is(err, io.EOF) {
 			return c, nil
 		}
@@ -81,43 +80,15 @@ func readItems(s *source, opt ItemsOptions) (*Catalogue, error) {
 			return nil, err
 		}
 		item, text := fields[at[0]], fields[at[1]]
-		if err := checkID(item); err != nil {
-			return nil, t.bad(id.name, err)
+		if err := rows.CheckID(item); err != nil {
+			return nil, t.Bad(id.Name, err)
 		}
 		if _, twice := c.titles[string(item)]; twice {
-			return nil, t.bad(id.name, refusef("item %s was there before", quote(item)))
+			return nil, t.Bad(id.Name, rows.Refusef("item %s was there before", rows.Quote(item)))
 		}
 		if !utf8.Valid(text) {
-			return nil, t.bad(title.name, refusef("%s is not valid UTF-8", quote(text)))
+			return nil, t.Bad(title.Name, rows.Refusef("%s is not valid UTF-8", rows.Quote(text)))
 		}
 		c.titles[string(item)] = string(text)
 	}
-}
-
-// openTable opens s as a CSV or TSV file with the given columns and returns their positions; kind
-// names the kind of file in errors.
-func openTable(s *source, kind string, columns ...column) (t *table, at []int, err error) {
-	if s.text == nil || s.format == formatJSONL {
-		return nil, nil, fmt.Errorf("%s: %s must be CSV or TSV, not %s", s.path, kind, s.format)
-	}
-	var form tableForm
-	for _, c := range columns {
-		form.wanted = append(form.wanted, c.name)
-	}
-	if t, err = newTable(s, form); err != nil {
-		return nil, nil, err
-	}
-	for _, c := range columns {
-		c.optional = c.field == "" // a name that no option changes has an error of its own
-		i, err := t.find(c)
-		if err != nil {
-			return nil, nil, err
-		}
-		if i < 0 {
-			return nil, nil, fmt.Errorf("%s: no column %q; the file has %s: %s needs %s",
-				s.path, c.name, quoteList(t.header), kind, strings.Join(form.wanted, ", "))
-		}
-		at = append(at, i)
-	}
-	return t, at, nil
 }

@@ -9,11 +9,12 @@ import (
 
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 const (
 	// MaxRowBytes is the longest row of a text file that is accepted, in bytes.
-	MaxRowBytes = 1 << 20
+	MaxRowBytes = rows.MaxRowBytes
 
 	// DefaultUserColumn, DefaultItemColumn and DefaultTimeColumn are the column names where
 	// Options leaves them empty.
@@ -22,7 +23,7 @@ const (
 	DefaultTimeColumn = "timestamp"
 
 	// Stdin is the path that stands for [Options.Stdin].
-	Stdin = "-"
+	Stdin = rows.Stdin
 )
 
 // Options says how to read interactions. The zero value is usable.
@@ -113,7 +114,7 @@ func (o Options) Validate() error {
 		refuse(fault.New("Delimiter", fmt.Sprintf("%q", d),
 			"an ASCII character that is neither a quote nor the end of a line"))
 	}
-	if _, known := ticksOf[o.TimeUnit]; !known {
+	if _, known := rows.TicksOf(o.TimeUnit); !known {
 		refuse(fault.New("TimeUnit", o.TimeUnit, "auto, s, ms, us or ns"))
 	}
 	if len(o.EventWeights) > 0 && o.TypeColumn == "" {
@@ -128,24 +129,24 @@ func (o Options) Validate() error {
 func (o Options) checkColumns() (faults []error) {
 	fields := map[string]string{} // by the column that they name
 	for _, c := range o.columns() {
-		if c.name == "" {
+		if c.Name == "" {
 			continue
 		}
-		if other, taken := fields[c.name]; taken {
+		if other, taken := fields[c.Name]; taken {
 			faults = append(faults, &fault.Fault{
-				Field: c.field, Problem: fmt.Sprintf("column %q has a use already", c.name),
+				Field: c.Field, Problem: fmt.Sprintf("column %q has a use already", c.Name),
 				Advice: []fault.Change{
-					{Verb: "change", Field: c.field}, {Verb: "change", Field: other},
+					{Verb: "change", Field: c.Field}, {Verb: "change", Field: other},
 				},
 			})
 		}
-		fields[c.name] = c.field
-		if len(o.Columns) > 0 && !c.optional && !slices.Contains(o.Columns, c.name) {
+		fields[c.Name] = c.Field
+		if len(o.Columns) > 0 && !c.Optional && !slices.Contains(o.Columns, c.Name) {
 			faults = append(faults, &fault.Fault{
 				Field: "Columns", Got: strings.Join(o.Columns, ","),
-				Problem: fmt.Sprintf("lacks the column %q", c.name),
+				Problem: fmt.Sprintf("lacks the column %q", c.Name),
 				Advice: []fault.Change{
-					{Verb: "add it to", Field: "Columns"}, {Verb: "change", Field: c.field},
+					{Verb: "add it to", Field: "Columns"}, {Verb: "change", Field: c.Field},
 				},
 			})
 		}
@@ -153,52 +154,28 @@ func (o Options) checkColumns() (faults []error) {
 	return faults
 }
 
-// column is one mapped column of the input.
-type column struct {
-	name     string // empty: not mapped
-	field    string // field of Options that names it
-	optional bool   // may be absent from the file
-}
-
-// The mapped columns, in the order of Options.columns.
-const (
-	userColumn = iota
-	itemColumn
-	timeColumn
-	weightColumn
-	typeColumn
-	numColumns
-)
-
 // columns returns the mapped columns with the defaults filled in.
-func (o Options) columns() [numColumns]column {
+func (o Options) columns() [rows.NumColumns]rows.Column {
 	or := func(name, fallback string) string {
 		if name == "" {
 			return fallback
 		}
 		return name
 	}
-	return [numColumns]column{
-		userColumn: {name: or(o.UserColumn, DefaultUserColumn), field: "UserColumn"},
-		itemColumn: {name: or(o.ItemColumn, DefaultItemColumn), field: "ItemColumn"},
-		timeColumn: {name: or(o.TimeColumn, DefaultTimeColumn), field: "TimeColumn",
-			optional: o.TimeColumn == "" || o.TimeColumn == DefaultTimeColumn},
-		weightColumn: {name: o.WeightColumn, field: "WeightColumn"},
-		typeColumn:   {name: o.TypeColumn, field: "TypeColumn"},
+	return [rows.NumColumns]rows.Column{
+		rows.UserColumn: {Name: or(o.UserColumn, DefaultUserColumn), Field: "UserColumn"},
+		rows.ItemColumn: {Name: or(o.ItemColumn, DefaultItemColumn), Field: "ItemColumn"},
+		rows.TimeColumn: {Name: or(o.TimeColumn, DefaultTimeColumn), Field: "TimeColumn",
+			Optional: o.TimeColumn == "" || o.TimeColumn == DefaultTimeColumn},
+		rows.WeightColumn: {Name: o.WeightColumn, Field: "WeightColumn"},
+		rows.TypeColumn:   {Name: o.TypeColumn, Field: "TypeColumn"},
 	}
 }
 
-// form returns the form of CSV files.
-func (o Options) form() tableForm {
-	return tableForm{delimiter: o.Delimiter, names: o.Columns, wanted: o.wanted()}
-}
-
-// wanted returns the names of the columns that a file must have.
-func (o Options) wanted() (names []string) {
-	for _, c := range o.columns() {
-		if c.name != "" && !c.optional {
-			names = append(names, c.name)
-		}
+// form returns the form of the files.
+func (o Options) form() rows.Form {
+	return rows.Form{
+		Columns: o.columns(), Names: o.Columns, Delimiter: o.Delimiter, TimeUnit: o.TimeUnit,
+		Weights: o.EventWeights,
 	}
-	return names
 }

@@ -8,10 +8,14 @@ import (
 	"os"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 // progressRows is the number of rows between two calls of Options.Progress.
 const progressRows = 1 << 16
+
+// endOf1970 is the number of seconds of the year 1970: see Report.OrdinalTimes.
+const endOf1970 = 365 * 24 * 3600
 
 // badRowMessages is the number of bad rows that a Report describes.
 const badRowMessages = 5
@@ -61,7 +65,7 @@ func ReadEvents(data []string, opt Options) (*Events, *Report, error) {
 	d, kinds := l.sorted()
 	e := &Events{Histories: *d, Kind: kinds}
 	if l.kinds != nil {
-		names, rank := l.kinds.sorted()
+		names, rank := l.kinds.Sorted()
 		e.Types = names
 		for i, k := range kinds {
 			kinds[i] = rank[k]
@@ -75,7 +79,7 @@ func ReadEvents(data []string, opt Options) (*Events, *Report, error) {
 type loader struct {
 	opt          Options
 	users, items *index
-	kinds        *types // nil: the rows have no types
+	kinds        *rows.Types // nil: the rows have no types
 	columns      columns
 	kept         columnSet
 	report       *Report
@@ -98,7 +102,7 @@ func newLoader(data []string, opt Options) (*loader, error) {
 	l.oldest, l.newest = math.MaxInt64, math.MinInt64
 	l.kept.weight = opt.WeightColumn != "" || len(opt.EventWeights) > 0
 	if opt.TypeColumn != "" {
-		l.kinds = newTypes()
+		l.kinds = rows.NewTypes()
 	}
 	stdin := 0
 	for _, path := range data {
@@ -125,8 +129,8 @@ func newLoader(data []string, opt Options) (*loader, error) {
 func (l *loader) readAll(data []string) error {
 	for _, path := range data {
 		size := int64(0)
-		err := eachSource(path, l.opt.Stdin, l.opt.form(), func(s *source) error {
-			size = s.size
+		err := rows.Each(path, l.opt.Stdin, l.opt.form(), func(s *rows.Source) error {
+			size = s.Size
 			return l.readSource(s)
 		})
 		if err != nil {
@@ -142,22 +146,22 @@ func (l *loader) readAll(data []string) error {
 }
 
 // readSource reads all rows of s.
-func (l *loader) readSource(s *source) error {
-	rows, err := newRowReader(s, l.opt, l.kinds)
+func (l *loader) readSource(s *rows.Source) error {
+	from, err := rows.NewReader(s, l.opt.form(), l.kinds)
 	if err != nil {
 		return err
 	}
-	if err := l.sameTimes(s, rows); err != nil {
+	if err := l.sameTimes(s, from.Ticks() != 0); err != nil {
 		return err
 	}
 	if l.report.UnusedTypeColumn == "" {
-		l.report.UnusedTypeColumn = l.opt.unusedTypeColumn(s.columns)
+		l.report.UnusedTypeColumn = l.opt.unusedTypeColumn(s.Columns)
 	}
 	before := l.report.Rows
 	l.surveyor.begin()
-	var r row
+	var r rows.Row
 	for {
-		err := rows.next(&r)
+		err := from.Next(&r)
 		if err == io.EOF {
 			break
 		}
@@ -172,30 +176,29 @@ func (l *loader) readSource(s *source) error {
 		}
 		l.report.Rows++
 		if l.report.Rows%progressRows == 0 {
-			l.progress(l.before + s.file.read.Load())
+			l.progress(l.before + s.BytesRead())
 		}
 	}
 	l.report.Files = append(l.report.Files, FileReport{
-		Path: s.path, Format: s.format, Compression: s.compression, Delimiter: s.delimiter,
-		TimeUnit: unitName(rows.ticks()), Rows: l.report.Rows - before,
+		Path: s.Path, Format: s.Format, Compression: s.Compression, Delimiter: s.Delimiter,
+		TimeUnit: rows.UnitName(from.Ticks()), Rows: l.report.Rows - before,
 	})
 	return nil
 }
 
 // add takes a good row up.
-func (l *loader) add(r *row) error {
-	if r.weight <= 0 {
+func (l *loader) add(r *rows.Row) error {
+	if r.Weight <= 0 {
 		l.report.Unliked++
 		return nil
 	}
-	l.dated = l.dated || r.dated
-	l.oldest, l.newest = min(l.oldest, r.time), max(l.newest, r.time)
-	return l.columns.add(l.users.of(r.user), l.items.of(r.item), r.time, r.weight, r.kind, l.kept)
+	l.dated = l.dated || r.Dated
+	l.oldest, l.newest = min(l.oldest, r.Time), max(l.newest, r.Time)
+	return l.columns.add(l.users.of(r.User), l.items.of(r.Item), r.Time, r.Weight, r.Kind, l.kept)
 }
 
-// sameTimes checks that s has times if the first file had them.
-func (l *loader) sameTimes(s *source, rows rowReader) error {
-	timed := rows.ticks() != 0
+// sameTimes checks that s has times, which timed tells, if the first file had them.
+func (l *loader) sameTimes(s *rows.Source, timed bool) error {
 	if len(l.report.Files) == 0 {
 		l.kept.time = timed
 		return nil
@@ -203,13 +206,13 @@ func (l *loader) sameTimes(s *source, rows rowReader) error {
 	if l.kept.time == timed {
 		return nil
 	}
-	with, without := s.path, l.report.Files[0].Path
+	with, without := s.Path, l.report.Files[0].Path
 	if l.kept.time {
 		with, without = without, with
 	}
 	return fmt.Errorf("%s has times in column %s and %s has not: "+
 		"files that are read together must all have them, or none", with,
-		l.opt.columns()[timeColumn].name, without)
+		l.opt.columns()[rows.TimeColumn].Name, without)
 }
 
 // tolerate counts a bad row, or returns the error that ends reading.
@@ -221,8 +224,8 @@ func (l *loader) tolerate(err error) error {
 	l.report.BadRows++
 	if l.opt.MaxBadRows == 0 {
 		err := errors.Join(err, fault.New("MaxBadRows", 0, "more to skip bad rows"))
-		if outside := (*timeRange)(nil); errors.As(err, &outside) {
-			unit := fault.New("TimeUnit", unitName(outside.ticks), "the unit of the times")
+		if outside := (*rows.TimeRangeError)(nil); errors.As(err, &outside) {
+			unit := fault.New("TimeUnit", outside.Unit(), "the unit of the times")
 			err = errors.Join(err, unit)
 		}
 		return err
@@ -250,11 +253,11 @@ func (l *loader) finish() (*Interactions, *Report, error) {
 	if err := l.nothingRead(); err != nil {
 		return nil, nil, err
 	}
-	rows := int64(l.columns.rows)
+	read := int64(l.columns.rows)
 	d, _ := l.sorted()
 	l.surveyor.whole(d)
 	users, items := d.NumUsers(), d.NumItems()
-	l.report.Duplicates = rows - int64(d.Len())
+	l.report.Duplicates = read - int64(d.Len())
 	if l.opt.LeaveOutRare {
 		filter := 0
 		l.report.Filtered, filter = d.leaveOutRare()
@@ -287,10 +290,11 @@ func (l *loader) nothingRead() error {
 // sorted returns the interactions of the rows and their kinds. Times that are ordinals have served
 // with that.
 func (l *loader) sorted() (d *Interactions, kinds []uint16) {
-	rows := int64(l.columns.rows)
+	read := int64(l.columns.rows)
 	d, kinds = l.columns.interactions(l.users, l.items, l.kept.repeated)
-	open := l.kept.time && ticksOf[l.opt.TimeUnit] == 0 && !l.dated
-	if open && l.oldest >= 0 && l.newest < max(endOf1970, rows+1) {
+	ticks, _ := rows.TicksOf(l.opt.TimeUnit)
+	open := l.kept.time && ticks == 0 && !l.dated
+	if open && l.oldest >= 0 && l.newest < max(endOf1970, read+1) {
 		l.report.OrdinalTimes, d.Time = true, nil
 	}
 	return d, kinds

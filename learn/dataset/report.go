@@ -3,6 +3,8 @@ package dataset
 import (
 	"slices"
 	"strings"
+
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 // Report says what Read found.
@@ -63,7 +65,7 @@ func (o Options) unusedTypeColumn(names []string) string {
 		return ""
 	}
 	for _, name := range names {
-		mapped := func(c column) bool { return c.name == name }
+		mapped := func(c rows.Column) bool { return c.Name == name }
 		used := o.columns()
 		if slices.ContainsFunc(used[:], mapped) {
 			continue

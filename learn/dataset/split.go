@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 // Role says what a user's history is used for.
@@ -75,7 +77,7 @@ type Roles map[string]Role
 // are ignored. The first fault is an error.
 func ReadRoles(path string) (Roles, error) {
 	var roles Roles
-	err := oneSource(path, func(s *source) (err error) {
+	err := rows.One(path, func(s *rows.Source) (err error) {
 		roles, err = readRoles(s)
 		return err
 	})
@@ -85,8 +87,9 @@ func ReadRoles(path string) (Roles, error) {
 	return roles, nil
 }
 
-func readRoles(s *source) (Roles, error) {
-	t, at, err := openTable(s, "a split", column{name: "user_id"}, column{name: "role"})
+func readRoles(s *rows.Source) (Roles, error) {
+	t, at, err := rows.OpenTable(s, "a split", rows.Column{Name: "user_id"},
+		rows.Column{Name: "role"})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +99,7 @@ func readRoles(s *source) (Roles, error) {
 	}
 	roles := Roles{}
 	for {
-		fields, err := t.next()
+		fields, err := t.Next()
 		if err == io.EOF {
 			break
 		}
@@ -104,21 +107,21 @@ func readRoles(s *source) (Roles, error) {
 			return nil, err
 		}
 		id := fields[at[0]]
-		if err := checkID(id); err != nil {
-			return nil, t.bad("user_id", err)
+		if err := rows.CheckID(id); err != nil {
+			return nil, t.Bad("user_id", err)
 		}
 		role, ok := byName[string(fields[at[1]])]
 		if !ok {
-			return nil, t.bad("role", refusef("%s, want train, validation or test",
-				quote(fields[at[1]])))
+			return nil, t.Bad("role", rows.Refusef("%s, want train, validation or test",
+				rows.Quote(fields[at[1]])))
 		}
 		if _, twice := roles[string(id)]; twice {
-			return nil, t.bad("user_id", refusef("user %s was there before", quote(id)))
+			return nil, t.Bad("user_id", rows.Refusef("user %s was there before", rows.Quote(id)))
 		}
 		roles[string(id)] = role
 	}
 	if len(roles) == 0 {
-		return nil, fmt.Errorf("%s: no users: the split has a header and nothing else", s.path)
+		return nil, fmt.Errorf("%s: no users: the split has a header and nothing else", s.Path)
 	}
 	return roles, nil
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
 // SurveyedRows is the number of bad rows that a Survey holds.
@@ -82,14 +84,14 @@ func (w *surveyor) begin() {
 }
 
 // row takes in a row, or the error of a bad one.
-func (w *surveyor) row(r *row, err error, timed bool) {
+func (w *surveyor) row(r *rows.Row, err error, timed bool) {
 	if w == nil {
 		return
 	}
 	s := w.survey
 	if bad, ok := err.(*RowError); ok { //nolint:errorlint // as loader.tolerate
 		w.columns[bad.Column]++
-		if errors.As(err, new(*longIDError)) {
+		if errors.As(err, new(*rows.LongIDError)) {
 			s.LongIDs++
 		}
 		if len(s.Bad) < SurveyedRows {
@@ -97,21 +99,21 @@ func (w *surveyor) row(r *row, err error, timed bool) {
 		}
 		return
 	}
-	for int(r.kind) >= len(w.kinds) {
+	for int(r.Kind) >= len(w.kinds) {
 		w.kinds = append(w.kinds, 0)
 	}
-	w.kinds[r.kind]++
+	w.kinds[r.Kind]++
 	if !timed {
 		return
 	}
-	if w.rows && r.time < w.last {
+	if w.rows && r.Time < w.last {
 		s.Disorder++
 	}
 	if !s.Timed {
-		s.Timed, s.Oldest, s.Newest = true, r.time, r.time
+		s.Timed, s.Oldest, s.Newest = true, r.Time, r.Time
 	}
-	s.Oldest, s.Newest = min(s.Oldest, r.time), max(s.Newest, r.time)
-	w.last, w.rows = r.time, true
+	s.Oldest, s.Newest = min(s.Oldest, r.Time), max(s.Newest, r.Time)
+	w.last, w.rows = r.Time, true
 }
 
 // whole is called with the interactions before the filters.
@@ -151,7 +153,7 @@ func (w *surveyor) end(l *loader) {
 		return
 	}
 	types := map[string]int64{}
-	names := *l.kinds.names.Load()
+	names := l.kinds.Names()
 	for kind, rows := range w.kinds {
 		if rows > 0 {
 			types[names[kind]] += rows

@@ -14,9 +14,6 @@ const maxLines = 3500
 // largePackages are the packages above maxLines, each with its reason.
 var largePackages = map[string]string{
 	"api/gsimc/v1": "generated from the .proto files",
-	"learn/dataset": "every file format ends in the same rows, faults and report; the formats share " +
-		"the reader of blocks, the recognition of columns and times, and no name of it is of use " +
-		"elsewhere",
 	"model": "a model is one type with one lifetime: what is written, mapped, folded, searched " +
 		"and explained are the same tensors, and an invariant of one file of the package is kept " +
 		"by all",

@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"bufio"
@@ -40,7 +40,7 @@ func isZip(b []byte) bool {
 // eachEntry calls do for each data file in the archive at name, in the order of the archive. All of
 // them must be of one format and, if they are tables with a header, have the same one.
 func eachEntry(
-	name string, archive *countingFile, size int64, form tableForm, do func(*source) error,
+	name string, archive *countingFile, size int64, form Form, do func(*Source) error,
 ) error {
 	files, err := zipFiles(archive, size)
 	if err != nil {
@@ -48,7 +48,7 @@ func eachEntry(
 	}
 	first := ""
 	for i, f := range files {
-		err := withEntry(name, archive, size, f, func(s *source) error {
+		err := withEntry(name, archive, size, f, func(s *Source) error {
 			kind, err := s.kind(form)
 			if i == 0 {
 				first = kind
@@ -73,23 +73,23 @@ func eachEntry(
 }
 
 // kind returns the format of s and the beginning of the header, if it has one.
-func (s *source) kind(form tableForm) (string, error) {
-	if s.format != formatCSV || form.names != nil {
-		return s.format, nil
+func (s *Source) kind(form Form) (string, error) {
+	if s.Format != FormatCSV || form.Names != nil {
+		return s.Format, nil
 	}
 	first, err := s.text.Peek(4096)
 	if err != nil && err != io.EOF {
 		return "", s.wrap(err)
 	}
 	header, _, _ := bytes.Cut(bytes.TrimLeft(first, "\r\n"), []byte("\n"))
-	return s.format + string(trimEOL(header)), nil
+	return s.Format + string(trimEOL(header)), nil
 }
 
 // withEntry opens a file of an archive for do.
 func withEntry(
-	name string, archive *countingFile, size int64, f *zip.File, do func(*source) error,
+	name string, archive *countingFile, size int64, f *zip.File, do func(*Source) error,
 ) error {
-	s := &source{path: name + "/" + entryName(f), size: size, compression: "zip", file: archive}
+	s := &Source{Path: name + "/" + entryName(f), Size: size, Compression: "zip", file: archive}
 	unpacked, err := f.Open()
 	if err != nil {
 		return s.wrap(err)

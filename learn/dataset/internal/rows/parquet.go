@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"errors"
@@ -17,35 +17,35 @@ import (
 // byte arrays or integers (an integer stands for its digits); times are
 // timestamps, numbers of seconds or text as in CSV; weights are numbers.
 type parquetRows struct {
-	source  *source
+	source  *Source
 	file    *parquet.File
-	cols    [numColumns]*parquetColumn // nil: not read
+	cols    [NumColumns]*parquetColumn // nil: not read
 	groups  []parquet.RowGroup         // those not opened yet
 	left    int64                      // rows left in the open row group
 	line    int64                      // number of the row that was read last
 	decoder *decoder
 }
 
-func newParquetRows(s *source, opt Options, d *decoder) (rows *parquetRows, err error) {
+func newParquetRows(s *Source, form Form, d *decoder) (rows *parquetRows, err error) {
 	defer func() {
 		if err != nil {
-			err = fault.In(s.path, err)
+			err = fault.In(s.Path, err)
 		}
 	}()
 	defer recovered(&err)
-	if err := checkFooter(s.file, s.size); err != nil {
+	if err := checkFooter(s.file, s.Size); err != nil {
 		return nil, err
 	}
-	file, err := parquet.OpenFile(s.file, s.size,
+	file, err := parquet.OpenFile(s.file, s.Size,
 		parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCorruptParquet, err)
 	}
 	p := &parquetRows{source: s, file: file, groups: file.RowGroups(), decoder: d}
 	for _, c := range file.Root().Columns() {
-		s.columns = append(s.columns, c.Name())
+		s.Columns = append(s.Columns, c.Name())
 	}
-	for i, col := range opt.columns() {
+	for i, col := range form.Columns {
 		if p.cols[i], err = p.open(i, col); err != nil {
 			return nil, err
 		}
@@ -55,19 +55,19 @@ func newParquetRows(s *source, opt Options, d *decoder) (rows *parquetRows, err 
 
 // recognise finds the unit of the times in the first values of their column, unless it is given.
 func (p *parquetRows) recognise() error {
-	if p.cols[timeColumn] == nil || p.decoder.clock.ticks != 0 {
+	if p.cols[TimeColumn] == nil || p.decoder.clock.ticks != 0 {
 		return nil
 	}
 	m := &magnitude{}
 	p.decoder.clock.sample = m
 	if len(p.groups) > 0 && p.groups[0].NumRows() > 0 {
-		c := *p.cols[timeColumn]
+		c := *p.cols[TimeColumn]
 		c.pages = p.groups[0].ColumnChunks()[c.index].Pages()
 		if err := c.fill(); err != nil {
 			return errors.Join(err, c.close())
 		}
 		for _, v := range c.have {
-			_ = c.takeTime(&row{}, v) // a fault is found again when its row is read
+			_ = c.takeTime(&Row{}, v) // a fault is found again when its row is read
 		}
 		if err := c.close(); err != nil {
 			return err
@@ -78,26 +78,26 @@ func (p *parquetRows) recognise() error {
 }
 
 // open finds the column mapped at i and checks its type and pages.
-func (p *parquetRows) open(i int, col column) (*parquetColumn, error) {
-	if col.name == "" {
+func (p *parquetRows) open(i int, col Column) (*parquetColumn, error) {
+	if col.Name == "" {
 		return nil, nil
 	}
-	c := p.file.Root().Column(col.name)
-	if c == nil && col.optional {
+	c := p.file.Root().Column(col.Name)
+	if c == nil && col.Optional {
 		return nil, nil
 	}
 	if c == nil || !c.Leaf() || c.MaxRepetitionLevel() > 0 {
-		f := col.missing(p.source.columns)
-		f.Problem = fmt.Sprintf("no flat column %q", col.name)
+		f := col.missing(p.source.Columns)
+		f.Problem = fmt.Sprintf("no flat column %q", col.Name)
 		return nil, f
 	}
 	pc := &parquetColumn{
-		name: col.name, index: c.Index(), decoder: p.decoder,
+		name: col.Name, index: c.Index(), decoder: p.decoder,
 		unit: timeUnit(c.Type()), unsigned: unsigned(c.Type()),
 	}
 	if !pc.readable(i, c.Type()) {
 		return nil, fmt.Errorf("column %s has the type %s, which cannot be read as %s",
-			col.name, c.Type(),
+			col.Name, c.Type(),
 			[...]string{"an id", "an id", "a time", "a weight", "an event type"}[i])
 	}
 	metadata := p.file.Metadata()
@@ -106,17 +106,17 @@ func (p *parquetRows) open(i int, col column) (*parquetColumn, error) {
 		chunk := &group.Columns[pc.index].MetaData
 		if chunk.NumValues != group.NumRows {
 			return nil, fmt.Errorf("%w: %d values of column %s in %d rows",
-				errCorruptParquet, chunk.NumValues, col.name, group.NumRows)
+				errCorruptParquet, chunk.NumValues, col.Name, group.NumRows)
 		}
-		if err := checkPages(p.source.file, p.source.size, chunk); err != nil {
-			return nil, fmt.Errorf("column %s: %w", col.name, err)
+		if err := checkPages(p.source.file, p.source.Size, chunk); err != nil {
+			return nil, fmt.Errorf("column %s: %w", col.Name, err)
 		}
 	}
 	return pc, nil
 }
 
-func (p *parquetRows) ticks() int64 {
-	switch c := p.cols[timeColumn]; {
+func (p *parquetRows) Ticks() int64 {
+	switch c := p.cols[TimeColumn]; {
 	case c == nil:
 		return 0
 	case c.unit != 0:
@@ -125,19 +125,19 @@ func (p *parquetRows) ticks() int64 {
 	return p.decoder.clock.ticks
 }
 
-func (p *parquetRows) next(r *row) error {
+func (p *parquetRows) Next(r *Row) error {
 	for p.left == 0 {
 		if len(p.groups) == 0 {
 			return io.EOF
 		}
 		if err := p.nextGroup(); err != nil {
-			return fmt.Errorf("%s: %w", p.source.path, err)
+			return fmt.Errorf("%s: %w", p.source.Path, err)
 		}
 	}
 	p.left--
 	p.line++
 	r.clear()
-	var bad *RowError
+	var bad *Error
 	for i, c := range p.cols {
 		if c == nil {
 			continue
@@ -146,10 +146,10 @@ func (p *parquetRows) next(r *row) error {
 		// put together from different ones.
 		value, err := c.next()
 		if err != nil {
-			return fmt.Errorf("%s: row %d, column %s: %w", p.source.path, p.line, c.name, err)
+			return fmt.Errorf("%s: row %d, column %s: %w", p.source.Path, p.line, c.name, err)
 		}
 		if err := c.take(r, i, value); err != nil && bad == nil {
-			bad = newRowError(p.source.path, p.line, c.name, err)
+			bad = NewError(p.source.Path, p.line, c.name, err)
 		}
 	}
 	if bad != nil {
@@ -221,11 +221,11 @@ func (c *parquetColumn) readable(i int, t parquet.Type) bool {
 		}
 	}
 	switch i {
-	case userColumn, itemColumn:
+	case UserColumn, ItemColumn:
 		return number || kind == parquet.ByteArray
-	case typeColumn:
+	case TypeColumn:
 		return kind == parquet.ByteArray
-	case timeColumn:
+	case TimeColumn:
 		return number || kind == parquet.ByteArray ||
 			kind == parquet.Float || kind == parquet.Double
 	}
@@ -285,43 +285,43 @@ func (c *parquetColumn) close() error {
 }
 
 // take puts value v of the column mapped at i into r.
-func (c *parquetColumn) take(r *row, i int, v parquet.Value) (err error) {
+func (c *parquetColumn) take(r *Row, i int, v parquet.Value) (err error) {
 	if v.IsNull() {
 		return reason("null")
 	}
 	switch i {
-	case userColumn, itemColumn:
+	case UserColumn, ItemColumn:
 		return c.decoder.take(r, i, c.id(v))
-	case timeColumn:
+	case TimeColumn:
 		return c.takeTime(r, v)
-	case weightColumn:
+	case WeightColumn:
 		x := c.number(v)
 		c.text = strconv.AppendFloat(c.text[:0], x, 'g', -1, 64)
-		r.weight, err = checkWeight(x, c.text)
+		r.Weight, err = checkWeight(x, c.text)
 		return err
 	}
 	return c.decoder.take(r, i, v.ByteArray())
 }
 
 // takeTime puts a time into r.
-func (c *parquetColumn) takeTime(r *row, v parquet.Value) (err error) {
-	r.dated = c.unit != 0
+func (c *parquetColumn) takeTime(r *Row, v parquet.Value) (err error) {
+	r.Dated = c.unit != 0
 	switch {
 	case v.Kind() == parquet.ByteArray:
-		return c.decoder.take(r, timeColumn, v.ByteArray())
+		return c.decoder.take(r, TimeColumn, v.ByteArray())
 	case v.Kind() == parquet.Float || v.Kind() == parquet.Double:
 		x := c.number(v)
 		c.text = strconv.AppendFloat(c.text[:0], x, 'g', -1, 64)
-		r.time, err = c.decoder.clock.decimal(x, c.text)
+		r.Time, err = c.decoder.clock.decimal(x, c.text)
 		return err
 	}
 	t := c.integer(v)
 	c.text = strconv.AppendInt(c.text[:0], t, 10)
 	if c.unit != 0 {
-		r.time, err = checkTime(t/c.unit, c.text)
+		r.Time, err = checkTime(t/c.unit, c.text)
 		return err
 	}
-	r.time, err = c.decoder.clock.whole(t, c.text)
+	r.Time, err = c.decoder.clock.whole(t, c.text)
 	return err
 }
 

@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"fmt"
@@ -10,18 +10,22 @@ import (
 // Times outside the years 0 to 9999 are refused: nearly always they are numbers in another unit,
 // which would make every half-life wrong by a factor of a thousand without a word.
 var (
-	minTime = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
-	maxTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
+	MinTime = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	MaxTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
 )
 
-// endOf1970 is the number of seconds of the year 1970: see Report.OrdinalTimes.
-const endOf1970 = 365 * 24 * 3600
-
-// ticksOf has the ticks per second of each unit of Options.TimeUnit, 0: recognised.
+// ticksOf has the ticks per second of each unit, 0: recognised.
 var ticksOf = map[string]int64{"": 0, "auto": 0, "s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
-// unitName returns the name of the unit with that many ticks per second, empty for 0.
-func unitName(ticks int64) string {
+// TicksOf returns the ticks per second of a unit: "s", "ms", "us" or "ns". 0 stands for a unit that
+// is recognised: "auto" or "". known is false for other names.
+func TicksOf(unit string) (ticks int64, known bool) {
+	ticks, known = ticksOf[unit]
+	return ticks, known
+}
+
+// UnitName returns the name of the unit with that many ticks per second, empty for 0.
+func UnitName(ticks int64) string {
 	for name, t := range ticksOf {
 		if t == ticks && t > 0 {
 			return name
@@ -37,19 +41,23 @@ var (
 	maxRecognised = time.Date(2199, 12, 31, 23, 59, 59, 0, time.UTC).Unix()
 )
 
-// A timeRange is the refusal of a number that is no time in its unit.
-type timeRange struct {
+// A TimeRangeError is the refusal of a number that is no time in its unit.
+type TimeRangeError struct {
 	value      string // as it stands in the file, quoted
 	ticks      int64
 	recognised bool
 }
 
-func (e *timeRange) Error() string {
+// Unit returns the name of the unit.
+func (e *TimeRangeError) Unit() string { return UnitName(e.ticks) }
+
+// Error implements error.
+func (e *TimeRangeError) Error() string {
 	text, years := "time %s in the unit %s is outside the years %s", "0 to 9999"
 	if e.recognised {
 		text, years = "time %s in the recognised unit %s is outside the years %s", "1991 to 2199"
 	}
-	return fmt.Sprintf(text, e.value, unitName(e.ticks), years)
+	return fmt.Sprintf(text, e.value, UnitName(e.ticks), years)
 }
 
 // A clock reads the times of one file. It is shared by goroutines, which do not change it.
@@ -67,7 +75,7 @@ func recognised(m *magnitude) clock {
 
 // accepts tells whether a number that comes to some seconds is a time. 0 often stands for none.
 func (c *clock) accepts(seconds float64) bool {
-	low, high := minTime, maxTime
+	low, high := MinTime, MaxTime
 	if c.narrow && seconds != 0 {
 		low, high = minRecognised, maxRecognised
 	}
@@ -76,14 +84,14 @@ func (c *clock) accepts(seconds float64) bool {
 
 // outside is the refusal of a number.
 func (c *clock) outside(b []byte) error {
-	return &timeRange{value: quote(b), ticks: c.ticks, recognised: c.narrow}
+	return &TimeRangeError{value: Quote(b), ticks: c.ticks, recognised: c.narrow}
 }
 
 // read returns a time in seconds since 1970: a number, or a date as parseDate takes it. dated tells
 // that it was a date.
 func (c *clock) read(b []byte) (seconds int64, dated bool, err error) {
 	if t, ok := parseInt(b); ok {
-		if c.ticks == 1 && t >= minTime && t <= maxTime {
+		if c.ticks == 1 && t >= MinTime && t <= MaxTime {
 			return t, false, nil
 		}
 		seconds, err = c.whole(t, b)
@@ -100,14 +108,14 @@ func (c *clock) read(b []byte) (seconds int64, dated bool, err error) {
 		seconds, err = c.decimal(x, b)
 		return seconds, false, err
 	}
-	return 0, false, refusef(
-		"bad time %s, want a number, a date such as 2024-05-31 12:00:00, or RFC 3339", quote(b))
+	return 0, false, Refusef(
+		"bad time %s, want a number, a date such as 2024-05-31 12:00:00, or RFC 3339", Quote(b))
 }
 
 // whole returns the seconds of a whole number; b is the value as it stands in the file.
 func (c *clock) whole(t int64, b []byte) (seconds int64, err error) {
 	if c.ticks == 1 {
-		if t < minTime || t > maxTime {
+		if t < MinTime || t > MaxTime {
 			return 0, c.outside(b)
 		}
 		return t, nil
@@ -125,7 +133,7 @@ func (c *clock) whole(t int64, b []byte) (seconds int64, err error) {
 // decimal is whole for a decimal number, which is truncated towards zero.
 func (c *clock) decimal(x float64, b []byte) (seconds int64, err error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return 0, refusef("bad time %s, want a finite number", quote(b))
+		return 0, Refusef("bad time %s, want a finite number", Quote(b))
 	}
 	if c.sample != nil {
 		c.sample.add(x)
@@ -139,10 +147,18 @@ func (c *clock) decimal(x float64, b []byte) (seconds int64, err error) {
 
 // checkTime returns t, or why it is out of range.
 func checkTime(t int64, b []byte) (seconds int64, err error) {
-	if t < minTime || t > maxTime {
-		return 0, refusef("time %s is outside the years 0 to 9999", quote(b))
+	if t < MinTime || t > MaxTime {
+		return 0, Refusef("time %s is outside the years 0 to 9999", Quote(b))
 	}
 	return t, nil
+}
+
+// ReadTime returns a time in seconds since 1970: of a number of seconds, or of a date as parseDate
+// takes it.
+func ReadTime(b []byte) (seconds int64, err error) {
+	c := clock{ticks: 1}
+	seconds, _, err = c.read(b)
+	return seconds, err
 }
 
 // A magnitude recognises the unit of numbers since 1970. From 1973 to 2262 the units do not

@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/gzip"
 )
 
 // blockText is about three blocks of CSV or JSON Lines, with blank lines and bad rows here and there.
@@ -53,7 +54,10 @@ func TestBlocksReadWhatTheFileHas(t *testing.T) {
 	} {
 		for _, how := range []string{"none", "gzip", "truncated gzip"} {
 			t.Run(name+"/"+how, func(t *testing.T) {
-				data := pack(t, strings.TrimPrefix(how, "truncated "), text)
+				data := text
+				if how != "none" {
+					data = zipped(t, text)
+				}
 				if how == "truncated gzip" {
 					data = data[:len(data)*2/3]
 				}
@@ -72,42 +76,62 @@ func TestBlocksReadWhatTheFileHas(t *testing.T) {
 	}
 }
 
+// zipped returns data in gzip.
+func zipped(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// usual is the form of files with the usual columns.
+var usual = Form{Columns: [NumColumns]Column{
+	UserColumn: {Name: "user_id"}, ItemColumn: {Name: "item_id"},
+	TimeColumn: {Name: "timestamp", Optional: true},
+}}
+
 // allRows returns a line for every row and error of a file.
 func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
 	t.Helper()
 	r := bytes.NewReader(data)
-	s, err := newSource("f", r, r, int64(len(data)))
+	s, err := NewSource("f", r, r, int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	rows, err := newRowReader(s, Options{}, nil)
+	rows, err := NewReader(s, usual, nil)
 	if serial {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		again := bytes.NewReader(data)
-		if s, err = newSource("f", again, again, int64(len(data))); err != nil {
+		if s, err = NewSource("f", again, again, int64(len(data))); err != nil {
 			t.Fatal(err)
 		}
-		if s.format == formatJSONL {
-			rows, err = newJSONRows(s, Options{}, &decoder{})
+		if s.Format == FormatJSONL {
+			rows, err = newJSONRows(s, usual, &decoder{})
 		} else {
-			rows, err = newCSVRows(s, Options{}, &decoder{})
+			rows, err = newCSVRows(s, usual, &decoder{})
 		}
 	}
 	if err != nil { // JSON Lines look ahead
 		return []string{err.Error()}
 	}
 	for {
-		var x row
-		err := rows.next(&x)
+		var x Row
+		err := rows.Next(&x)
 		if err == nil {
-			lines = append(lines, fmt.Sprintf("%q %q %d %v", x.user, x.item, x.time, x.weight))
+			lines = append(lines, fmt.Sprintf("%q %q %d %v", x.User, x.Item, x.Time, x.Weight))
 			continue
 		}
 		lines = append(lines, err.Error())
-		if _, goesOn := err.(*RowError); !goesOn {
+		if _, goesOn := err.(*Error); !goesOn {
 			return lines
 		}
 	}
@@ -118,17 +142,17 @@ func TestBlocksCanBeLeft(t *testing.T) {
 	data := blockText(rand.New(rand.NewPCG(21, 2)), false)
 	for _, wanted := range []int{0, 1, 5000} {
 		r := bytes.NewReader(bytes.Repeat(data, 4))
-		s, err := newSource("f", r, r, r.Size())
+		s, err := NewSource("f", r, r, r.Size())
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := newRowReader(s, Options{}, nil)
+		rows, err := NewReader(s, usual, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var x row
+		var x Row
 		for range wanted {
-			if err := rows.next(&x); err == io.EOF {
+			if err := rows.Next(&x); err == io.EOF {
 				t.Fatal("no more rows")
 			}
 		}

@@ -1,34 +1,35 @@
-package dataset
+package rows
 
 import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // csvRows reads the interactions of a CSV or TSV file.
 type csvRows struct {
-	table   *table
-	cols    [numColumns]int // position of each mapped column, -1: not there
-	names   [numColumns]string
+	table   *Table
+	cols    [NumColumns]int // position of each mapped column, -1: not there
+	names   [NumColumns]string
 	decoder *decoder
 }
 
-func newCSVRows(s *source, opt Options, d *decoder) (*csvRows, error) {
-	t, err := newTable(s, opt.form())
+func newCSVRows(s *Source, form Form, d *decoder) (*csvRows, error) {
+	t, err := newTable(s, form.table())
 	if err != nil {
 		return nil, err
 	}
 	c := &csvRows{table: t, decoder: d}
-	for i, col := range opt.columns() {
-		c.names[i] = col.name
-		if c.cols[i], err = t.find(col); err != nil {
+	for i, col := range form.Columns {
+		c.names[i] = col.Name
+		if c.cols[i], err = t.Find(col); err != nil {
 			return nil, err
 		}
 	}
-	s.columns = t.header
+	s.Columns = t.header
 	first, err := s.head()
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func newCSVRows(s *source, opt Options, d *decoder) (*csvRows, error) {
 }
 
 // over implements lineForm.
-func (c *csvRows) over(lines lineReader) rowReader {
+func (c *csvRows) over(lines lineReader) Reader {
 	t := *c.table
 	t.scan = csvScanner{lines: lines, comma: t.scan.comma}
 	return &csvRows{table: &t, cols: c.cols, names: c.names, decoder: c.decoder}
@@ -47,44 +48,44 @@ func (c *csvRows) over(lines lineReader) rowReader {
 // multiline implements lineForm: a field in quotes can go on in the next line.
 func (c *csvRows) multiline() byte { return '"' }
 
-func (c *csvRows) ticks() int64 {
-	if c.cols[timeColumn] < 0 {
+func (c *csvRows) Ticks() int64 {
+	if c.cols[TimeColumn] < 0 {
 		return 0
 	}
 	return c.decoder.clock.ticks
 }
 
-func (c *csvRows) next(r *row) error {
-	fields, err := c.table.next()
+func (c *csvRows) Next(r *Row) error {
+	fields, err := c.table.Next()
 	if err != nil {
 		return err
 	}
 	r.clear()
 	// Ids and times, which nearly every file has, without a call for each field.
-	r.user, r.item = fields[c.cols[userColumn]], fields[c.cols[itemColumn]]
-	if err := checkID(r.user); err != nil {
-		return c.table.bad(c.names[userColumn], err)
+	r.User, r.Item = fields[c.cols[UserColumn]], fields[c.cols[ItemColumn]]
+	if err := CheckID(r.User); err != nil {
+		return c.table.Bad(c.names[UserColumn], err)
 	}
-	if err := checkID(r.item); err != nil {
-		return c.table.bad(c.names[itemColumn], err)
+	if err := CheckID(r.Item); err != nil {
+		return c.table.Bad(c.names[ItemColumn], err)
 	}
-	if at := c.cols[timeColumn]; at >= 0 {
-		if r.time, r.dated, err = c.decoder.clock.read(fields[at]); err != nil {
-			return c.table.bad(c.names[timeColumn], err)
+	if at := c.cols[TimeColumn]; at >= 0 {
+		if r.Time, r.Dated, err = c.decoder.clock.read(fields[at]); err != nil {
+			return c.table.Bad(c.names[TimeColumn], err)
 		}
 	}
-	for i := weightColumn; i < numColumns; i++ {
+	for i := WeightColumn; i < NumColumns; i++ {
 		if at := c.cols[i]; at >= 0 {
 			if err := c.decoder.take(r, i, fields[at]); err != nil {
-				return c.table.bad(c.names[i], err)
+				return c.table.Bad(c.names[i], err)
 			}
 		}
 	}
 	return nil
 }
 
-// table reads the rows of a CSV or TSV file.
-type table struct {
+// Table reads the rows of a CSV or TSV file.
+type Table struct {
 	path   string
 	wrap   func(error) error
 	scan   csvScanner
@@ -94,28 +95,28 @@ type table struct {
 
 // tableForm is the form of a table as the caller knows it.
 type tableForm struct {
-	delimiter byte     // 0: recognised, see Options.Delimiter
+	delimiter byte     // 0: recognised
 	names     []string // of the columns of a file without a header; nil: it has one
 	wanted    []string // names that the header must have; with names those of user and item first
 }
 
-// newTable reads the header of s and sets s.format and s.delimiter.
-func newTable(s *source, form tableForm) (*table, error) {
+// newTable reads the header of s and sets s.Format and s.Delimiter.
+func newTable(s *Source, form tableForm) (*Table, error) {
 	first, err := s.text.Peek(64 << 10)
 	if err != nil && err != io.EOF {
 		return nil, s.wrap(err)
 	}
 	comma := form.delimiter
 	if comma == 0 {
-		if comma, err = form.guessDelimiter(s.path, first); err != nil {
+		if comma, err = form.guessDelimiter(s.Path, first); err != nil {
 			return nil, err
 		}
 	}
-	s.delimiter = string(comma)
+	s.Delimiter = string(comma)
 	if comma == '\t' {
-		s.format = formatTSV
+		s.Format = FormatTSV
 	}
-	t := &table{path: s.path, wrap: s.wrap, form: form}
+	t := &Table{path: s.Path, wrap: s.wrap, form: form}
 	t.scan = csvScanner{lines: lineReader{text: s.text}, comma: comma}
 	if form.names != nil {
 		t.header = form.names
@@ -124,13 +125,13 @@ func newTable(s *source, form tableForm) (*table, error) {
 	names, err := t.scan.next()
 	switch {
 	case err == io.EOF:
-		return nil, fmt.Errorf("%s: the file is empty: %w", s.path, ErrNoData)
+		return nil, fmt.Errorf("%s: the file is empty: %w", s.Path, ErrNoData)
 	case err != nil:
 		return nil, t.scanError(err)
 	}
 	for _, name := range names {
 		if !isText(name) {
-			return nil, errNotText(s.path)
+			return nil, errNotText(s.Path)
 		}
 		t.header = append(t.header, string(name))
 	}
@@ -143,7 +144,7 @@ func errNotText(path string) error {
 }
 
 // checkUnnamed refuses a text that has a header although the columns are named by the caller.
-func (t *table) checkUnnamed(first []byte) error {
+func (t *Table) checkUnnamed(first []byte) error {
 	fields := splitFirst(first, t.scan.comma)
 	switch {
 	case len(fields) == 0:
@@ -168,24 +169,24 @@ func (t *table) checkUnnamed(first []byte) error {
 	return nil
 }
 
-// find returns the position of a column, -1 if it is not mapped or may be and is absent.
-func (t *table) find(c column) (int, error) {
-	if c.name == "" {
+// Find returns the position of a column, -1 if it is not mapped or may be and is absent.
+func (t *Table) Find(c Column) (int, error) {
+	if c.Name == "" {
 		return -1, nil
 	}
 	at := -1
 	for i, name := range t.header {
 		switch {
-		case name != c.name:
+		case name != c.Name:
 		case at >= 0:
 			return -1,
 				fmt.Errorf("%s: the header has column %q twice: rename or remove one of them",
-					t.path, c.name)
+					t.path, c.Name)
 		default:
 			at = i
 		}
 	}
-	if at < 0 && !c.optional {
+	if at < 0 && !c.Optional {
 		return -1, fault.In(t.path, t.missing(c))
 	}
 	return at, nil
@@ -193,7 +194,7 @@ func (t *table) find(c column) (int, error) {
 
 // missing returns the fault of a column that the header lacks: perhaps there is no header, or
 // another delimiter.
-func (t *table) missing(c column) *fault.Fault {
+func (t *Table) missing(c Column) *fault.Fault {
 	known := func(name string) bool { return slices.Contains(t.form.wanted, name) }
 	if !slices.ContainsFunc(t.header, known) && slices.ContainsFunc(t.header, looksLikeData) {
 		return &fault.Fault{
@@ -206,14 +207,14 @@ func (t *table) missing(c column) *fault.Fault {
 	f := c.missing(t.header)
 	if len(t.header) == 1 {
 		f.Problem += fmt.Sprintf(" where %q separates", t.scan.comma)
-		f.Advice = []fault.Change{{Verb: "set", Field: c.field}, {Verb: "set", Field: "Delimiter"}}
+		f.Advice = []fault.Change{{Verb: "set", Field: c.Field}, {Verb: "set", Field: "Delimiter"}}
 	}
 	return f
 }
 
-// next returns the fields of the next row, as many as the header has. The fields are valid until
-// the following call; errors are those of a rowReader.
-func (t *table) next() ([][]byte, error) {
+// Next returns the fields of the next row, as many as the header has. The fields are valid until
+// the following call; errors are those of a [Reader].
+func (t *Table) Next() ([][]byte, error) {
 	fields, err := t.scan.next()
 	if err != nil {
 		return nil, t.scanError(err)
@@ -225,26 +226,57 @@ func (t *table) next() ([][]byte, error) {
 	if t.form.names != nil {
 		reason = "the row has %d fields, there are names of %d columns"
 	}
-	return nil, t.bad("", refusef(reason, len(fields), len(t.header)))
+	return nil, t.Bad("", Refusef(reason, len(fields), len(t.header)))
 }
 
-// bad returns the error for a fault in the row that was read last.
-func (t *table) bad(column string, err error) error {
-	return newRowError(t.path, t.scan.start, column, err)
+// Line returns the line at which the row that was read last starts, from 1.
+func (t *Table) Line() int64 { return t.scan.start }
+
+// Bad returns the error for a fault in the row that was read last.
+func (t *Table) Bad(column string, err error) error {
+	return NewError(t.path, t.scan.start, column, err)
 }
 
 // scanError turns an error of the scanner into one that names file and line.
-func (t *table) scanError(err error) error {
+func (t *Table) scanError(err error) error {
 	switch err {
 	case io.EOF:
 		return err
 	case errBareQuote, errAfterQuote:
-		return newRowError(t.path, t.scan.start, "", err)
+		return NewError(t.path, t.scan.start, "", err)
 	case errOpenQuote, errRowTooLong:
 		// The end of the row is not known, so reading cannot go on: wrapped, the error is no
-		// *RowError that may be tolerated.
+		// *Error that may be tolerated.
 		return fmt.Errorf("%s:%d: %w; check the quotes and the delimiter",
 			t.path, t.scan.start, err)
 	}
 	return t.wrap(err)
+}
+
+// OpenTable opens s as a CSV or TSV file with the given columns and returns their positions; kind
+// names the kind of file in errors.
+func OpenTable(s *Source, kind string, columns ...Column) (t *Table, at []int, err error) {
+	if s.text == nil || s.Format == FormatJSONL {
+		return nil, nil, fmt.Errorf("%s: %s must be CSV or TSV, not %s", s.Path, kind, s.Format)
+	}
+	var form tableForm
+	for _, c := range columns {
+		form.wanted = append(form.wanted, c.Name)
+	}
+	if t, err = newTable(s, form); err != nil {
+		return nil, nil, err
+	}
+	for _, c := range columns {
+		c.Optional = c.Field == "" // a name that no option changes has an error of its own
+		i, err := t.Find(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i < 0 {
+			return nil, nil, fmt.Errorf("%s: no column %q; the file has %s: %s needs %s",
+				s.Path, c.Name, quoteList(t.header), kind, strings.Join(form.wanted, ", "))
+		}
+		at = append(at, i)
+	}
+	return t, at, nil
 }

@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"bufio"
@@ -16,11 +16,11 @@ const blockSize = 256 << 10
 // A lineForm reads the rows of a text format in which a row is a line, but for
 // rows with a certain byte.
 type lineForm interface {
-	rowReader
+	Reader
 
 	// over returns a reader of the same rows from other lines. Its rows are
 	// valid as long as the lines.
-	over(lines lineReader) rowReader
+	over(lines lineReader) Reader
 
 	// multiline is a byte without which a row is a line; 0 if all of them are.
 	multiline() byte
@@ -38,9 +38,9 @@ type blockRows struct {
 	text  *bufio.Reader
 	queue chan *block // in the order of the file; closed after the last one
 
-	now  *block    // the one whose rows are handed out
-	at   int       // its rows that are through
-	rest rowReader // reads the text behind the blocks, nil: not yet
+	now  *block // the one whose rows are handed out
+	at   int    // its rows that are through
+	rest Reader // reads the text behind the blocks, nil: not yet
 
 	free chan *block
 	stop chan struct{} // closed when no more rows are wanted
@@ -53,7 +53,7 @@ type block struct {
 	line   int64 // number of the line before its first
 	whole  bool  // each row is a line
 	end    error // why no more lines follow, nil: they do
-	rows   []row
+	rows   []Row
 	faults []blockFault
 	read   chan struct{} // receives when rows and faults are complete
 }
@@ -67,7 +67,7 @@ type blockFault struct {
 
 // newBlockRows reads the rows of s that form has not read yet; lines is where
 // form stands. Closing s ends the goroutines.
-func newBlockRows(s *source, form lineForm, lines lineReader) *blockRows {
+func newBlockRows(s *Source, form lineForm, lines lineReader) *blockRows {
 	workers := runtime.GOMAXPROCS(0)
 	b := &blockRows{
 		form: form, text: s.text,
@@ -95,12 +95,12 @@ func newBlockRows(s *source, form lineForm, lines lineReader) *blockRows {
 	return b
 }
 
-func (b *blockRows) ticks() int64 { return b.form.ticks() }
+func (b *blockRows) Ticks() int64 { return b.form.Ticks() }
 
-func (b *blockRows) next(r *row) error {
+func (b *blockRows) Next(r *Row) error {
 	for {
 		if b.rest != nil {
-			return b.rest.next(r)
+			return b.rest.Next(r)
 		}
 		if b.now == nil {
 			b.now, b.at = <-b.queue, 0
@@ -197,8 +197,8 @@ func (x *block) parse(form lineForm) {
 	rows := form.over(lineReader{block: x.text, end: x.end, line: x.line})
 	for {
 		n := len(x.rows)
-		x.rows = append(x.rows, row{})
-		err := rows.next(&x.rows[n])
+		x.rows = append(x.rows, Row{})
+		err := rows.Next(&x.rows[n])
 		if err == nil {
 			continue
 		}
@@ -207,7 +207,7 @@ func (x *block) parse(form lineForm) {
 			return // the next block goes on
 		}
 		x.faults = append(x.faults, blockFault{at: n, err: err})
-		if _, tolerable := err.(*RowError); !tolerable { //nolint:errorlint // as loader.tolerate
+		if _, tolerable := err.(*Error); !tolerable { //nolint:errorlint // as loader.tolerate
 			return
 		}
 	}

@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"maps"
@@ -14,23 +14,24 @@ import (
 // something else.
 const maxTypes = 1024
 
-// types numbers the event types of a column in the order in which they come. Several goroutines use
+// Types numbers the event types of a column in the order in which they come. Several goroutines use
 // it: reading a type that was there before takes no lock.
-type types struct {
+type Types struct {
 	known atomic.Pointer[map[string]uint16] // number of each spelling
 	mutex sync.Mutex                        // for growing
 	names atomic.Pointer[[]string]          // spelled properly, by number
 }
 
-func newTypes() *types {
-	t := &types{}
+// NewTypes returns no types yet.
+func NewTypes() *Types {
+	t := &Types{}
 	t.known.Store(&map[string]uint16{})
 	t.names.Store(&[]string{})
 	return t
 }
 
 // of returns the number of a type and its name.
-func (t *types) of(spelling []byte) (number uint16, name string, err error) {
+func (t *Types) of(spelling []byte) (number uint16, name string, err error) {
 	number, ok := (*t.known.Load())[string(spelling)]
 	if !ok {
 		if number, err = t.grow(string(spelling)); err != nil {
@@ -41,13 +42,13 @@ func (t *types) of(spelling []byte) (number uint16, name string, err error) {
 }
 
 // grow adds a spelling. The maps in use are replaced, not changed.
-func (t *types) grow(spelling string) (number uint16, err error) {
+func (t *Types) grow(spelling string) (number uint16, err error) {
 	name := strings.ToLower(spelling)
 	if name == "" {
 		name = event.DefaultType
 	}
 	if !event.ValidType(name) {
-		return 0, refusef("event type %s must match %s", quote([]byte(spelling)), event.TypePattern)
+		return 0, Refusef("event type %s must match %s", Quote([]byte(spelling)), event.TypePattern)
 	}
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -56,7 +57,7 @@ func (t *types) grow(spelling string) (number uint16, err error) {
 		return number, nil
 	}
 	if len(known) == maxTypes {
-		return 0, refusef("event type %s is one of more than %d", quote([]byte(spelling)), maxTypes)
+		return 0, Refusef("event type %s is one of more than %d", Quote([]byte(spelling)), maxTypes)
 	}
 	at := slices.Index(names, name)
 	if at < 0 {
@@ -70,8 +71,11 @@ func (t *types) grow(spelling string) (number uint16, err error) {
 	return uint16(at), nil
 }
 
-// sorted returns the names in bytewise order and, for each number, the position of its name.
-func (t *types) sorted() (names []string, rank []uint16) {
+// Names returns the names by number. They must not be changed.
+func (t *Types) Names() []string { return *t.names.Load() }
+
+// Sorted returns the names in bytewise order and, for each number, the position of its name.
+func (t *Types) Sorted() (names []string, rank []uint16) {
 	names = slices.Sorted(slices.Values(*t.names.Load()))
 	for _, name := range *t.names.Load() {
 		at, _ := slices.BinarySearch(names, name)

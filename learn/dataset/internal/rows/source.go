@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"bufio"
@@ -15,12 +15,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Format names, as they stand in FileReport.
+// Names of formats.
 const (
-	formatCSV     = "csv"
-	formatTSV     = "tsv"
-	formatJSONL   = "jsonl"
-	formatParquet = "parquet"
+	FormatCSV     = "csv"
+	FormatTSV     = "tsv"
+	FormatJSONL   = "jsonl"
+	FormatParquet = "parquet"
 )
 
 // First bytes of compressed files.
@@ -53,28 +53,31 @@ func (c *countingFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// source is an opened input: the text of it, decompressed, or for Parquet the file itself.
-type source struct {
-	path        string
-	size        int64  // bytes on disk, 0 if unknown
-	format      string // formatCSV stands for both CSV and TSV until a table is made
-	compression string
-	file        *countingFile
-	text        *bufio.Reader // nil for Parquet; its size is MaxRowBytes
-	closers     []func() error
+// Source is an opened input: the text of it, decompressed, or for Parquet the file itself.
+type Source struct {
+	Path        string
+	Size        int64  // bytes on disk, 0 if unknown
+	Format      string // FormatCSV stands for both CSV and TSV until the header is read
+	Compression string
+	Delimiter   string   // of a table, once its header is read
+	Columns     []string // names of the columns in the file, set by NewReader
 
-	delimiter string   // set by newTable
-	columns   []string // names of the columns in the file, set by newRowReader
+	file    *countingFile
+	text    *bufio.Reader // nil for Parquet; its size is MaxRowBytes
+	closers []func() error
 }
+
+// BytesRead returns the number of bytes of the file, as it lies on disk, that were read.
+func (s *Source) BytesRead() int64 { return s.file.read.Load() }
 
 // stdinName stands for standard input in errors and reports.
 const stdinName = "standard input"
 
-// eachSource calls do for what the path names: a file, stdin for "-", or each file of an archive.
+// Each calls do for what the path names: a file, stdin for "-", or each file of an archive.
 // The source is closed after that. do may be called concurrently with nothing else.
-func eachSource(path string, stdin io.Reader, form tableForm, do func(*source) error) error {
+func Each(path string, stdin io.Reader, form Form, do func(*Source) error) error {
 	if path == Stdin {
-		s, err := newSource(stdinName, stdin, nil, 0)
+		s, err := NewSource(stdinName, stdin, nil, 0)
 		if err != nil {
 			return err
 		}
@@ -96,17 +99,17 @@ func eachSource(path string, stdin io.Reader, form tableForm, do func(*source) e
 	if n, _ := f.ReadAt(magic[:], 0); isZip(magic[:n]) {
 		return eachEntry(path, &countingFile{at: f}, info.Size(), form, do)
 	}
-	s, err := newSource(path, f, f, info.Size())
+	s, err := NewSource(path, f, f, info.Size())
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(s), s.Close())
 }
 
-// oneSource is eachSource for a path that must name one file.
-func oneSource(path string, do func(*source) error) error {
+// One is Each for a path that must name one file.
+func One(path string, do func(*Source) error) error {
 	done := false
-	return eachSource(path, nil, tableForm{}, func(s *source) error {
+	return Each(path, nil, Form{}, func(s *Source) error {
 		if done {
 			return fmt.Errorf("%s: more than one file in the archive, want one", path)
 		}
@@ -115,10 +118,10 @@ func oneSource(path string, do func(*source) error) error {
 	})
 }
 
-// newSource recognises compression and format of the size bytes in file. at is nil if file is a
+// NewSource recognises compression and format of the size bytes in file. at is nil if file is a
 // stream.
-func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *source, err error) {
-	s := &source{path: path, size: size, compression: "none"}
+func NewSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *Source, err error) {
+	s := &Source{Path: path, Size: size, Compression: "none"}
 	s.file = &countingFile{file: file, at: at}
 	defer func() {
 		if err != nil {
@@ -139,7 +142,7 @@ func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *sour
 	case isZip(magic):
 		return nil, fmt.Errorf("%s: an archive in place of a data file", path)
 	case string(magic) == "PAR1":
-		s.format = formatParquet
+		s.Format = FormatParquet
 		return s, nil
 	}
 	text, err := s.decompress(raw, magic)
@@ -150,20 +153,20 @@ func newSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *sour
 	return s, s.recognise()
 }
 
-func (s *source) empty() error { return fmt.Errorf("%s: the file is empty: %w", s.path, ErrNoData) }
+func (s *Source) empty() error { return fmt.Errorf("%s: the file is empty: %w", s.Path, ErrNoData) }
 
 // decompress returns the text behind raw, whose first bytes are magic.
-func (s *source) decompress(raw io.Reader, magic []byte) (io.Reader, error) {
+func (s *Source) decompress(raw io.Reader, magic []byte) (io.Reader, error) {
 	switch {
 	case bytes.HasPrefix(magic, gzipMagic):
-		s.compression = "gzip"
+		s.Compression = "gzip"
 		z, err := gzip.NewReader(raw)
 		if err != nil {
 			return nil, s.wrap(err)
 		}
 		return z, nil
 	case bytes.Equal(magic, zstdMagic):
-		s.compression = "zstd"
+		s.Compression = "zstd"
 		z, err := zstd.NewReader(raw, zstd.WithDecoderMaxWindow(maxZstdWindow))
 		if err != nil {
 			return nil, s.wrap(err)
@@ -175,7 +178,7 @@ func (s *source) decompress(raw io.Reader, magic []byte) (io.Reader, error) {
 }
 
 // recognise tells the text formats apart by their first characters.
-func (s *source) recognise() error {
+func (s *Source) recognise() error {
 	// More than any sane amount of leading space, less than the buffer.
 	start, err := s.text.Peek(4096)
 	if err != nil && err != io.EOF {
@@ -191,38 +194,38 @@ func (s *source) recognise() error {
 		return s.empty()
 	case bytes.HasPrefix(start, []byte("PAR1")):
 		return fmt.Errorf("%s: a Parquet file inside %s; Parquet compresses its pages itself: "+
-			"unpack the file first", s.path, s.compression)
+			"unpack the file first", s.Path, s.Compression)
 	case bytes.HasPrefix(start, gzipMagic), bytes.HasPrefix(start, zstdMagic), isZip(start):
-		return fmt.Errorf("%s: compressed twice: unpack the file once", s.path)
-	case strings.EqualFold(filepath.Ext(s.path), ".parquet"):
-		return fmt.Errorf("%s: is not a Parquet file: it does not start with PAR1", s.path)
+		return fmt.Errorf("%s: compressed twice: unpack the file once", s.Path)
+	case strings.EqualFold(filepath.Ext(s.Path), ".parquet"):
+		return fmt.Errorf("%s: is not a Parquet file: it does not start with PAR1", s.Path)
 	case bytes.HasPrefix(first, []byte("{")):
-		s.format = formatJSONL
+		s.Format = FormatJSONL
 	case bytes.HasPrefix(first, []byte("[")):
 		return fmt.Errorf("%s: starts with '[': a JSON array is not read, "+
-			"write one object per line (JSON Lines)", s.path)
+			"write one object per line (JSON Lines)", s.Path)
 	default:
-		s.format = formatCSV
+		s.Format = FormatCSV
 	}
 	return nil
 }
 
 // wrap adds the path to an error of the file or its decompression.
-func (s *source) wrap(err error) error {
-	if s.compression == "none" {
-		return fmt.Errorf("%s: %w", s.path, err)
+func (s *Source) wrap(err error) error {
+	if s.Compression == "none" {
+		return fmt.Errorf("%s: %w", s.Path, err)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: the %s data ends early, the file is truncated: "+
 			"fetch or write it again: %w",
-			s.path, s.compression, err)
+			s.Path, s.Compression, err)
 	}
 	return fmt.Errorf("%s: damaged %s data, fetch or write the file again: %w",
-		s.path, s.compression, err)
+		s.Path, s.Compression, err)
 }
 
 // Close releases the decompressor and the file.
-func (s *source) Close() error {
+func (s *Source) Close() error {
 	var errs []error
 	for _, c := range s.closers {
 		errs = append(errs, c())

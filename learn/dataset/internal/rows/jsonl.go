@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"bytes"
@@ -10,24 +10,73 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
+// Objects reads the lines of a JSON Lines file.
+type Objects struct {
+	source *Source
+	lines  lineReader
+}
+
+// NewObjects returns a reader of s from where it stands.
+func NewObjects(s *Source) *Objects {
+	return &Objects{source: s, lines: lineReader{text: s.text}}
+}
+
+// Next returns the next object, valid JSON, until the following call. The errors are those of a
+// [Reader].
+func (o *Objects) Next() (object []byte, err error) {
+	line, err := o.nextLine()
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(line) || line[0] != '{' {
+		return nil, o.Bad("", Refusef("not a JSON object: %s", Quote(line)))
+	}
+	return line, nil
+}
+
+// nextLine returns the next line that is not blank, without surrounding space.
+func (o *Objects) nextLine() ([]byte, error) {
+	for {
+		line, err := o.lines.next()
+		switch err {
+		case nil:
+		case io.EOF:
+			return nil, err
+		case errRowTooLong:
+			return nil, fmt.Errorf("%s:%d: %w", o.source.Path, o.lines.line, err)
+		default:
+			return nil, o.source.wrap(err)
+		}
+		if line = bytes.Trim(line, " \t\r\n"); len(line) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// Line returns the number of the line that was read last, from 1.
+func (o *Objects) Line() int64 { return o.lines.line }
+
+// Bad returns the error for a fault in the line that was read last.
+func (o *Objects) Bad(column string, err error) error {
+	return NewError(o.source.Path, o.lines.line, column, err)
+}
+
 // jsonRows reads the interactions of a JSON Lines file: one object a line.
 // Ids are strings or integers (an integer stands for its digits), times and
 // weights are numbers or strings. Further keys are ignored; of a repeated key
 // the last counts.
 type jsonRows struct {
-	source  *source
-	lines   lineReader
-	cols    [numColumns]column
+	objects Objects
+	cols    [NumColumns]Column
 	hasTime bool
 	decoder *decoder
-	values  [numColumns][]byte // raw JSON values of the row, nil: absent
+	values  [NumColumns][]byte // raw JSON values of the row, nil: absent
 }
 
 // newJSONRows looks at the first object of s, which decides whether the file has times if
-// Options.TimeColumn leaves that open.
-func newJSONRows(s *source, opt Options, d *decoder) (*jsonRows, error) {
-	j := &jsonRows{source: s, cols: opt.columns(), hasTime: true, decoder: d}
-	j.lines.text = s.text
+// Form leaves that open.
+func newJSONRows(s *Source, form Form, d *decoder) (*jsonRows, error) {
+	j := &jsonRows{objects: *NewObjects(s), cols: form.Columns, hasTime: true, decoder: d}
 	if err := j.lookAhead(s); err != nil {
 		return nil, err
 	}
@@ -40,7 +89,7 @@ func newJSONRows(s *source, opt Options, d *decoder) (*jsonRows, error) {
 }
 
 // lookAhead checks the members of the first object.
-func (j *jsonRows) lookAhead(s *source) error {
+func (j *jsonRows) lookAhead(s *Source) error {
 	first, err := s.text.Peek(MaxRowBytes)
 	if err != nil && err != io.EOF {
 		return s.wrap(err)
@@ -50,13 +99,13 @@ func (j *jsonRows) lookAhead(s *source) error {
 		return nil // reading the row reports the fault
 	}
 	j.find(first)
-	s.columns = memberNames(first)
+	s.Columns = memberNames(first)
 	for i, col := range j.cols {
 		switch {
-		case j.values[i] != nil || col.name == "":
-		case !col.optional:
-			return fault.In(s.path, col.missing(s.columns))
-		case i == timeColumn:
+		case j.values[i] != nil || col.Name == "":
+		case !col.Optional:
+			return fault.In(s.Path, col.missing(s.Columns))
+		case i == TimeColumn:
 			j.hasTime = false
 		}
 	}
@@ -64,94 +113,64 @@ func (j *jsonRows) lookAhead(s *source) error {
 }
 
 // over implements lineForm.
-func (j *jsonRows) over(lines lineReader) rowReader {
+func (j *jsonRows) over(lines lineReader) Reader {
 	return &jsonRows{
-		source: j.source, lines: lines, cols: j.cols, hasTime: j.hasTime, decoder: j.decoder,
+		objects: Objects{source: j.objects.source, lines: lines}, cols: j.cols,
+		hasTime: j.hasTime, decoder: j.decoder,
 	}
 }
 
 // multiline implements lineForm.
 func (j *jsonRows) multiline() byte { return 0 }
 
-func (j *jsonRows) ticks() int64 {
+func (j *jsonRows) Ticks() int64 {
 	if !j.hasTime {
 		return 0
 	}
 	return j.decoder.clock.ticks
 }
 
-func (j *jsonRows) next(r *row) error {
-	line, err := j.nextLine()
+func (j *jsonRows) Next(r *Row) error {
+	object, err := j.objects.Next()
 	if err != nil {
 		return err
 	}
-	if !json.Valid(line) || line[0] != '{' {
-		return j.bad("", refusef("not a JSON object: %s", quote(line)))
-	}
-	j.find(line)
+	j.find(object)
 	r.clear()
 	for i, value := range j.values {
 		if err := j.take(r, i, value); err != nil {
-			return j.bad(j.cols[i].name, err)
+			return j.objects.Bad(j.cols[i].Name, err)
 		}
 	}
 	return nil
 }
 
-// nextLine returns the next line that is not blank, without surrounding space.
-func (j *jsonRows) nextLine() ([]byte, error) {
-	for {
-		line, err := j.lines.next()
-		switch err {
-		case nil:
-		case io.EOF:
-			return nil, err
-		case errRowTooLong:
-			return nil, fmt.Errorf("%s:%d: %w", j.source.path, j.lines.line, err)
-		default:
-			return nil, j.source.wrap(err)
-		}
-		if line = bytes.Trim(line, " \t\r\n"); len(line) > 0 {
-			return line, nil
-		}
-	}
-}
-
 // take puts the JSON value of the column mapped at i into r.
-func (j *jsonRows) take(r *row, i int, value []byte) error {
+func (j *jsonRows) take(r *Row, i int, value []byte) error {
 	switch {
-	case i == timeColumn && !j.hasTime:
+	case i == TimeColumn && !j.hasTime:
 		if value != nil {
 			return reason("a time, although the first row of the file has none")
 		}
 		return nil
-	case j.cols[i].name == "":
+	case j.cols[i].Name == "":
 		return nil
 	case value == nil:
 		return reason("missing")
 	}
-	text, isString, err := jsonScalar(value)
+	text, err := Scalar(value, i == UserColumn || i == ItemColumn)
 	if err != nil {
 		return err
 	}
-	if i == userColumn || i == itemColumn {
-		if _, isInt := parseInt(text); !isString && !isInt {
-			return refusef("id %s, want a string or an integer", quote(value))
-		}
-	}
 	return j.decoder.take(r, i, text)
-}
-
-func (j *jsonRows) bad(column string, err error) error {
-	return newRowError(j.source.path, j.lines.line, column, err)
 }
 
 // find sets j.values to the values of the mapped columns in a valid JSON object.
 func (j *jsonRows) find(object []byte) {
 	clear(j.values[:])
-	eachMember(object, func(key, value []byte) {
+	EachMember(object, func(key, value []byte) {
 		for i := range j.cols {
-			if name := j.cols[i].name; name != "" && string(key) == name {
+			if name := j.cols[i].Name; name != "" && string(key) == name {
 				j.values[i] = value
 				return
 			}
@@ -161,20 +180,22 @@ func (j *jsonRows) find(object []byte) {
 
 // memberNames returns the keys of a valid JSON object, for an error message.
 func memberNames(object []byte) (names []string) {
-	eachMember(object, func(key, _ []byte) { names = append(names, string(key)) })
+	EachMember(object, func(key, _ []byte) { names = append(names, string(key)) })
 	return names
 }
 
-// jsonScalar returns the text of a JSON string or number.
-func jsonScalar(value []byte) (text []byte, isString bool, err error) {
+// Scalar returns the text of a JSON string or number. An id must be a string or an integer.
+func Scalar(value []byte, id bool) (text []byte, err error) {
 	switch c := value[0]; {
 	case c == '"':
-		text, err = jsonString(value)
-		return text, true, err
-	case c == '-', c >= '0' && c <= '9':
-		return value, false, nil
+		return jsonString(value)
+	case c != '-' && (c < '0' || c > '9'):
+		return nil, Refusef("%s, want a string or a number", Quote(value))
 	}
-	return nil, false, refusef("%s, want a string or a number", quote(value))
+	if _, isInt := parseInt(value); id && !isInt {
+		return nil, Refusef("id %s, want a string or an integer", Quote(value))
+	}
+	return value, nil
 }
 
 // jsonString returns the text of a valid JSON string literal, without a copy
@@ -186,20 +207,20 @@ func jsonString(literal []byte) (text []byte, err error) {
 	}
 	var s string
 	if err := json.Unmarshal(literal, &s); err != nil || !utf8.Valid(literal) {
-		return nil, refusef("string %s is not valid UTF-8", quote(literal))
+		return nil, Refusef("string %s is not valid UTF-8", Quote(literal))
 	}
 	// Two ids must not become one because both held half a surrogate pair.
 	if bytes.ContainsRune([]byte(s), utf8.RuneError) &&
 		!bytes.ContainsRune(literal, utf8.RuneError) {
-		return nil, refusef("string %s has an unpaired surrogate", quote(literal))
+		return nil, Refusef("string %s has an unpaired surrogate", Quote(literal))
 	}
 	return []byte(s), nil
 }
 
-// eachMember calls fn with the key (escapes resolved) and the raw value of
+// EachMember calls fn with the key (escapes resolved) and the raw value of
 // each member of an object. The object must be valid JSON; then its structure
 // can be followed without a parser.
-func eachMember(object []byte, fn func(key, value []byte)) {
+func EachMember(object []byte, fn func(key, value []byte)) {
 	for i := skipSpace(object, 1); object[i] != '}'; {
 		end := skipValue(object, i)
 		key, err := jsonString(object[i:end])

@@ -1,4 +1,4 @@
-package dataset
+package rows
 
 import (
 	"fmt"
@@ -9,31 +9,33 @@ import (
 	"github.com/gsimc/gsimc/internal/event"
 )
 
-// A reason is why a value is refused, as the text of a RowError.
+// A reason is why a value is refused, as the text of a Error.
 type reason string
 
 func (r reason) Error() string { return string(r) }
 
-func refusef(format string, args ...any) error { return reason(fmt.Sprintf(format, args...)) }
+// Refusef returns why a value is refused, as the text of an [Error].
+func Refusef(format string, args ...any) error { return reason(fmt.Sprintf(format, args...)) }
 
-// longIDError is the reason why an id is refused that is too long.
-type longIDError struct{ id string }
+// LongIDError is the reason why an id is refused that is too long.
+type LongIDError struct{ id string }
 
-func (e *longIDError) Error() string {
+// Error implements error.
+func (e *LongIDError) Error() string {
 	return fmt.Sprintf("id %s is too long, at most %d bytes are allowed", e.id, event.MaxIDBytes)
 }
 
 // The functions below do not allocate on good values.
 
-// checkID returns why b cannot be a user or item id, or nil.
-func checkID(b []byte) error {
+// CheckID returns why b cannot be a user or item id, or nil.
+func CheckID(b []byte) error {
 	switch {
 	case len(b) == 0:
 		return reason("empty id")
 	case len(b) > event.MaxIDBytes:
-		return &longIDError{quote(b)}
+		return &LongIDError{Quote(b)}
 	case !utf8.Valid(b):
-		return refusef("id %s is not valid UTF-8", quote(b))
+		return Refusef("id %s is not valid UTF-8", Quote(b))
 	}
 	return nil
 }
@@ -66,7 +68,7 @@ func parseInt(b []byte) (x int64, ok bool) {
 func parseWeight(b []byte) (weight float32, err error) {
 	x, err := strconv.ParseFloat(string(b), 64)
 	if err != nil && !math.IsInf(x, 0) {
-		return 0, refusef("bad weight %s, want a number greater than 0", quote(b))
+		return 0, Refusef("bad weight %s, want a number greater than 0", Quote(b))
 	}
 	return checkWeight(x, b)
 }
@@ -74,7 +76,7 @@ func parseWeight(b []byte) (weight float32, err error) {
 func checkWeight(x float64, b []byte) (weight float32, err error) {
 	w := float32(x)
 	if !(w > 0) || math.IsInf(float64(w), 0) { // the negation catches NaN
-		return 0, refusef("weight %s, want a finite number greater than 0", quote(b))
+		return 0, Refusef("weight %s, want a finite number greater than 0", Quote(b))
 	}
 	return w, nil
 }
