@@ -11,6 +11,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store/memory"
@@ -109,5 +110,46 @@ func TestWeightsOfAWhile(t *testing.T) {
 	defer l.Release()
 	if _, known := l.ItemIndex(novelty); !known {
 		t.Error("an item stays unknown whose events counted for nothing for a while")
+	}
+}
+
+// Items beyond the histories of one extension wait for the next one. That comes at once if the store
+// is still to be searched, which waits for them.
+func TestItemsWaitForTheirRows(t *testing.T) {
+	const items = maxReads/samples.Size + 2
+	st := memory.New()
+	for _, searched := range []bool{false, true} {
+		x := newRig(t, st, servertest.NewModel(t, 1))
+		for i := range items {
+			for u := range samples.Size {
+				x.take(t, fmt.Sprint("user-", u), fmt.Sprint(novelty, i))
+			}
+		}
+		_, a := x.account(t)
+		for i, look := range []struct {
+			searched, awake bool
+			rows            int
+			more            bool
+		}{
+			{true, true, 0, false}, // nothing is placed before the users are counted
+			{searched, !searched, items - 2, true},
+			{true, !searched, items, false},
+		} {
+			if err := x.look(t.Context(), true); err != nil {
+				t.Fatal(err)
+			}
+			awake := len(x.awake) > 0
+			if awake {
+				<-x.awake
+			}
+			if len(a.Rows) != look.rows || a.More != look.more || awake != look.awake ||
+				a.Searched != look.searched {
+				t.Errorf("look %d: %d rows, more %t, awake %t, searched %t, want %+v", i,
+					len(a.Rows), a.More, awake, a.Searched, look)
+			}
+			if i == 0 {
+				a.Searched = searched
+			}
+		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A ledger that cannot be brought up to date when it is due gives its account out at the next look,
-// due or not, and then not before it is due again.
+// due or not, and then not before it is due again, or while items wait for their rows.
 func TestDueAccountIsNotForgotten(t *testing.T) {
 	st := &away{Store: memory.New()}
 	x := newSharedRig(t, st, servertest.NewModel(t, 1))
@@ -18,16 +18,18 @@ func TestDueAccountIsNotForgotten(t *testing.T) {
 	x.hold(t)
 	x.owned.due = false
 	for i, look := range []struct {
-		prefix        string
-		due, err, out bool
+		prefix              string
+		due, more, err, out bool
 	}{
-		{"", false, false, false},
-		{noticesPrefix, true, true, false},
-		{"", false, false, true},
-		{"", false, false, false},
-		{"", true, false, true},
+		{"", false, false, false, false},
+		{noticesPrefix, true, false, true, false},
+		{"", false, false, false, true},
+		{"", false, false, false, false},
+		{"", true, false, false, true},
+		{"", false, true, false, true},
+		{"", false, false, false, false},
 	} {
-		st.prefix = look.prefix
+		st.prefix, x.owned.account.More = look.prefix, look.more
 		a, err := x.Take(t.Context(), l, look.due)
 		if (err != nil) != look.err || (a != nil) != look.out {
 			t.Errorf("look %d: account %v, error %v", i, a, err)
