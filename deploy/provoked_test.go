@@ -59,6 +59,7 @@ var provocations = map[string]provocation{
 		flags: flags("--retrain-every", "1s", "--extend-every", "100ms"),
 		alerts: []string{"GsimcModelDrift", "GsimcRetrainingFailed", "GsimcStoreFailed",
 			"GsimcStoreDamaged"}},
+	"shared store": sharedStore(),
 	"doors": {do: doors, alerts: []string{"GsimcStrangers", "GsimcCertificateEnds"},
 		flags: func(t *testing.T, dir string) []string {
 			certificate(t, dir+".pem", 3*24*time.Hour)

@@ -27,6 +27,8 @@ var answers = map[string]struct {
 	"GsimcStoreRefusing":    {prints: `MiB`},
 	"GsimcStoreFillsUp":     {prints: `gsimc_store_room_bytes 0`},
 	"GsimcStoreDamaged":     {prints: `damage`, code: 1, ended: true},
+	"GsimcStoreAway":        {prints: `the store does not answer`},
+	"GsimcStoreDegraded":    {prints: `1 of 2 primaries do not answer`},
 	"GsimcModelStale":       {prints: `items`},
 	"GsimcModelDrift":       {prints: `gsimc_drift_energy_ratio 0\.[0-7]`},
 	"GsimcModelLoadFailed":  {prints: `damaged`, code: 1},

@@ -129,8 +129,11 @@ func (p *program) serve(t *testing.T, data string, args ...string) *served {
 		s.scheme = "https"
 	}
 	write(t, s.model, read(t, p.model))
-	s.cmd = exec.Command(p.path, append([]string{"serve", "--model", s.model, "--data-dir", data,
-		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+	if !slices.Contains(args, "--store") {
+		args = append(args, "--data-dir", data)
+	}
+	s.cmd = exec.Command(p.path, append([]string{"serve", "--model", s.model, "--listen",
+		"127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
 		"--json-listen", "127.0.0.1:0", "--drain-delay", "0s", "--log-format", "json"}, args...)...)
 	s.cmd.Env = append(os.Environ(), "GSIMC_PROVOKED="+s.faults)
 	stderr, err := s.cmd.StderrPipe()
