@@ -85,7 +85,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	defer s.calls.Done()
 	stats := store.Stats{Users: -1, Room: -1, Free: -1, Reserve: -1, Debt: -1}
 	primaries, trouble := s.cluster.Primaries()
-	away, fewer := 0, 0
+	away, fewer, alone := 0, 0, 0
 	for _, p := range primaries {
 		stats.Bytes += p.Memory
 		switch {
@@ -94,6 +94,9 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 			trouble = p.Err
 		case p.Replicas < s.options.Replicas && !s.options.NotDurable:
 			fewer++
+			if p.Replicas == 0 {
+				alone++
+			}
 		}
 	}
 	if len(primaries) == 0 || away == len(primaries) {
@@ -103,6 +106,9 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	case away > 0:
 		stats.Degraded = fmt.Errorf("%w: %d of %d primaries do not answer: %w",
 			store.ErrUnavailable, away, len(primaries), trouble)
+	case alone > 0:
+		stats.Degraded = fmt.Errorf("%d of %d primaries have no replica: no write is acknowledged "+
+			"until they have one", alone, len(primaries))
 	case fewer > 0:
 		stats.Degraded = fmt.Errorf("%d of %d primaries have fewer than %d replicas: a write is "+
 			"acknowledged by those that are linked", fewer, len(primaries), s.options.Replicas)

@@ -12,7 +12,9 @@
 // WAIT asks for all replicas that are linked to the primary, and at least one. That number is
 // looked up at intervals. A call whose outcome is open, because the connection broke or too few
 // replicas answered, is sent again until its context ends; so calls must be safe to repeat. Answers
-// that say where a slot has gone, or that a node is not ready, are followed in the same way.
+// that say where a slot has gone, or that a node is not ready, are followed in the same way. The
+// calls of a primary that has had no replica for some seconds are refused, as nobody would
+// acknowledge them.
 //
 // Each primary has room for a number of calls. One that comes when the room is taken is refused at
 // once, so that a primary that is out of reach neither fills the memory nor holds up the callers of

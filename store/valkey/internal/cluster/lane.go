@@ -43,6 +43,12 @@ func (l *lane) run() {
 // write sends calls as one pipeline and settles those that have an outcome.
 func (l *lane) write(group []*Call) {
 	c := l.node.cluster
+	if why := l.node.alone(); why != nil && !c.options.NoWait {
+		for _, call := range group {
+			call.settle(rueidis.RedisMessage{}, why)
+		}
+		return
+	}
 	replicas, known := l.node.replicas()
 	if !known && !c.options.NoWait {
 		c.refreshSoon()

@@ -47,6 +47,8 @@ type Info struct {
 	Primary bool
 	// Replicas are the replicas that are linked to it and have all of its data.
 	Replicas int
+	// Alone is since when a primary has no replica, zero if it has one.
+	Alone time.Time
 	// Memory is what it uses, and MaxMemory what it may use, in bytes; 0 without a limit.
 	Memory, MaxMemory int64
 }
@@ -161,7 +163,9 @@ func (n *node) look(ctx context.Context) {
 	if err == nil {
 		var text string
 		if text, err = answers[0].ToString(); err == nil {
+			since := info.Alone
 			info = parseInfo(n.addr, text)
+			info.noteAlone(since)
 		}
 	}
 	info.Err = err
@@ -185,6 +189,30 @@ func parseInfo(addr, text string) Info {
 		}
 	}
 	return info
+}
+
+// noteAlone sets since when a primary is alone; before is what was known of that.
+func (i *Info) noteAlone(before time.Time) {
+	switch {
+	case !i.Primary || i.Replicas > 0:
+	case before.IsZero():
+		i.Alone = time.Now()
+	default:
+		i.Alone = before
+	}
+}
+
+// alonePatience is the time for which writes wait for the first replica of a primary. After a
+// failover replicas are linked anew, which takes some seconds.
+const alonePatience = 10 * time.Second
+
+// alone returns why writes are not even tried, or nil: nobody would acknowledge them.
+func (n *node) alone() error {
+	info := n.info.Load()
+	if info == nil || info.Alone.IsZero() || time.Since(info.Alone) < alonePatience {
+		return nil
+	}
+	return unavailable("%s has no replica, so that no write is acknowledged", n.addr)
 }
 
 // replicas returns how many replicas WAIT is to ask for; false if it is not known yet.
