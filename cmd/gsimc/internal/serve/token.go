@@ -1,6 +1,12 @@
 package serve
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/server"
 )
@@ -9,6 +15,7 @@ import (
 type Token struct {
 	Name  string `arg:"" help:"Whose token it is, for people: web, nightly-import."`
 	Roles string `required:"" placeholder:"ROLE,..." help:"What it is good for: ${serve_roles}. No role includes another."`
+	AddTo string `placeholder:"FILE" help:"Append the line to this file of tokens, which is made if it is not there, and print the token alone."`
 }
 
 // Help is the manual under the flags.
@@ -18,10 +25,10 @@ The line has the hash of the token only, and the token is shown once: keep it wh
 reads it (--client-token-file).
 
   gsimc token web --roles recommend,observe
-  gsimc token web --roles recommend | { read -r t; echo "$t" > web.token; cat >> tokens; }
+  gsimc token web --roles recommend,observe --add-to tokens > web.token
 
-A server reads the file again within two seconds of a change. To replace a token, add the new
-line, give the client its token, and remove the old line.`
+A server reads the file again within two seconds of a change. To replace a token, add another one
+under another name, give the client its token, and remove the old line.`
 }
 
 // Check has the server look at the flags.
@@ -30,11 +37,54 @@ func (c *Token) Check() error {
 	return err
 }
 
-// Run prints two lines.
+// Run prints the token, and its line unless that goes to the file.
 func (c *Token) Run(a *cli.App) error {
 	token, line, err := server.NewToken(c.Name, c.Roles)
-	if err == nil {
-		a.Printf("%s\n%s\n", token, line)
+	if err != nil {
+		return err
 	}
-	return err
+	if c.AddTo == "" {
+		a.Printf("%s\n%s\n", token, line)
+		return nil
+	}
+	if err := addToken(c.AddTo, c.Name, line); err != nil {
+		return cli.Flag("--add-to", cli.PathError(err))
+	}
+	a.Printf("%s\n", token)
+	return nil
+}
+
+// addToken appends a line to a file of tokens, unless the name is there. It is one write to the
+// file itself, so that a server sees the whole line or nothing of it, and that the file keeps its
+// owner.
+func addToken(path, name, line string) (err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return err
+	}
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		words := strings.Fields(line)
+		switch {
+		case len(words) == 0 || strings.HasPrefix(words[0], "#"):
+		case len(words) != 3: // as server reads them
+			return fmt.Errorf("line %d of %s is not of a file of tokens", number, path)
+		case words[0] == name:
+			return fmt.Errorf("line %d of %s has the name %s: choose another, or remove the line",
+				number, path, name)
+		}
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		line = "\n" + line
+	}
+	if _, err := f.WriteString(line + "\n"); err != nil {
+		return err
+	}
+	return f.Sync()
 }

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// token --add-to prints the token alone and appends its line to the file, which nobody else may
+// read. What it refuses changes nothing.
+func TestTokenAddTo(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	want := ""
+	for _, name := range []string{"web", "ops"} {
+		token := strings.TrimSuffix(execute(t, "token", name, "--roles", "observe", "--add-to", path),
+			"\n")
+		want += fmt.Sprintf("%s observe %x\n", name, sha256.Sum256([]byte(token)))
+	}
+	read := func() string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if got := read(); got != want {
+		t.Errorf("the file is\n%swant\n%s", got, want)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, want the mode 0600", info, err)
+	}
+	for text, refusal := range map[string]string{
+		want:           "--add-to: line 2 of " + path + " has the name ops",
+		"gsimc_abc\n":  "--add-to: line 1 of " + path + " is not of a file of tokens",
+		"# a\nx y z w": "--add-to: line 2 of " + path + " is not of a file of tokens",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, stdout, stderr := runCLI(t, nil, "token", "ops", "--roles", "admin", "--add-to", path)
+		if code != cli.ExitFailure || stdout != "" || !strings.Contains(stderr, refusal) {
+			t.Errorf("exit code %d, stdout %q, stderr %q, want %q", code, stdout, stderr, refusal)
+		}
+		if got := read(); got != text {
+			t.Errorf("the file has become %q, was %q", got, text)
+		}
+	}
+
+	// A line that has no end gets one.
+	without := strings.TrimSuffix(want, "\n")
+	if err := os.WriteFile(path, []byte(without), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, "token", "more", "--roles", "admin", "--add-to", path)
+	if got := read(); !strings.HasPrefix(got, want+"more admin ") {
+		t.Errorf("the file is %q", got)
+	}
+}
