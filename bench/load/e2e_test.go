@@ -86,6 +86,9 @@ func readReport(t *testing.T, path string) *loadtest.Report {
 // A bench of a real server measures every scenario: nothing fails, no acknowledged event is missing
 // in a list, and the file says what the tables say.
 func TestAll(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until servers are idle, for up to 15 s each time")
+	}
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "bench.json")
 	out := mustRun(t, small(t, "--duration", "250ms", "--repetitions", "1",
@@ -172,6 +175,9 @@ func TestCatalogue(t *testing.T) {
 
 // A sweep has a point for each x, and the command that it prints repeats it.
 func TestSweep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits until servers are idle, for up to 15 s each time")
+	}
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "bench.json")
 	program, err := gsimc()
