@@ -30,9 +30,9 @@ type parameter struct {
 }
 
 const (
-	inQuery = "query"
-	inPath  = "path"
-	list    = "array" // a type; those of the elements are texts
+	inQuery  = "query"
+	inPath   = "path"
+	listType = "array" // a type; those of the elements are texts
 )
 
 func readRoutes(api []byte) (routes, error) {
@@ -72,12 +72,15 @@ func routeOf(method, path string) string {
 // check is the middleware that refuses a request whose query has what its route does not take. The
 // library would pass over it, so that a list would come without the filter that was asked for.
 func (all routes) check(next runtime.HandlerFunc) runtime.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request, inPath map[string]string) {
+	return func(w http.ResponseWriter, r *http.Request, ids map[string]string) {
 		pattern, _ := runtime.HTTPPattern(r.Context())
 		values, err := url.ParseQuery(r.URL.RawQuery)
 		known, ok := all[routeOf(r.Method, pattern.String())]
-		if !ok { // a form with the parameters of a GET
-			known, values = all[routeOf(http.MethodGet, pattern.String())], r.Form
+		if !ok {
+			known = all[routeOf(http.MethodGet, pattern.String())]
+		}
+		if r.Form != nil { // the parameters of a GET, which the library has taken from a form
+			values = r.Form
 		}
 		if err == nil {
 			err = checkQuery(values, known)
@@ -88,7 +91,7 @@ func (all routes) check(next runtime.HandlerFunc) runtime.HandlerFunc {
 			writeStatus(w, http.StatusBadRequest, outcome.Status(err))
 			return
 		}
-		next(w, r, inPath)
+		next(w, r, ids)
 	}
 }
 
@@ -120,7 +123,7 @@ func checkQuery(values url.Values, known []parameter) error {
 // problem returns what is wrong with the values of a parameter, or nothing.
 func (p *parameter) problem(values []string) string {
 	switch {
-	case p.Type == list:
+	case p.Type == listType:
 		return ""
 	case len(values) != 1:
 		return "is there more than once"

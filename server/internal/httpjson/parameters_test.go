@@ -215,11 +215,14 @@ func has(m protoreflect.Message, path string) bool {
 func TestFormsHaveParameters(t *testing.T) {
 	c, h := door(t)
 	for body, want := range map[string]int{"page_size=3": 200, "pagesize=3": 400} {
-		r := httptest.NewRequest("POST", "/v1/users/ann/recommendations", strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("%s: %d %s", body, w.Code, w.Body)
+		for _, override := range []string{"", "GET"} {
+			r := httptest.NewRequest("POST", "/v1/users/ann/recommendations", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("X-HTTP-Method-Override", override)
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("%s, override %q: %d %s", body, override, w.Code, w.Body)
+			}
 		}
 	}
 	if c.last == nil || !has(c.last.ProtoReflect(), "page_size") {
