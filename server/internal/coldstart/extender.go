@@ -250,12 +250,13 @@ func (x *Extender) extend(
 		a.Samples.Renew()
 	}
 	if a.Counted {
-		more, err := x.update(ctx, l, a)
-		if err != nil {
+		if err := x.update(ctx, l, a); err != nil {
 			return err
 		}
-		if more {
-			x.Wake() // the search can wait until all known items have a row
+		if a.More {
+			if !a.Searched {
+				x.Wake() // the search can wait until all known items have a row
+			}
 			return x.ledger.Persist(ctx)
 		}
 	}

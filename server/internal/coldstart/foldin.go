@@ -27,28 +27,25 @@ const (
 	settledChange = 0.05
 )
 
-// update folds in the items that have changed and lets the result serve. more reports that items
-// without a row are left for the next time.
-func (x *Extender) update(
-	ctx context.Context, l *models.Lease, a *ledger.Account,
-) (more bool, err error) {
+// update folds in the items that have changed and lets the result serve.
+func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	began := time.Now()
 	a.Samples.Trim()
 	now := a.Samples.Census()
 	x.Metrics.Pending.Set(float64(len(now.Counts)))
 	batch, changed, more := choose(a, l.Base(), now)
-	a.Unserved = a.Unserved || changed
+	a.Unserved, a.More = a.Unserved || changed, false
 	if !a.Unserved {
-		return false, nil
+		return nil
 	}
 	if err := x.foldIn(ctx, l.Base(), a, batch, now); err != nil {
-		return false, err
+		return err
 	}
 	if err := x.ledger.Publish(ctx, l, placed(a.Rows), began); err != nil {
-		return more, err
+		return err
 	}
-	a.Unserved = false
-	return more, nil
+	a.Unserved, a.More = false, more
+	return nil
 }
 
 // choose returns the items to fold in, those without a row first. changed reports whether anything

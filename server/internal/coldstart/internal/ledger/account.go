@@ -14,6 +14,7 @@ type Account struct {
 	Samples  *samples.Items
 	Rows     map[string]Row // of the items that were folded in, by id
 	Unserved bool           // rows have changed since an extension was made of them
+	More     bool           // items are left for the next time that have no row yet
 	Searched bool           // the store has been searched for items that are new to the base
 	Counted  bool           // the users of the store: a search has come to its end
 	Weights  uint64         // hash of the weights of events that the rows were made by

@@ -32,7 +32,7 @@ func (m *Memory) Run(context.Context) {}
 // Begin keeps the items that are new to both models, and the number of users.
 func (m *Memory) Begin(base *model.Model, _ bool) {
 	a := m.account
-	a.Rows, a.Unserved, a.Searched = map[string]Row{}, false, false
+	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
 }
 

@@ -94,7 +94,7 @@ func (s *Shared) Take(ctx context.Context, l *models.Lease, due bool) (*Account,
 		}
 	}
 	o := s.owned
-	o.due = o.due || due
+	o.due = o.due || due || o.account.More
 	if err := s.catchUp(ctx, l.Base()); err != nil || !o.due {
 		return nil, err
 	}
