@@ -508,7 +508,7 @@ func silentStreams(
 
 // A client that does not read its acknowledgements loses its connection.
 func TestUnreadAcknowledgements(t *testing.T) {
-	ts := start(t, setup{server: func(s *Server) { s.sendTimeout = 200 * time.Millisecond }})
+	ts := start(t, setup{bounds: func(b *bounds) { b.sendTimeout = 200 * time.Millisecond }})
 	c := unreading(t, ts)
 	select {
 	case <-c.Closed:
@@ -524,8 +524,8 @@ func TestUnreadAcknowledgements(t *testing.T) {
 
 // As long as such clients are there, they hold no other stream up.
 func TestUnreadAcknowledgementsHoldNobodyUp(t *testing.T) {
-	ts := start(t, setup{server: func(s *Server) {
-		s.sendTimeout, s.readAhead = time.Hour, admission.NewBudget(1)
+	ts := start(t, setup{bounds: func(b *bounds) {
+		b.sendTimeout, b.readAhead = time.Hour, admission.NewBudget(1)
 	}})
 	good := openStream(t, ts)
 	for range 3 {
@@ -571,7 +571,7 @@ func TestUnreadAnswers(t *testing.T) {
 	} {
 		t.Run(path.Base(attack.method), func(t *testing.T) {
 			t.Parallel()
-			ts := start(t, setup{server: func(s *Server) { s.sendTimeout = 500 * time.Millisecond }})
+			ts := start(t, setup{bounds: func(b *bounds) { b.sendTimeout = 500 * time.Millisecond }})
 			watch, err := healthpb.NewHealthClient(ts.conn).Watch(t.Context(),
 				&healthpb.HealthCheckRequest{})
 			if err != nil {
@@ -617,7 +617,7 @@ func ignorant(t *testing.T, ts *testServer, method string, body proto.Message) *
 
 // Unread answers have a bound of memory: beyond it those lose their connection that do not read.
 func TestUnreadAnswersHaveABound(t *testing.T) {
-	ts := start(t, setup{server: func(s *Server) { s.maxUnreadSize = 1 << 20 },
+	ts := start(t, setup{bounds: func(b *bounds) { b.maxUnreadSize = 1 << 20 },
 		config: func(c *Config) { c.MaxConcurrentStreams = 100 }})
 	var attackers []*h2test.Client
 	for range 5 {
@@ -643,7 +643,7 @@ func TestUnreadAnswersHaveABound(t *testing.T) {
 func TestCheckpointsAreFew(t *testing.T) {
 	ts := start(t, setup{store: &checkpointer{Store: memory.New()}})
 	var open []context.CancelFunc
-	for range maxCheckpoints {
+	for range cap(ts.bounds.operate.Checkpoints) {
 		c, cancel := context.WithCancel(ctx(t))
 		stream, err := ts.admin.CreateCheckpoint(c, &pb.CreateCheckpointRequest{})
 		if err != nil {
@@ -677,9 +677,10 @@ func TestCheckpointsAreFew(t *testing.T) {
 // A checkpoint that is held for long ends by itself, and takes its copy along.
 func TestCheckpointsEnd(t *testing.T) {
 	copies := &checkpointer{Store: memory.New()}
-	ts := start(t, setup{store: copies})
-	ts.checkpointTime = 50 * time.Millisecond
-	for range maxCheckpoints + 1 {
+	ts := start(t, setup{store: copies,
+		bounds: func(b *bounds) { b.operate.CheckpointTime = 50 * time.Millisecond }})
+	most := cap(ts.bounds.operate.Checkpoints)
+	for range most + 1 {
 		stream, err := ts.admin.CreateCheckpoint(ctx(t), &pb.CreateCheckpointRequest{})
 		if err != nil {
 			t.Fatal(err)
@@ -694,7 +695,7 @@ func TestCheckpointsEnd(t *testing.T) {
 		}
 	}
 	made, removed := copies.made.Load(), copies.removed.Load()
-	if made != maxCheckpoints+1 || removed != made {
+	if int(made) != most+1 || removed != made {
 		t.Errorf("%d checkpoints were made and %d removed", made, removed)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/users"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -307,12 +308,12 @@ func TestStoreFailures(t *testing.T) {
 func TestEventTypesAreBounded(t *testing.T) {
 	st := memory.New()
 	var records []store.Record
-	for i := range maxCountedTypes + 5 {
+	for i := range users.MaxCountedTypes + 5 {
 		of := fmt.Sprint("t", i)
 		switch {
-		case i == maxCountedTypes+4:
+		case i == users.MaxCountedTypes+4:
 			of = "t7" // one that is counted
-		case i >= maxCountedTypes:
+		case i >= users.MaxCountedTypes:
 			of = "late"
 		}
 		records = append(records, store.Record{User: "ann", Event: store.Event{ID: fmt.Sprint(i),
@@ -327,8 +328,8 @@ func TestEventTypesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.GetUser().GetEventTypes()
-	if len(got) != maxEventTypes || got[0].GetEventType() != "t7" || got[0].GetEventCount() != 2 {
-		t.Errorf("%d types, the first %v, want %d and t7 twice", len(got), got[0], maxEventTypes)
+	if len(got) != users.MaxEventTypes || got[0].GetEventType() != "t7" || got[0].GetEventCount() != 2 {
+		t.Errorf("%d types, the first %v, want %d and t7 twice", len(got), got[0], users.MaxEventTypes)
 	}
 }
 

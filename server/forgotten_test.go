@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/users"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -117,11 +118,12 @@ func TestDeletionRecord(t *testing.T) {
 func TestErasureWaitsAreBounded(t *testing.T) {
 	st := newForgettingStore()
 	ts := start(t, setup{store: st, config: func(c *Config) {
-		c.MaxInFlight, c.MaxStreams = 1, 1           // a call that waited in its class would keep others out
-		c.MaxConcurrentStreams = 2 * maxErasureWaits // of the one connection of this test
+		c.MaxInFlight, c.MaxStreams = 1, 1 // a call that waited in its class would keep others out
+		// of the one connection of this test
+		c.MaxConcurrentStreams = 2 * uint32(cap(users.Usual().ErasureWaits))
 	}})
 	var calls sync.WaitGroup
-	for range maxErasureWaits {
+	for range cap(ts.bounds.users.ErasureWaits) {
 		calls.Go(func() {
 			eventually(t, "the call is taken", func() bool { // two run or wait in the class
 				_, err := erase(ctx(t), ts, "nobody")
@@ -133,7 +135,9 @@ func TestErasureWaitsAreBounded(t *testing.T) {
 			})
 		})
 	}
-	eventually(t, "all calls wait", func() bool { return len(ts.erasureWaits) == maxErasureWaits })
+	eventually(t, "all calls wait", func() bool {
+		return len(ts.bounds.users.ErasureWaits) == cap(ts.bounds.users.ErasureWaits)
+	})
 	ts.observe(t, newEvent("ann", 1))
 	ts.observe(t, newEvent("ann", 2))
 	_, err := erase(ctx(t), ts, "ann")

@@ -69,7 +69,7 @@ type testServer struct {
 // setup are the parts of a test server that tests vary.
 type setup struct {
 	config func(*Config)
-	server func(*Server) // before it serves
+	bounds func(*bounds)
 	store  store.Store
 	open   func() (*model.Model, error)
 }
@@ -103,11 +103,12 @@ func start(t testing.TB, su setup) *testServer {
 		su.open = func() (*model.Model, error) { return newModel(t, 1), nil }
 	}
 	var err error
-	if ts.Server, err = New(cfg, su.store, su.open); err != nil {
-		t.Fatal(err)
+	b := usualBounds()
+	if su.bounds != nil {
+		su.bounds(&b)
 	}
-	if su.server != nil {
-		su.server(ts.Server)
+	if ts.Server, err = newBounded(cfg, su.store, su.open, b); err != nil {
+		t.Fatal(err)
 	}
 	l := Listeners{GRPC: listen(t), Admin: listen(t), Ops: listen(t)}
 	ts.rpc, ts.ops = l.GRPC.Addr().String(), l.Ops.Addr().String()

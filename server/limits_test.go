@@ -109,8 +109,7 @@ func TestConnectionsOfTheOpsListener(t *testing.T) {
 
 // A client of the ops listener that does not read its pages loses its connection.
 func TestUnreadPages(t *testing.T) {
-	ts := start(t, setup{})
-	ts.opsWriteTimeout = 200 * time.Millisecond
+	ts := start(t, setup{bounds: func(b *bounds) { b.opsWrite = 200 * time.Millisecond }})
 	c, err := net.Dial("tcp", ts.ops)
 	if err != nil {
 		t.Fatal(err)

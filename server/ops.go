@@ -48,7 +48,7 @@ func (s *Server) newOps() *http.Server {
 // it measures.
 func (s *Server) inTime(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limit := s.opsWriteTimeout
+		limit := s.opsWrite
 		if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
 			limit = profileTimeout
 		}

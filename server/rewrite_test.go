@@ -385,11 +385,11 @@ func TestRewritesAndNewItems(t *testing.T) {
 
 // Rewrites have a bound, and so has the history.
 func TestRewritesAreBounded(t *testing.T) {
-	ts := start(t, setup{server: func(s *Server) { s.maxRewriteHistory = 5 }})
+	ts := start(t, setup{bounds: func(b *bounds) { b.users.RewriteHistory = 5 }})
 	ts.written(t, "ann", 5)
 	ts.written(t, "bob", 1)
-	for range maxRewrites {
-		ts.Server.rewrites <- struct{}{}
+	for range cap(ts.bounds.users.Rewrites) {
+		ts.bounds.users.Rewrites <- struct{}{}
 	}
 	_, err := ts.users.RetractEvents(ctx(t),
 		&pb.RetractEventsRequest{UserId: "ann", EventIds: []string{"e1"}})
@@ -397,8 +397,8 @@ func TestRewritesAreBounded(t *testing.T) {
 	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
 		t.Errorf("one rewrite more (-want +got):\n%s", d)
 	}
-	for range maxRewrites {
-		<-ts.Server.rewrites
+	for range cap(ts.bounds.users.Rewrites) {
+		<-ts.bounds.users.Rewrites
 	}
 	_, err = ts.users.MergeUsers(ctx(t),
 		&pb.MergeUsersRequest{SourceUserId: "ann", TargetUserId: "bob"})

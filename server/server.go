@@ -35,12 +35,14 @@ import (
 	"github.com/gsimc/gsimc/server/internal/follow"
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/operate"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/popularity"
 	"github.com/gsimc/gsimc/server/internal/quality"
 	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/tracing"
+	"github.com/gsimc/gsimc/server/internal/users"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/server/internal/watched"
 	"github.com/gsimc/gsimc/store"
@@ -70,8 +72,8 @@ type Server struct {
 	states    *state.Cache
 	quality   *quality.Meter // nil: not measured
 	follow    follow.All
-	extenders coldstart.Extenders // of the arms
-	notices   *coldstart.Notices  // nil: no other server has the store
+	extenders follow.Extenders   // of the arms
+	notices   *coldstart.Notices // nil: no other server has the store
 	batcher   *passes.Batcher
 	scratches [1 + arms.MaxArms]sync.Pool // of *scratch, for each arm
 
@@ -86,18 +88,8 @@ type Server struct {
 	json      *jsonSide // nil: there is none
 	drain     drain
 
-	checkpoints chan struct{} // holds a token for each that is open
-	// holds a token for each call that waits until an erased user is forgotten
-	erasureWaits chan struct{}
-	exports      chan struct{}     // holds a token for each export under way
-	rewrites     chan struct{}     // holds a token for each rewriting under way
-	readAhead    *admission.Budget // bytes of events, of all streams
-	newUsers     *newUsers
-
-	// See the constants; tests have shorter ones.
-	sendTimeout, opsWriteTimeout, checkpointTime time.Duration
-	maxUnreadSize                                int
-	maxRewriteHistory                            uint64
+	newUsers *newUsers
+	bounds
 }
 
 // ErrNoModel is returned by the function that opens the model when there is none yet.
@@ -108,10 +100,17 @@ var ErrNoModel = errors.New("server: there is no model yet")
 // With [ErrNoModel] the server lists the popular items of the store, until a reload finds a model.
 // The caller keeps the store and closes it after Run has returned.
 func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server, error) {
+	return newBounded(cfg, st, open, usualBounds())
+}
+
+// newBounded is New with these bounds.
+func newBounded(
+	cfg Config, st store.Store, open func() (*model.Model, error), b bounds,
+) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fault.In("server configuration", err)
 	}
-	s := newServer(cfg, st)
+	s := newServer(cfg, st, b)
 	if err := s.openConfigured(); err != nil {
 		return nil, fault.In("server configuration", err)
 	}
@@ -138,18 +137,12 @@ func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server
 }
 
 // newServer returns a server with what cannot fail.
-func newServer(cfg Config, st store.Store) *Server {
+func newServer(cfg Config, st store.Store, b bounds) *Server {
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st, traced: st,
 		hasher:  calls.NewHasher(cfg.LogKey),
 		updater: state.NewUpdater(cfg.EventWeights),
-		drain:   newDrain(), checkpoints: make(chan struct{}, maxCheckpoints),
-		erasureWaits: make(chan struct{}, maxErasureWaits),
-		exports:      make(chan struct{}, maxExports),
-		rewrites:     make(chan struct{}, maxRewrites), maxRewriteHistory: maxRewriteHistory,
-		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
-		maxUnreadSize:   maxUnreadSize,
-		opsWriteTimeout: opsWriteTimeout, checkpointTime: checkpointTime,
+		drain:   newDrain(), bounds: b,
 		newUsers: newUsersQuota(cfg.MaxNewUsers, st),
 	}
 	if s.log == nil {
@@ -255,8 +248,6 @@ func (s *Server) openArms(open func() (*model.Model, error)) (err error) {
 var (
 	_ pb.RecommenderServiceServer = recommender{}
 	_ pb.EventServiceServer       = events{}
-	_ pb.UserServiceServer        = users{}
-	_ pb.AdminServiceServer       = admin{}
 )
 
 // newBackground makes the parts that work in the background. It opens the shadow model.
@@ -328,7 +319,10 @@ func (s *Server) newGRPC() error {
 		grpc.NumStreamWorkers(streamWorkers))...)
 	s.registerClients(s.grpc)
 	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
-	pb.RegisterAdminServiceServer(s.adminGRPC, admin{Server: s})
+	pb.RegisterAdminServiceServer(s.adminGRPC, operate.New(operate.Deps{Bounds: s.operate,
+		Arms: s.arms, Store: s.store, Catalogue: s.catalogue, UsersInMemory: s.states.Len,
+		BuildVersion: s.cfg.BuildVersion, Started: s.started, Draining: s.isDraining,
+		Caller: s.doors.Caller, Level: s.cfg.LogLevel, Log: s.log}))
 	s.health = health.NewServer()
 	for _, g := range []*grpc.Server{s.grpc, s.adminGRPC} {
 		for name := range g.GetServiceInfo() {
@@ -349,7 +343,9 @@ func (s *Server) newGRPC() error {
 func (s *Server) registerClients(g *grpc.Server) {
 	g.RegisterService(recommenderDesc(), recommender{Server: s})
 	pb.RegisterEventServiceServer(g, events{Server: s})
-	pb.RegisterUserServiceServer(g, users{Server: s})
+	pb.RegisterUserServiceServer(g, users.New(users.Deps{Bounds: s.users, Store: s.store,
+		Arms: s.arms, States: s.states, Updater: s.updater, Follow: s.follow,
+		Estimator: s.cfg.Estimator, Now: s.now, Draining: s.drain.streams, Log: s.log}))
 	pb.RegisterItemServiceServer(g, items.New(items.Deps{Catalogue: s.catalogue, Models: s.models}))
 }
 

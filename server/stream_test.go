@@ -314,7 +314,7 @@ func TestReadAheadIsGivenBack(t *testing.T) {
 		return inner.Append(c, r)
 	}
 	ts := start(t, setup{store: hooked,
-		server: func(s *Server) { s.readAhead = admission.NewBudget(1) }})
+		bounds: func(b *bounds) { b.readAhead = admission.NewBudget(1) }})
 	var many []*pb.Event // more than a stream may have beside the budget
 	for i := range 900 {
 		many = append(many, newEvent(strings.Repeat("u", 100), i%testItems))
@@ -348,7 +348,7 @@ func TestUnsettledReadAheadIsGivenBack(t *testing.T) {
 			panic("broken")
 		}}
 	ts := start(t, setup{store: hooked,
-		server: func(s *Server) { s.readAhead = admission.NewBudget(1) }})
+		bounds: func(b *bounds) { b.readAhead = admission.NewBudget(1) }})
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("ann", 1))
 	<-began
@@ -380,7 +380,7 @@ func leaves(b *admission.Budget) bool {
 
 // A stream whose client does not read its acknowledgement has given back what it acknowledges.
 func TestUnreadAcknowledgementHoldsNoReadAhead(t *testing.T) {
-	ts := start(t, setup{server: func(s *Server) { s.readAhead = admission.NewBudget(1) }})
+	ts := start(t, setup{bounds: func(b *bounds) { b.readAhead = admission.NewBudget(1) }})
 	if err := ts.readAhead.Take(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/users"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -112,7 +113,7 @@ func TestPageTokens(t *testing.T) {
 	damaged := problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
 		Fields: []string{"page_token"}}
 	changed := problem{Code: codes.FailedPrecondition, Reason: "HISTORY_CHANGED"}
-	beyond := eventPage{head, 6}.token(st.Identity(), "ann")
+	beyond := users.EventPage{Head: head, Last: 6}.Token(st.Identity(), "ann")
 	for _, tt := range []struct {
 		name, user, token string
 		want              problem
@@ -124,7 +125,8 @@ func TestPageTokens(t *testing.T) {
 		{"too long", "ann", good + "A", damaged},
 		{"not base64", "ann", "!" + good[1:], damaged},
 		{"beyond the history", "ann", beyond, damaged},
-		{"before the history", "ann", eventPage{head, 0}.token(st.Identity(), "ann"), damaged},
+		{"before the history", "ann",
+			users.EventPage{Head: head, Last: 0}.Token(st.Identity(), "ann"), damaged},
 		{"of another store", "ann", foreign,
 			problem{Code: codes.FailedPrecondition, Reason: "OTHER_STORE"}},
 	} {
@@ -168,7 +170,7 @@ func (ts *testServer) exported(
 func TestExportUser(t *testing.T) {
 	weights := func(c *Config) { c.EventWeights = event.Weights{"view": 0.25} }
 	ts := start(t, setup{config: weights})
-	want := ts.written(t, "ann", 2*exportChunk+7)
+	want := ts.written(t, "ann", 2*users.ExportChunk+7)
 	all, err := ts.exported(t, "ann", func(int) {})
 	if err != nil {
 		t.Fatal(err)
@@ -219,17 +221,17 @@ func TestExportIsOfOneMoment(t *testing.T) {
 	} {
 		st := &hookedStore{Store: memory.New()}
 		ts := start(t, setup{store: st})
-		ts.written(t, "ann", exportChunk+1)
+		ts.written(t, "ann", users.ExportChunk+1)
 		reads := 0
 		st.SinceFunc = func(c context.Context, user string, known store.Version,
 			fn func(store.Version, store.Event) error) (store.Version, bool, error) {
-			if reads++; known.Revision == exportChunk { // between two messages
+			if reads++; known.Revision == users.ExportChunk { // between two messages
 				if tt.erase {
 					if _, err := st.Erase(c, "ann"); err != nil {
 						t.Error(err)
 					}
 				}
-				for i := range exportChunk + 2 {
+				for i := range users.ExportChunk + 2 {
 					appendEvent(t, st, "ann", fmt.Sprint("late", i))
 				}
 			}
@@ -243,7 +245,8 @@ func TestExportIsOfOneMoment(t *testing.T) {
 		for _, r := range all {
 			n += len(r.GetEvents())
 		}
-		if want := map[bool]int{false: exportChunk + 1, true: exportChunk}[tt.erase]; n != want {
+		chunk := users.ExportChunk
+		if want := map[bool]int{false: chunk + 1, true: chunk}[tt.erase]; n != want {
 			t.Errorf("%s: %d events, want %d", tt.name, n, want)
 		}
 	}
@@ -263,20 +266,20 @@ func appendEvent(t *testing.T, st store.Store, user, id string) {
 func TestExportsAreBounded(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.MaxInFlight = 1 }})
 	ts.written(t, "ann", 1)
-	for range maxExports {
-		ts.Server.exports <- struct{}{}
+	for range cap(ts.bounds.users.Exports) {
+		ts.bounds.users.Exports <- struct{}{}
 	}
 	_, err := ts.exported(t, "ann", func(int) {})
 	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
 	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
 		t.Errorf("one export more (-want +got):\n%s", d)
 	}
-	<-ts.Server.exports
+	<-ts.bounds.users.Exports
 	if _, err := ts.exported(t, "ann", func(int) {}); err != nil {
 		t.Error(err)
 	}
-	if n := len(ts.Server.exports); n != maxExports-1 {
-		t.Errorf("%d exports count as under way after their end", n-maxExports+1)
+	if n := len(ts.bounds.users.Exports); n != cap(ts.bounds.users.Exports)-1 {
+		t.Errorf("%d exports count as under way after their end", n-cap(ts.bounds.users.Exports)+1)
 	}
 }
 
@@ -309,7 +312,7 @@ func TestEventTypesOfUser(t *testing.T) {
 		ts.observe(t, &pb.Event{UserId: "bob", ItemId: item(1), EventType: fmt.Sprint("t", i)})
 	}
 	r, err = ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "bob"})
-	if n := len(r.GetUser().GetEventTypes()); err != nil || n != maxEventTypes {
-		t.Errorf("%d types, %v; want %d", n, err, maxEventTypes)
+	if n := len(r.GetUser().GetEventTypes()); err != nil || n != users.MaxEventTypes {
+		t.Errorf("%d types, %v; want %d", n, err, users.MaxEventTypes)
 	}
 }

@@ -115,8 +115,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "nocheckpointtime", breaks: "a forgotten backup keeps its files for ever",
-		file: "server/admin.go",
-		was:  `context.WithTimeout(stream.Context(), s.checkpointTime)`,
+		file: "server/internal/operate/operate.go",
+		was:  `context.WithTimeout(stream.Context(), s.CheckpointTime)`,
 		is:   `context.WithCancel(stream.Context())`,
 		pkg:  "./server", test: "TestCheckpointsEnd",
 	},

@@ -10,7 +10,7 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
-	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/server/internal/state"
 )
 
 // Size of the sample on which the drift is measured.
@@ -31,11 +31,11 @@ type recentUsers struct {
 
 func newRecentUsers() *recentUsers { return &recentUsers{at: map[string]bool{}} }
 
-func (r *recentUsers) add(records []store.Record) {
+func (r *recentUsers) add(events []state.Written) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range records {
-		r.addUser(records[i].User)
+	for i := range events {
+		r.addUser(events[i].Record.User)
 	}
 }
 

@@ -92,10 +92,10 @@ func (x *Extender) Observed(m *model.Model, w *state.Written) {
 	}
 }
 
-// Wrote takes note of the users of the records, which have become durable.
-func (x *Extender) Wrote(records []store.Record) {
+// Wrote takes note of the users of events that have become durable.
+func (x *Extender) Wrote(events []state.Written) {
 	if x != nil {
-		x.recent.add(records[max(0, len(records)-driftUsers):])
+		x.recent.add(events[max(0, len(events)-driftUsers):])
 	}
 }
 
@@ -137,7 +137,7 @@ func (x *Extender) Rewrote(m *model.Model, user string, had bool, history []stor
 		return
 	}
 	x.ledger.Arrived()
-	x.recent.add([]store.Record{{User: user}})
+	x.recent.add([]state.Written{{Record: &store.Record{User: user}}})
 	for _, e := range history {
 		x.noteEvent(m, user, e)
 	}

@@ -61,7 +61,7 @@ func (r *rig) take(t *testing.T, user, item string) {
 	w := state.Written{Record: &records[0], Version: results[0].Version}
 	w.Item, w.Known = l.ItemIndex(item)
 	r.Observed(l.Model, &w)
-	r.Wrote(records)
+	r.Wrote([]state.Written{w})
 }
 
 // account returns the account of the model that serves.

@@ -10,10 +10,12 @@ import (
 
 type recorder struct{ told []string }
 
-func (r *recorder) Observed([]state.Written)                  { r.told = append(r.told, "observed") }
-func (r *recorder) Forgot(user string)                        { r.told = append(r.told, "forgot "+user) }
-func (r *recorder) Rewrote(u string, _ bool, _ []store.Event) { r.told = append(r.told, "rewrote "+u) }
-func (r *recorder) Reweighed()                                { r.told = append(r.told, "reweighed") }
+func (r *recorder) Observed([]state.Written) { r.told = append(r.told, "observed") }
+func (r *recorder) Forgot(user string)       { r.told = append(r.told, "forgot "+user) }
+func (r *recorder) Rewrote(user string, _ bool, _ []store.Event) {
+	r.told = append(r.told, "rewrote "+user)
+}
+func (r *recorder) Reweighed() { r.told = append(r.told, "reweighed") }
 
 // Every follower hears of everything.
 func TestAll(t *testing.T) {

@@ -1,4 +1,4 @@
-package server
+package operate
 
 import (
 	"context"
@@ -19,21 +19,21 @@ var logLevels = map[pb.LogLevel]slog.Level{
 
 // SetLogLevel implements AdminService. The line about the change is an error's, so that no level
 // hides it, though nothing is wrong: an operator who silences the log leaves a trace in it.
-func (s admin) SetLogLevel(
+func (s service) SetLogLevel(
 	ctx context.Context, req *pb.SetLogLevelRequest,
 ) (*pb.SetLogLevelResponse, error) {
 	level, known := logLevels[req.GetLevel()]
 	if !known {
 		return nil, valid.Bad("level", "must be LOG_LEVEL_DEBUG, _INFO, _WARN or _ERROR")
 	}
-	if s.cfg.LogLevel == nil {
+	if s.Level == nil {
 		return &pb.SetLogLevelResponse{}, nil
 	}
-	before := s.cfg.LogLevel.Level()
-	s.cfg.LogLevel.Set(level)
-	s.log.LogAttrs(ctx, slog.LevelError, "log level changed", calls.WithIDs(ctx, []slog.Attr{
+	before := s.Level.Level()
+	s.Level.Set(level)
+	s.Log.LogAttrs(ctx, slog.LevelError, "log level changed", calls.WithIDs(ctx, []slog.Attr{
 		slog.String("from", before.String()), slog.String("to", level.String()),
-		slog.String("caller", s.doors.Caller(ctx))})...)
+		slog.String("caller", s.Caller(ctx))})...)
 	resp := &pb.SetLogLevelResponse{}
 	for name, l := range logLevels {
 		if l == before {

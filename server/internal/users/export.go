@@ -1,4 +1,4 @@
-package server
+package users
 
 import (
 	"context"
@@ -16,20 +16,20 @@ import (
 const (
 	maxExports  = 16
 	exportTime  = 10 * time.Minute
-	exportChunk = 500 // events of a message
+	ExportChunk = 500 // events of a message
 )
 
 // ExportUser implements UserService. Between two messages nothing of the store is held: a slow
 // client keeps no erased bytes.
-func (s users) ExportUser(
+func (s service) ExportUser(
 	req *pb.ExportUserRequest, stream pb.UserService_ExportUserServer,
 ) error {
 	if err := valid.UserID(req.GetUserId()); err != nil {
 		return err
 	}
 	select {
-	case s.exports <- struct{}{}:
-		defer func() { <-s.exports }()
+	case s.Exports <- struct{}{}:
+		defer func() { <-s.Exports }()
 	default:
 		return outcome.ErrExports
 	}
@@ -37,14 +37,14 @@ func (s users) ExportUser(
 	ctx, cancel := context.WithTimeout(stream.Context(), exportTime)
 	defer cancel()
 	err := s.export(ctx, req.GetUserId(), stream.Send)
-	if err != nil && s.drain.streams.Err() != nil {
+	if err != nil && s.Draining.Err() != nil {
 		return outcome.ErrDraining
 	}
 	return err
 }
 
 // export sends the summary of a user and then the events.
-func (s users) export(
+func (s service) export(
 	ctx context.Context, user string, send func(*pb.ExportUserResponse) error,
 ) error {
 	summary, head, err := s.summary(ctx, user)
@@ -68,16 +68,16 @@ func (s users) export(
 
 // chunk returns the next events after a version of a history, up to its head, and the version with
 // them. It is an error if the history does not come to the head.
-func (s users) chunk(
+func (s service) chunk(
 	ctx context.Context, user string, known, head store.Version,
 ) (events []*pb.UserEvent, reached store.Version, err error) {
 	reached = known
-	_, _, err = s.store.Since(ctx, user, known, func(v store.Version, e store.Event) error {
+	_, _, err = s.Store.Since(ctx, user, known, func(v store.Version, e store.Event) error {
 		if v.Revision != reached.Revision+1 { // it began anew
 			return outcome.ErrHistoryChanged
 		}
 		events, reached = append(events, newUserEvent(user, v, e)), v
-		if len(events) == exportChunk || v.Revision == head.Revision {
+		if len(events) == ExportChunk || v.Revision == head.Revision {
 			return errEnough
 		}
 		return nil

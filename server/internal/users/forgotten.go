@@ -1,4 +1,4 @@
-package server
+package users
 
 import (
 	"context"
@@ -21,22 +21,22 @@ const answerAhead = 250 * time.Millisecond
 // beginWait takes the room of a call that waits for an erasure, before anything is erased. wait
 // returns when the users who are erased by then are in no file of the store; done gives the room
 // back.
-func (s *Server) beginWait() (wait func(context.Context) error, done func(), err error) {
-	f, ok := s.store.(store.Forgetter)
+func (s service) beginWait() (wait func(context.Context) error, done func(), err error) {
+	f, ok := s.Store.(store.Forgetter)
 	if !ok {
 		return nil, nil, outcome.ErrCannotTell
 	}
 	select {
-	case s.erasureWaits <- struct{}{}:
+	case s.ErasureWaits <- struct{}{}:
 	default:
 		return nil, nil, outcome.ErrErasureWaits
 	}
 	wait = func(ctx context.Context) error { return s.waitForgotten(ctx, f) }
-	return wait, func() { <-s.erasureWaits }, nil
+	return wait, func() { <-s.ErasureWaits }, nil
 }
 
 // waitForgotten gives the room of the call among others back, and waits. A shutdown ends the wait.
-func (s *Server) waitForgotten(ctx context.Context, f store.Forgetter) error {
+func (s service) waitForgotten(ctx context.Context, f store.Forgetter) error {
 	admission.Of(ctx).Leave()
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -45,12 +45,12 @@ func (s *Server) waitForgotten(ctx context.Context, f store.Forgetter) error {
 		waits, cancel = context.WithDeadline(waits, deadline.Add(-ahead))
 		defer cancel()
 	}
-	defer context.AfterFunc(s.drain.streams, cancel)()
+	defer context.AfterFunc(s.Draining, cancel)()
 	err := f.Forgotten(waits)
 	switch {
 	case err == nil:
 		return nil
-	case s.drain.streams.Err() != nil:
+	case s.Draining.Err() != nil:
 		return outcome.ErrDraining
 	case errors.Is(waits.Err(), context.DeadlineExceeded):
 		return outcome.ErrErasurePending

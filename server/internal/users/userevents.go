@@ -1,4 +1,4 @@
-package server
+package users
 
 import (
 	"context"
@@ -26,14 +26,14 @@ var (
 )
 
 // ListUserEvents implements UserService.
-func (s users) ListUserEvents(
+func (s service) ListUserEvents(
 	ctx context.Context, req *pb.ListUserEventsRequest,
 ) (*pb.ListUserEventsResponse, error) {
 	if err := valid.ListUserEvents(req); err != nil {
 		return nil, err
 	}
 	if req.GetPageToken() != "" {
-		p, err := readPage(s.store.Identity(), req.GetUserId(), req.GetPageToken())
+		p, err := readPage(s.Store.Identity(), req.GetUserId(), req.GetPageToken())
 		if err != nil {
 			return nil, err
 		}
@@ -41,14 +41,14 @@ func (s users) ListUserEvents(
 	}
 	const attempts = 3 // the history may be erased between its head and its events
 	for attempt := 1; ; attempt++ {
-		head, _, err := s.store.Since(ctx, req.GetUserId(), store.Version{}, nil)
+		head, _, err := s.Store.Since(ctx, req.GetUserId(), store.Version{}, nil)
 		if err != nil {
 			return nil, err
 		}
 		if head.Revision == 0 {
 			return nil, outcome.ErrUserNotFound
 		}
-		r, err := s.list(ctx, req, eventPage{head, head.Revision})
+		r, err := s.list(ctx, req, EventPage{head, head.Revision})
 		if attempt == attempts || !errors.Is(err, outcome.ErrHistoryChanged) {
 			return r, err
 		}
@@ -56,38 +56,38 @@ func (s users) ListUserEvents(
 }
 
 // list returns a page of a listing.
-func (s users) list(
-	ctx context.Context, req *pb.ListUserEventsRequest, p eventPage,
+func (s service) list(
+	ctx context.Context, req *pb.ListUserEventsRequest, p EventPage,
 ) (*pb.ListUserEventsResponse, error) {
 	size := uint64(min(req.GetPageSize(), maxEventPage))
 	if size == 0 {
 		size = defaultEventPage
 	}
-	after := p.last - min(size, p.last)
+	after := p.Last - min(size, p.Last)
 	events, err := s.eventsOf(ctx, req.GetUserId(), p, after)
 	if err != nil {
 		return nil, err
 	}
 	slices.Reverse(events)
-	r := &pb.ListUserEventsResponse{Events: events, TotalSize: int64(p.head.Revision)}
+	r := &pb.ListUserEventsResponse{Events: events, TotalSize: int64(p.Head.Revision)}
 	if after > 0 {
-		r.NextPageToken = eventPage{p.head, after}.token(s.store.Identity(), req.GetUserId())
+		r.NextPageToken = EventPage{p.Head, after}.Token(s.Store.Identity(), req.GetUserId())
 	}
 	return r, nil
 }
 
 // eventsOf returns the events of a listing above a revision, up to its last one.
-func (s users) eventsOf(
-	ctx context.Context, user string, p eventPage, after uint64,
+func (s service) eventsOf(
+	ctx context.Context, user string, p EventPage, after uint64,
 ) ([]*pb.UserEvent, error) {
-	events := make([]*pb.UserEvent, 0, p.last-after)
+	events := make([]*pb.UserEvent, 0, p.Last-after)
 	// A store that draws marks more often does not know this version and begins at the beginning.
-	known := store.Version{Revision: after, Mark: p.head.Mark}
-	_, _, err := s.store.Since(ctx, user, known, func(v store.Version, e store.Event) error {
-		if v.Revision > after && v.Revision <= p.last {
+	known := store.Version{Revision: after, Mark: p.Head.Mark}
+	_, _, err := s.Store.Since(ctx, user, known, func(v store.Version, e store.Event) error {
+		if v.Revision > after && v.Revision <= p.Last {
 			events = append(events, newUserEvent(user, v, e))
 		}
-		if v.Revision >= p.last {
+		if v.Revision >= p.Last {
 			return errEnough
 		}
 		return nil
@@ -96,11 +96,11 @@ func (s users) eventsOf(
 		return nil, err
 	}
 	// No version comes back: what has it now had it when the events were read.
-	_, same, err := s.store.Since(ctx, user, p.head, nil)
+	_, same, err := s.Store.Since(ctx, user, p.Head, nil)
 	switch {
 	case err != nil:
 		return nil, err
-	case !same || uint64(len(events)) != p.last-after:
+	case !same || uint64(len(events)) != p.Last-after:
 		return nil, outcome.ErrHistoryChanged
 	}
 	return events, nil
@@ -114,38 +114,38 @@ func newUserEvent(user string, v store.Version, e store.Event) *pb.UserEvent {
 	}}
 }
 
-// eventPage is a place in a listing of a history, the newest event first.
-type eventPage struct {
-	head store.Version // of the history that is listed
-	last uint64        // revision of the first event of the page
+// EventPage is a place in a listing of a history, the newest event first.
+type EventPage struct {
+	Head store.Version // of the history that is listed
+	Last uint64        // revision of the first event of the page
 }
 
-// token returns the page as text: a session token of the history, and the revision.
-func (p eventPage) token(id store.Identity, user string) string {
-	t := session.Make(id, user, p.head)
-	return base64.RawURLEncoding.EncodeToString(binary.LittleEndian.AppendUint64(t[:], p.last))
+// Token returns the page as text: a session token of the history, and the revision.
+func (p EventPage) Token(id store.Identity, user string) string {
+	t := session.Make(id, user, p.Head)
+	return base64.RawURLEncoding.EncodeToString(binary.LittleEndian.AppendUint64(t[:], p.Last))
 }
 
-// readPage reads what token has returned.
-func readPage(id store.Identity, user, token string) (eventPage, error) {
+// readPage reads what Token has returned.
+func readPage(id store.Identity, user, token string) (EventPage, error) {
 	bad := valid.Bad("page_token", "is damaged, or of another user")
 	const bytes = session.TokenBytes + 8
 	if len(token) != base64.RawURLEncoding.EncodedLen(bytes) {
-		return eventPage{}, bad
+		return EventPage{}, bad
 	}
 	b, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
-		return eventPage{}, bad
+		return EventPage{}, bad
 	}
-	p := eventPage{last: binary.LittleEndian.Uint64(b[session.TokenBytes:])}
-	p.head, err = session.Read(id, user, b[:session.TokenBytes])
+	p := EventPage{Last: binary.LittleEndian.Uint64(b[session.TokenBytes:])}
+	p.Head, err = session.Read(id, user, b[:session.TokenBytes])
 	switch {
 	case errors.Is(err, session.ErrMalformed):
-		return eventPage{}, bad
+		return EventPage{}, bad
 	case err != nil:
-		return eventPage{}, err
-	case p.last == 0 || p.last > p.head.Revision:
-		return eventPage{}, bad
+		return EventPage{}, err
+	case p.Last == 0 || p.Last > p.Head.Revision:
+		return EventPage{}, bad
 	}
 	return p, nil
 }

@@ -1,4 +1,5 @@
-package server
+// Package operate implements AdminService: what operators see of a server, and tell it.
+package operate
 
 import (
 	"context"
@@ -11,22 +12,54 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/arms"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
 )
 
-// admin implements AdminService, which has a listener of its own.
-type admin struct {
-	pb.UnsafeAdminServiceServer
-	*Server
+// Deps are what the service needs.
+type Deps struct {
+	Bounds
+	Arms          *arms.Set
+	Store         store.Store
+	Catalogue     *catalogue.Catalogue
+	UsersInMemory func() int
+	BuildVersion  string
+	Started       time.Time
+	Draining      func() bool
+	Caller        func(context.Context) string // who makes a call
+	Level         *slog.LevelVar               // of Log; nil: it cannot be changed
+	Log           *slog.Logger
 }
 
+// Bounds are those of copies of the store. A copy keeps files that the store would delete: few
+// clients may hold one, and not for ever.
+type Bounds struct {
+	Checkpoints    chan struct{} // has the room of so many
+	CheckpointTime time.Duration
+}
+
+// Usual returns the bounds of a server.
+func Usual() Bounds {
+	return Bounds{Checkpoints: make(chan struct{}, 2), CheckpointTime: 6 * time.Hour}
+}
+
+// service implements AdminService, which has a listener of its own.
+type service struct {
+	pb.UnsafeAdminServiceServer
+	Deps
+}
+
+// New returns the service.
+func New(d Deps) pb.AdminServiceServer { return service{Deps: d} }
+
 // GetStatus implements AdminService.
-func (s admin) GetStatus(
+func (s service) GetStatus(
 	ctx context.Context, _ *pb.GetStatusRequest,
 ) (*pb.GetStatusResponse, error) {
-	stats, err := s.store.Stats(ctx)
+	stats, err := s.Store.Stats(ctx)
 	failure := ""
 	switch {
 	// operators need the reason
@@ -39,17 +72,17 @@ func (s admin) GetStatus(
 	if stats.Damage != nil {
 		damage = stats.Damage.Error()
 	}
-	if n := s.catalogue.Damaged(); n > 0 {
+	if n := s.Catalogue.Damaged(); n > 0 {
 		damage = strings.TrimPrefix(fmt.Sprintf("%s; %d items of the catalogue are damaged, and "+
 			"not shown: write or delete them", damage, n), "; ")
 	}
-	l := s.models.Acquire()
+	l := s.Arms.Main().Models.Acquire()
 	defer l.Release()
 	return &pb.GetStatusResponse{
-		BuildVersion:  s.cfg.BuildVersion,
-		StartTime:     timestamppb.New(s.started),
-		Draining:      s.isDraining(),
-		UsersInMemory: int64(s.states.Len()),
+		BuildVersion:  s.BuildVersion,
+		StartTime:     timestamppb.New(s.Started),
+		Draining:      s.Draining(),
+		UsersInMemory: int64(s.UsersInMemory()),
 		StoreBytes:    stats.Bytes,
 		StoreFailure:  failure,
 		StoreDamage:   damage,
@@ -58,42 +91,35 @@ func (s admin) GetStatus(
 }
 
 // ReloadModel implements AdminService.
-func (s admin) ReloadModel(
+func (s service) ReloadModel(
 	ctx context.Context, _ *pb.ReloadModelRequest,
 ) (*pb.ReloadModelResponse, error) {
-	l, previous, err := s.models.Reload(ctx)
+	l, previous, err := s.Arms.Main().Models.Reload(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Release()
-	if err := s.arms.ReloadOthers(ctx); err != nil {
+	if err := s.Arms.ReloadOthers(ctx); err != nil {
 		return nil, err
 	}
 	return &pb.ReloadModelResponse{Model: models.Describe(l), PreviousVersion: previous}, nil
 }
 
-// A copy of the store keeps files that the store would delete: few clients may hold one, and not
-// for ever.
-const (
-	maxCheckpoints = 2
-	checkpointTime = 6 * time.Hour
-)
-
 // CreateCheckpoint implements AdminService: the copy lives as long as the call.
-func (s admin) CreateCheckpoint(
+func (s service) CreateCheckpoint(
 	_ *pb.CreateCheckpointRequest, stream pb.AdminService_CreateCheckpointServer,
 ) error {
-	c, ok := s.store.(store.Checkpointer)
+	c, ok := s.Store.(store.Checkpointer)
 	if !ok {
 		return outcome.ErrNotOnDisk
 	}
 	select {
-	case s.checkpoints <- struct{}{}:
-		defer func() { <-s.checkpoints }()
+	case s.Checkpoints <- struct{}{}:
+		defer func() { <-s.Checkpoints }()
 	default:
 		return outcome.ErrCheckpoints
 	}
-	ctx, cancel := context.WithTimeout(stream.Context(), s.checkpointTime)
+	ctx, cancel := context.WithTimeout(stream.Context(), s.CheckpointTime)
 	defer cancel()
 	dir, err := c.Checkpoint(ctx)
 	if err != nil {
@@ -101,7 +127,7 @@ func (s admin) CreateCheckpoint(
 	}
 	defer func() {
 		if err := c.RemoveCheckpoint(context.WithoutCancel(ctx), dir); err != nil {
-			s.log.LogAttrs(ctx, slog.LevelError,
+			s.Log.LogAttrs(ctx, slog.LevelError,
 				"a checkpoint is left in the store: remove it by hand or restart",
 				slog.String("dir", dir), slog.String("error", err.Error()))
 		}
@@ -110,26 +136,26 @@ func (s admin) CreateCheckpoint(
 		return err
 	}
 	<-ctx.Done()
-	if s.isDraining() {
+	if s.Draining() {
 		return outcome.ErrDraining
 	}
 	return context.Cause(ctx)
 }
 
 // ListModels implements AdminService.
-func (s admin) ListModels(
+func (s service) ListModels(
 	context.Context, *pb.ListModelsRequest,
 ) (*pb.ListModelsResponse, error) {
 	resp := &pb.ListModelsResponse{}
-	for _, a := range s.arms.All() {
+	for _, a := range s.Arms.All() {
 		l := a.Acquire()
 		of := &pb.ArmModel{Arm: a.Name, Model: models.Describe(l.Lease),
-			SharePercent:           s.arms.Split.Share(a.Index),
-			ConfiguredSharePercent: s.arms.Split.Arm(a.Index).Share}
+			SharePercent:           s.Arms.Split.Share(a.Index),
+			ConfiguredSharePercent: s.Arms.Split.Arm(a.Index).Share}
 		l.Release()
 		if a.Trial != nil {
 			f := a.Trial.Figures()
-			of.Canary = &pb.Canary{Returned: s.arms.Split.Dropped(a.Index),
+			of.Canary = &pb.Canary{Returned: s.Arms.Split.Dropped(a.Index),
 				Gain: f.Arm, MainGain: f.Main, StandardError: f.StandardError,
 				EventCount: int64(f.Events), MainEventCount: int64(f.MainEvents)}
 		}

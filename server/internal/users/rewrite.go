@@ -1,4 +1,4 @@
-package server
+package users
 
 import (
 	"context"
@@ -23,29 +23,29 @@ const (
 
 // rewrite replaces the histories of users by what fn makes of them, as [store.Store.Rewrite], and
 // lets those know who follow the histories.
-func (s *Server) rewrite(
+func (s service) rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) ([]store.Version, error) {
 	select {
-	case s.rewrites <- struct{}{}:
-		defer func() { <-s.rewrites }()
+	case s.Rewrites <- struct{}{}:
+		defer func() { <-s.Rewrites }()
 	default:
 		return nil, outcome.ErrRewrites
 	}
 	total := uint64(0)
 	for _, user := range users {
-		head, _, err := s.store.Since(ctx, user, store.Version{}, nil)
+		head, _, err := s.Store.Since(ctx, user, store.Version{}, nil)
 		if err != nil {
 			return nil, err
 		}
 		total += head.Revision
 	}
-	if total > s.maxRewriteHistory {
+	if total > s.RewriteHistory {
 		return nil, outcome.ErrHistoryTooLong
 	}
 	var had []bool
 	var made [][]store.Event
-	versions, err := s.states.Rewrite(ctx, users, func(h [][]store.Event) [][]store.Event {
+	versions, err := s.States.Rewrite(ctx, users, func(h [][]store.Event) [][]store.Event {
 		had = had[:0]
 		for i := range h {
 			had = append(had, len(h[i]) > 0)
@@ -58,23 +58,23 @@ func (s *Server) rewrite(
 	}
 	for i, user := range users {
 		if made[i] != nil {
-			s.follow.Rewrote(user, had[i], made[i])
+			s.Follow.Rewrote(user, had[i], made[i])
 		}
 	}
 	return versions, nil
 }
 
 // sessionToken returns the token of a version; none if the history is empty.
-func (s *Server) sessionToken(user string, v store.Version) []byte {
+func (s service) sessionToken(user string, v store.Version) []byte {
 	if v.Revision == 0 {
 		return nil
 	}
-	t := session.Make(s.store.Identity(), user, v)
+	t := session.Make(s.Store.Identity(), user, v)
 	return t[:]
 }
 
 // RetractEvents implements UserService.
-func (s users) RetractEvents(
+func (s service) RetractEvents(
 	ctx context.Context, req *pb.RetractEventsRequest,
 ) (*pb.RetractEventsResponse, error) {
 	if err := valid.RetractEvents(req); err != nil {
@@ -108,7 +108,7 @@ func setOf(ids []string) map[string]bool {
 }
 
 // MergeUsers implements UserService.
-func (s users) MergeUsers(
+func (s service) MergeUsers(
 	ctx context.Context, req *pb.MergeUsersRequest,
 ) (*pb.MergeUsersResponse, error) {
 	if err := valid.MergeUsers(req); err != nil {

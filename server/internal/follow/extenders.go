@@ -1,18 +1,19 @@
-package coldstart
+package follow
 
 import (
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
 
-// Extenders are those of the arms of a server. They follow the histories together, each by the
+// Extenders are those of the arms of a server: they follow the histories together, each by the
 // model that it extends. A nil one does nothing.
-type Extenders []*Extender
+type Extenders []*coldstart.Extender
 
 // Observed takes note of events that have become durable.
 func (all Extenders) Observed(events []state.Written) {
-	all.each(func(x *Extender, m *model.Model) {
+	all.each(func(x *coldstart.Extender, m *model.Model) {
 		for i := range events {
 			w := &events[i]
 			if m != w.Model {
@@ -22,17 +23,8 @@ func (all Extenders) Observed(events []state.Written) {
 			}
 			x.Observed(m, w)
 		}
-		x.recent.observed(events[max(0, len(events)-driftUsers):])
+		x.Wrote(events)
 	})
-}
-
-// observed is add for events that have become durable.
-func (r *recentUsers) observed(events []state.Written) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range events {
-		r.addUser(events[i].Record.User)
-	}
 }
 
 // Forgot lets go of an erased user.
@@ -45,7 +37,7 @@ func (all Extenders) Forgot(user string) {
 // Rewrote takes note of a user whose history is another one now; had tells whether there was one
 // before.
 func (all Extenders) Rewrote(user string, had bool, history []store.Event) {
-	all.each(func(x *Extender, m *model.Model) { x.Rewrote(m, user, had, history) })
+	all.each(func(x *coldstart.Extender, m *model.Model) { x.Rewrote(m, user, had, history) })
 }
 
 // Reweighed takes note of other weights of events.
@@ -56,7 +48,7 @@ func (all Extenders) Reweighed() {
 }
 
 // each calls fn with every extender and the model that serves in its arm.
-func (all Extenders) each(fn func(*Extender, *model.Model)) {
+func (all Extenders) each(fn func(*coldstart.Extender, *model.Model)) {
 	for _, x := range all {
 		if x == nil {
 			continue

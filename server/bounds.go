@@ -1,0 +1,26 @@
+package server
+
+import (
+	"time"
+
+	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/operate"
+	"github.com/gsimc/gsimc/server/internal/users"
+)
+
+// bounds are limits that are not worth a setting, of what calls share; tests have smaller ones.
+type bounds struct {
+	users     users.Bounds
+	operate   operate.Bounds
+	readAhead *admission.Budget // bytes of events, of all streams
+
+	sendTimeout   time.Duration // see [admission.Bounds]
+	maxUnreadSize int           // the same
+	opsWrite      time.Duration // for a page of the ops listener to be read
+}
+
+func usualBounds() bounds {
+	return bounds{users: users.Usual(), operate: operate.Usual(),
+		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
+		maxUnreadSize: maxUnreadSize, opsWrite: opsWriteTimeout}
+}
