@@ -192,7 +192,7 @@ func TestBatchKeepsToTheDeadline(t *testing.T) {
 	for range 3 * passes.MaxCalls {
 		req.Subjects = append(req.Subjects, userSubject("nobody"))
 	}
-	resp, err := recommender{Server: ts.Server}.BatchRecommend(hurried{ctx(t)}, req)
+	resp, err := ts.services.recommend.BatchRecommend(hurried{ctx(t)}, req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestBatchKeepsToTheDeadline(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx(t))
 	cancel()
-	if _, err := (recommender{Server: ts.Server}).BatchRecommend(ended, req); err == nil {
+	if _, err := (ts.services.recommend).BatchRecommend(ended, req); err == nil {
 		t.Error("a batch that nobody waits for is answered")
 	}
 }

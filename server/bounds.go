@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/server/internal/operate"
 	"github.com/gsimc/gsimc/server/internal/users"
 )
@@ -21,6 +22,6 @@ type bounds struct {
 
 func usualBounds() bounds {
 	return bounds{users: users.Usual(), operate: operate.Usual(),
-		readAhead: admission.NewBudget(maxReadAhead), sendTimeout: sendTimeout,
+		readAhead: admission.NewBudget(ingest.MaxReadAhead), sendTimeout: sendTimeout,
 		maxUnreadSize: maxUnreadSize, opsWrite: opsWriteTimeout}
 }

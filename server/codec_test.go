@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -146,7 +147,7 @@ func TestMalformedStream(t *testing.T) {
 	for text, field := range map[string]string{notUTF8: "event.item_id",
 		cutHere: "gsimc.v1.StreamObserveRequest"} {
 		t.Run(field, func(t *testing.T) {
-			const good = streamWindow + 10
+			const good = ingest.StreamWindow + 10
 			client, err := pb.NewEventServiceClient(breakingConn{ts.conn}).StreamObserve(ctx(t))
 			if err != nil {
 				t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/users"
-	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -115,32 +114,6 @@ func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"},
 		problemOf(t, err)); d != "" {
 		t.Errorf("same id, other item (-want +got):\n%s", d)
-	}
-}
-
-func TestDerivedEventID(t *testing.T) {
-	base := store.Record{User: "ab",
-		Event: store.Event{Item: "c", Type: "like", Time: testNow, Value: 1}}
-	id := derivedEventID(base)
-	if len(id) > valid.MaxEventIDBytes || !strings.HasPrefix(id, "derived:") ||
-		id != derivedEventID(base) {
-		t.Errorf("id %q", id)
-	}
-	for name, change := range map[string]func(*store.Record){
-		"user":                 func(r *store.Record) { r.User = "x" },
-		"user and item joined": func(r *store.Record) { r.User, r.Event.Item = "a", "bc" },
-		"type":                 func(r *store.Record) { r.Event.Type = "view" },
-		"time":                 func(r *store.Record) { r.Event.Time = testNow.Add(1) },
-	} {
-		other := base
-		change(&other)
-		if derivedEventID(other) == id {
-			t.Errorf("another %s gives the same id", name)
-		}
-	}
-	base.Event.Value = 2
-	if derivedEventID(base) != id {
-		t.Error("another value gives another id, want a conflict")
 	}
 }
 
@@ -328,7 +301,8 @@ func TestEventTypesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.GetUser().GetEventTypes()
-	if len(got) != users.MaxEventTypes || got[0].GetEventType() != "t7" || got[0].GetEventCount() != 2 {
+	if len(got) != users.MaxEventTypes || got[0].GetEventType() != "t7" ||
+		got[0].GetEventCount() != 2 {
 		t.Errorf("%d types, the first %v, want %d and t7 twice", len(got), got[0], users.MaxEventTypes)
 	}
 }

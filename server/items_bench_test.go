@@ -26,7 +26,7 @@ func BenchmarkFilters(b *testing.B) {
 			for i := range 100 {
 				names = append(names, fmt.Sprint("c", i))
 			}
-			service := recommender{Server: ts.Server}
+			service := ts.services.recommend
 			ways := []struct {
 				name   string
 				filter *pb.ItemFilter

@@ -531,7 +531,7 @@ func TestFiltersAgainstOracle(t *testing.T) {
 	ts := startLearnedAt(t, &clock, func(c *Config) { c.FiltersFile = file })
 	now := *clock.Load()
 	unfiltered := startLearnedAt(t, &clock) // has no items
-	service, plain := recommender{Server: ts.Server}, recommender{Server: unfiltered.Server}
+	service, plain := ts.services.recommend, unfiltered.services.recommend
 	catalogue := items.New(items.Deps{Catalogue: ts.catalogue, Models: ts.models})
 	known := map[string]*pb.Item{}
 	empty, full := 0, 0

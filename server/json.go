@@ -50,7 +50,7 @@ func (s *Server) newJSON() (*jsonSide, error) {
 	j := &jsonSide{pipe: bufconn.Listen(jsonPipeBytes)}
 	j.grpc = grpc.NewServer(append(s.grpcOptions(inProcess, s.gate),
 		grpc.MaxConcurrentStreams(math.MaxUint32))...)
-	s.registerClients(j.grpc)
+	s.services.register(j.grpc)
 	var err error
 	j.conn, err = grpc.NewClient("passthrough:///json",
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/filters"
+	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -35,7 +35,7 @@ type Metrics struct {
 	coldstart *coldstart.Metrics
 	credit    *credit.Metrics
 	doors     *doors.Metrics
-	events    *eventMetrics
+	events    *ingest.Metrics
 	filters   *filters.Metrics
 	models    *models.Metrics
 	passes    *passes.Metrics
@@ -47,9 +47,7 @@ type Metrics struct {
 	results   map[pb.ResultSource]prometheus.Counter
 	degraded  map[pb.Degradation]prometheus.Counter
 	typeLoads *prometheus.CounterVec
-	visible   prometheus.Histogram
 	storeSync prometheus.Histogram
-	streams   prometheus.Gauge
 }
 
 // NewMetrics makes the metrics. Call it before [New] if another part, such as the store, reports to
@@ -63,7 +61,7 @@ func NewMetrics() *Metrics {
 		coldstart: coldstart.NewMetrics(),
 		credit:    credit.NewMetrics(),
 		doors:     doors.NewMetrics(),
-		events:    newEventMetrics(),
+		events:    ingest.NewMetrics(),
 		filters:   filters.NewMetrics(),
 		models:    models.NewMetrics(),
 		passes:    passes.NewMetrics(),
@@ -71,17 +69,11 @@ func NewMetrics() *Metrics {
 		retrain:   newRetrainMetrics(),
 		stages:    stage.NewMetrics(),
 		states:    state.NewMetrics(),
-		visible: metric.Latency("gsimc_observe_visible_seconds",
-			"Time from receiving the first event of a write to its being durable and visible to "+
-				"Recommend."),
 		storeSync: metric.Latency("gsimc_store_sync_seconds",
 			"Time of one sync of the store's log to disk."),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gsimc_stream_clients", Help: "Open StreamObserve streams.",
-		}),
 	}
 	m.registry.MustRegister(
-		m.visible, m.storeSync, m.streams,
+		m.storeSync,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
 			collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -99,10 +91,10 @@ func NewMetrics() *Metrics {
 func (m *Metrics) registerLabelled() {
 	results := metric.Counters("gsimc_recommend_results_total",
 		"Items returned by Recommend, by why they are on the list.", "source")
-	m.results = series[pb.ResultSource](results, pb.ResultSource_name)
+	m.results = metric.Series[pb.ResultSource](results, pb.ResultSource_name)
 	degraded := metric.Counters("gsimc_recommend_degraded_total",
 		"Recommend answers that are short or not personal, by reason.", "reason")
-	m.degraded = series[pb.Degradation](degraded, pb.Degradation_name)
+	m.degraded = metric.Series[pb.Degradation](degraded, pb.Degradation_name)
 	m.typeLoads = metric.Counters("gsimc_event_types_reloads_total",
 		"Changes of the file of event types: success, or failure (the old weights stay).", "result")
 	m.typeLoads.WithLabelValues("success")
@@ -125,30 +117,3 @@ func (m *Metrics) ModelRefused() { m.models.Refused() }
 // StoreSynced records that the store synced its log to disk in time d. The store is configured to
 // call it after each sync. It is safe for concurrent use.
 func (m *Metrics) StoreSynced(d time.Duration) { m.storeSync.Observe(d.Seconds()) }
-
-// series makes a counter for each value of an enum but 0, which stands for "unspecified". So all
-// series exist from the start, with 0, and rates are right from the first event on.
-func series[E interface {
-	~int32
-	String() string
-}](vec *prometheus.CounterVec, names map[int32]string) map[E]prometheus.Counter {
-	m := make(map[E]prometheus.Counter, len(names))
-	for i := range names {
-		if i != 0 {
-			m[E(i)] = vec.WithLabelValues(label(E(i)))
-		}
-	}
-	return m
-}
-
-// label turns the name of an enum value into a label value: RESULT_SOURCE_POPULAR of ResultSource
-// is "popular".
-func label(v interface{ String() string }) string {
-	name := v.String()
-	for _, prefix := range []string{"RESULT_SOURCE_", "DEGRADATION_", "EVENT_DISPOSITION_"} {
-		if rest, found := strings.CutPrefix(name, prefix); found {
-			return strings.ToLower(rest)
-		}
-	}
-	return strings.ToLower(name)
-}

@@ -75,15 +75,15 @@ func TestNewUsersInOneCall(t *testing.T) {
 			t.Errorf("event %d: %v, want %v", i, got, want)
 		}
 	}
-	if left := ts.newUsers.quota.Tokens(); left < 0 {
+	if left := ts.newUsers.Quota.Tokens(); left < 0 {
 		t.Errorf("%v users are left of the quota", left)
 	}
 	many := make([]store.Result, 100*quota)
 	for i := range many {
 		many[i].Revision = 1
 	}
-	ts.newUsers.count(many) // of calls at the same time
-	if left := ts.newUsers.quota.Tokens(); left < -quota-1 {
+	ts.newUsers.Count(many) // of calls at the same time
+	if left := ts.newUsers.Quota.Tokens(); left < -quota-1 {
 		t.Errorf("%v users are left of the quota, want at least one minute's less", left)
 	}
 }
@@ -91,8 +91,8 @@ func TestNewUsersInOneCall(t *testing.T) {
 // TestQuotaComesBack: the quota is that of any minute.
 func TestQuotaComesBack(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.MaxNewUsers = 6000 }}) // one in 10 ms
-	ts.newUsers.quota.ReserveN(time.Now(), 6000)
-	ts.newUsers.quota.ReserveN(time.Now(), 10)
+	ts.newUsers.Quota.ReserveN(time.Now(), 6000)
+	ts.newUsers.Quota.ReserveN(time.Now(), 10)
 	event := &pb.ObserveRequest{Event: newEvent("late", 1)}
 	if _, err := ts.events.Observe(ctx(t), event); err == nil {
 		t.Error("a user beyond the quota begins a history")

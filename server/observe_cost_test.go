@@ -51,7 +51,7 @@ func benchmarkObserve(b *testing.B, m *model.Model, share float64) {
 		requests[u] = &pb.ObserveRequest{Event: &pb.Event{UserId: fmt.Sprint("user ", u)}}
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	service := events{Server: s}
+	service := s.services.events
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		e := requests[i%users].GetEvent()

@@ -43,7 +43,7 @@ func newOverheadBench(b *testing.B, m *model.Model) *overheadBench {
 	o := &overheadBench{}
 	ts := start(b, setup{config: func(c *Config) { quiet(c); c.Now, c.QualitySample = nil, 0 },
 		open: func() (*model.Model, error) { return m, nil }})
-	o.service, o.recommend = recommender{Server: ts.Server}, ts.conn
+	o.service, o.recommend = ts.services.recommend, ts.conn
 	rng := rand.New(rand.NewPCG(5, 6))
 	for u := range overheadUsers {
 		user := fmt.Sprint("user ", u)

@@ -323,8 +323,8 @@ func (s *Server) foldEntries(m *model.Model, u *state.User, h *pb.InlineHistory,
 			at = t.AsTime()
 		}
 		s.updater.Fold(m, u,
-			store.Event{Item: e.GetItemId(), Type: eventType(e.GetEventType()), Time: at,
-				Value: value(e.Value)})
+			store.Event{Item: e.GetItemId(), Type: valid.EventType(e.GetEventType()), Time: at,
+				Value: valid.Value(e.Value)})
 	}
 	u.Tail.Cut(m, u.Revision)
 }

@@ -316,7 +316,7 @@ func TestRecommendAllocations(t *testing.T) {
 		const most = 25
 		c := ctx(t)
 		got := testing.AllocsPerRun(100, func() {
-			answer, err := recommender{Server: ts.Server}.encoded(c, req)
+			answer, err := ts.services.recommend.encoded(c, req)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,6 +33,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/follow"
+	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/operate"
@@ -88,7 +89,8 @@ type Server struct {
 	json      *jsonSide // nil: there is none
 	drain     drain
 
-	newUsers *newUsers
+	newUsers *ingest.NewUsers // nil: any number may begin a history
+	services services
 	bounds
 }
 
@@ -143,7 +145,6 @@ func newServer(cfg Config, st store.Store, b bounds) *Server {
 		hasher:  calls.NewHasher(cfg.LogKey),
 		updater: state.NewUpdater(cfg.EventWeights),
 		drain:   newDrain(), bounds: b,
-		newUsers: newUsersQuota(cfg.MaxNewUsers, st),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -159,6 +160,7 @@ func newServer(cfg Config, st store.Store, b bounds) *Server {
 	}
 	s.meter = stage.Meter{Metrics: s.metrics.stages, Traced: cfg.Tracer != nil}
 	s.started = s.now()
+	s.newUsers = ingest.NewQuota(cfg.MaxNewUsers, st)
 	s.gate, s.adminGate = s.newGate(calls.OfClients()), s.newGate(calls.OfOperators())
 	s.batcher = passes.New(s.metrics.passes)
 	return s
@@ -247,7 +249,6 @@ func (s *Server) openArms(open func() (*model.Model, error)) (err error) {
 // not compile.
 var (
 	_ pb.RecommenderServiceServer = recommender{}
-	_ pb.EventServiceServer       = events{}
 )
 
 // newBackground makes the parts that work in the background. It opens the shadow model.
@@ -317,7 +318,8 @@ func (s *Server) extendedModels() (versions []string) {
 func (s *Server) newGRPC() error {
 	s.grpc = grpc.NewServer(append(s.grpcOptions(s.cfg.Listen, s.gate),
 		grpc.NumStreamWorkers(streamWorkers))...)
-	s.registerClients(s.grpc)
+	s.newClientServices()
+	s.services.register(s.grpc)
 	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
 	pb.RegisterAdminServiceServer(s.adminGRPC, operate.New(operate.Deps{Bounds: s.operate,
 		Arms: s.arms, Store: s.store, Catalogue: s.catalogue, UsersInMemory: s.states.Len,
@@ -339,14 +341,37 @@ func (s *Server) newGRPC() error {
 		calls.Missing(s.adminGRPC.GetServiceInfo()))
 }
 
-// registerClients registers the services of clients.
-func (s *Server) registerClients(g *grpc.Server) {
-	g.RegisterService(recommenderDesc(), recommender{Server: s})
-	pb.RegisterEventServiceServer(g, events{Server: s})
-	pb.RegisterUserServiceServer(g, users.New(users.Deps{Bounds: s.users, Store: s.store,
-		Arms: s.arms, States: s.states, Updater: s.updater, Follow: s.follow,
-		Estimator: s.cfg.Estimator, Now: s.now, Draining: s.drain.streams, Log: s.log}))
-	pb.RegisterItemServiceServer(g, items.New(items.Deps{Catalogue: s.catalogue, Models: s.models}))
+// services are those of the clients.
+type services struct {
+	recommend recommender
+	events    pb.EventServiceServer
+	users     pb.UserServiceServer
+	items     pb.ItemServiceServer
+}
+
+// newClientServices makes the services of the clients.
+func (s *Server) newClientServices() {
+	s.services = services{
+		recommend: recommender{Server: s},
+		events: ingest.New(ingest.Deps{Store: s.store, Append: s.traced.Append, Arms: s.arms,
+			States: s.states, Follow: s.follow, Credits: s.credits,
+			NewUsers: s.newUsers, ReadAhead: s.readAhead,
+			StreamIdle: s.cfg.StreamIdle, Draining: s.drain.streams, Cut: s.drain.cut,
+			Guard: s.chain.Guard, Now: s.now, HashUser: s.hasher.Hash, Meter: s.meter,
+			Metrics: s.metrics.events, Log: s.log}),
+		users: users.New(users.Deps{Bounds: s.users, Store: s.store, Arms: s.arms,
+			States: s.states, Updater: s.updater, Follow: s.follow,
+			Estimator: s.cfg.Estimator, Now: s.now, Draining: s.drain.streams, Log: s.log}),
+		items: items.New(items.Deps{Catalogue: s.catalogue, Models: s.models}),
+	}
+}
+
+// register registers the services of clients.
+func (of *services) register(g *grpc.Server) {
+	g.RegisterService(recommenderDesc(), of.recommend)
+	pb.RegisterEventServiceServer(g, of.events)
+	pb.RegisterUserServiceServer(g, of.users)
+	pb.RegisterItemServiceServer(g, of.items)
 }
 
 // grpcOptions are those of the server on an address. The library's own limits are absent or

@@ -57,7 +57,7 @@ func TestRecommendBothWays(t *testing.T) {
 	for _, i := range []int{4, 9, 20} {
 		ts.observe(t, newEvent("ann", i))
 	}
-	service := recommender{Server: ts.Server}
+	service := ts.services.recommend
 	for name, req := range map[string]*pb.RecommendRequest{
 		"user": forUser("ann"), "nobody": forUser("nobody"),
 		"history":       explaining(forHistory(1, 2, 3), 2),

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -219,7 +220,7 @@ func (b *busyStore) Since(
 	fn func(store.Version, store.Event) error,
 ) (head store.Version, same bool, err error) {
 	if fn == nil {
-		r := newRecord(withID(fmt.Sprint("busy-", b.wrote.Add(1)), user, 1), time.Now())
+		r := ingest.Record(withID(fmt.Sprint("busy-", b.wrote.Add(1)), user, 1), time.Now())
 		if _, err := b.Append(ctx, []store.Record{r}); err != nil {
 			return head, false, err
 		}
@@ -252,7 +253,7 @@ func TestSessionTokensOfNewLife(t *testing.T) {
 	write := func(events int) (last store.Version) {
 		for i := range events {
 			r, err := ts.store.Append(t.Context(),
-				[]store.Record{newRecord(withID(fmt.Sprint(i), "ann", i), time.Now())})
+				[]store.Record{ingest.Record(withID(fmt.Sprint(i), "ann", i), time.Now())})
 			if err != nil || r[0].Err != nil {
 				t.Fatal(err, r)
 			}
@@ -300,7 +301,7 @@ func TestSessionTokensWaitForNewLife(t *testing.T) {
 	before := memory.New()
 	for i := range 5 {
 		_, err := before.Append(t.Context(),
-			[]store.Record{newRecord(withID(fmt.Sprint(i), "ann", i), time.Now())})
+			[]store.Record{ingest.Record(withID(fmt.Sprint(i), "ann", i), time.Now())})
 		if err != nil {
 			t.Fatal(err)
 		}

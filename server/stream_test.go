@@ -165,7 +165,7 @@ func TestStreamObserveOrder(t *testing.T) {
 	}
 	for i := range n {
 		e := withID(fmt.Sprint(i), fmt.Sprint("user", i%7), i*i%testItems)
-		if _, err := (events{Server: single.Server}).Observe(t.Context(),
+		if _, err := single.services.events.Observe(t.Context(),
 			&pb.ObserveRequest{Event: e}); err != nil {
 			t.Fatal(err)
 		}
@@ -376,42 +376,4 @@ func leaves(b *admission.Budget) bool {
 	}
 	b.Give(1)
 	return true
-}
-
-// A stream whose client does not read its acknowledgement has given back what it acknowledges.
-func TestUnreadAcknowledgementHoldsNoReadAhead(t *testing.T) {
-	ts := start(t, setup{bounds: func(b *bounds) { b.readAhead = admission.NewBudget(1) }})
-	if err := ts.readAhead.Take(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	sent := false
-	o := &observeStream{server: ts.Server, stream: sending{ctx: ctx(t), send: func() {
-		sent = true
-		if !leaves(ts.readAhead) {
-			t.Error("others wait until the acknowledgement is read")
-		}
-	}}}
-	in := content{events: []arrival{arrive(newEvent("ann", 1), "", testNow)}, taken: 1}
-	if err := o.settle(in); err != nil || !sent {
-		t.Errorf("sent %t, %v", sent, err)
-	}
-}
-
-// sending is a stream that calls a function in the place of sending.
-type sending struct {
-	pb.EventService_StreamObserveServer
-	ctx  context.Context
-	send func()
-}
-
-func (s sending) Context() context.Context { return s.ctx }
-
-func (s sending) Send(*pb.StreamObserveResponse) error { s.send(); return nil }
-
-// The memory of refused events counts, that of their faults included.
-func TestBytesOfRefusedEvents(t *testing.T) {
-	refused := arrive(&pb.Event{UserId: strings.Repeat("u", 1000)}, "event.", testNow)
-	if n := bytesOf([]arrival{refused}); n <= bytesOf([]arrival{{}})+50 {
-		t.Errorf("a refused event counts as %d bytes", n)
-	}
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -433,7 +434,7 @@ func TestValidationIsCheap(t *testing.T) {
 	e := &pb.Event{EventId: "e", UserId: "user", ItemId: "item", EventType: "view",
 		EventTime: timestamppb.New(testNow), Value: proto.Float64(2)}
 	if n := testing.AllocsPerRun(100, func() {
-		if arrive(e, "event.", testNow).fault != nil {
+		if valid.Event(e, "event.", testNow) != nil || ingest.Record(e, testNow).User == "" {
 			t.Error("a valid event is refused")
 		}
 	}); n > 0 {
@@ -446,9 +447,10 @@ func BenchmarkValidate(b *testing.B) {
 		EventTime: timestamppb.New(testNow), Value: proto.Float64(2)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := arrive(e, "event.", testNow).fault; err != nil {
+		if err := valid.Event(e, "event.", testNow); err != nil {
 			b.Fatal(err)
 		}
+		_ = ingest.Record(e, testNow)
 	}
 }
 
@@ -467,8 +469,9 @@ func FuzzValidate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var e pb.Event
 		if proto.Unmarshal(b, &e) == nil {
-			if a := arrive(&e, "", testNow); a.fault == nil {
-				if err := a.record.Validate(); err != nil {
+			if valid.Event(&e, "", testNow) == nil {
+				r := ingest.Record(&e, testNow)
+				if err := r.Validate(); err != nil {
 					t.Errorf("accepted, but the store would refuse it: %v", err)
 				}
 			}

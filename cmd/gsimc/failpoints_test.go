@@ -4,15 +4,15 @@ package main
 // retraction, a checkpoint, a reload and a shutdown pass them.
 var failpoints = []failpoint{
 	{"opened", "store/pebble/pebble.go", "histories, editor := l.histories, l.editor\n"},
-	{"validated", "server/events.go", "results, err := s.traced.Append(ctx, in.records)\n"},
+	{"validated", "server/internal/ingest/ingest.go", "results, err := s.Append(ctx, in.records)\n"},
 	{"planned", "store/pebble/committer.go", "c.group = append(c.group, call)\n"},
 	{"filled", "store/pebble/committer.go", "c.apply(u, err)\n"},
 	{"committed", "store/pebble/committer.go", "c.queue.sent()\n"},
 	{"durable", "store/pebble/committer.go", "s.histories.Show(u.group)\n"},
 	{"shown", "store/pebble/committer.go", "s.engine.Durable(u.commit)\n"},
 	{"told", "store/pebble/committer.go", "finish(u.calls, nil)\n"},
-	{"appended", "server/events.go", "s.states.Fold(in.written)\n"},
-	{"folded", "server/events.go", "s.follow.Observed(in.written)\n"},
+	{"appended", "server/internal/ingest/ingest.go", "s.States.Fold(in.written)\n"},
+	{"folded", "server/internal/ingest/ingest.go", "s.Follow.Observed(in.written)\n"},
 	{"marking", "store/pebble/internal/mark/keeper.go", "turn := k.turn + 1\n"},
 	{"marked", "store/pebble/internal/mark/keeper.go", "k.turn, k.mark.Commit, k.trouble ="},
 	{"erasing", "server/internal/users/users.go", "n, err := s.States.Erase("},

@@ -2,6 +2,7 @@
 package metric
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -40,4 +41,31 @@ func Latency(name, help string) prometheus.Histogram {
 // Counters returns counters that one label tells apart.
 func Counters(name, help, label string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+}
+
+// Series makes a counter for each value of an enum but 0, which stands for "unspecified". So all
+// series exist from the start, with 0, and rates are right from the first event on.
+func Series[E interface {
+	~int32
+	String() string
+}](vec *prometheus.CounterVec, names map[int32]string) map[E]prometheus.Counter {
+	m := make(map[E]prometheus.Counter, len(names))
+	for i := range names {
+		if i != 0 {
+			m[E(i)] = vec.WithLabelValues(Label(E(i)))
+		}
+	}
+	return m
+}
+
+// Label turns the name of an enum value into a label value: RESULT_SOURCE_POPULAR of ResultSource
+// is "popular".
+func Label(v interface{ String() string }) string {
+	name := v.String()
+	for _, prefix := range []string{"RESULT_SOURCE_", "DEGRADATION_", "EVENT_DISPOSITION_"} {
+		if rest, found := strings.CutPrefix(name, prefix); found {
+			return strings.ToLower(rest)
+		}
+	}
+	return strings.ToLower(name)
 }

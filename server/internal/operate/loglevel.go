@@ -19,7 +19,7 @@ var logLevels = map[pb.LogLevel]slog.Level{
 
 // SetLogLevel implements AdminService. The line about the change is an error's, so that no level
 // hides it, though nothing is wrong: an operator who silences the log leaves a trace in it.
-func (s service) SetLogLevel(
+func (s *service) SetLogLevel(
 	ctx context.Context, req *pb.SetLogLevelRequest,
 ) (*pb.SetLogLevelResponse, error) {
 	level, known := logLevels[req.GetLevel()]

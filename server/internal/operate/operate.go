@@ -53,10 +53,10 @@ type service struct {
 }
 
 // New returns the service.
-func New(d Deps) pb.AdminServiceServer { return service{Deps: d} }
+func New(d Deps) pb.AdminServiceServer { return &service{Deps: d} }
 
 // GetStatus implements AdminService.
-func (s service) GetStatus(
+func (s *service) GetStatus(
 	ctx context.Context, _ *pb.GetStatusRequest,
 ) (*pb.GetStatusResponse, error) {
 	stats, err := s.Store.Stats(ctx)
@@ -91,7 +91,7 @@ func (s service) GetStatus(
 }
 
 // ReloadModel implements AdminService.
-func (s service) ReloadModel(
+func (s *service) ReloadModel(
 	ctx context.Context, _ *pb.ReloadModelRequest,
 ) (*pb.ReloadModelResponse, error) {
 	l, previous, err := s.Arms.Main().Models.Reload(ctx)
@@ -106,7 +106,7 @@ func (s service) ReloadModel(
 }
 
 // CreateCheckpoint implements AdminService: the copy lives as long as the call.
-func (s service) CreateCheckpoint(
+func (s *service) CreateCheckpoint(
 	_ *pb.CreateCheckpointRequest, stream pb.AdminService_CreateCheckpointServer,
 ) error {
 	c, ok := s.Store.(store.Checkpointer)
@@ -143,7 +143,7 @@ func (s service) CreateCheckpoint(
 }
 
 // ListModels implements AdminService.
-func (s service) ListModels(
+func (s *service) ListModels(
 	context.Context, *pb.ListModelsRequest,
 ) (*pb.ListModelsResponse, error) {
 	resp := &pb.ListModelsResponse{}

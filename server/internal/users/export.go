@@ -21,7 +21,7 @@ const (
 
 // ExportUser implements UserService. Between two messages nothing of the store is held: a slow
 // client keeps no erased bytes.
-func (s service) ExportUser(
+func (s *service) ExportUser(
 	req *pb.ExportUserRequest, stream pb.UserService_ExportUserServer,
 ) error {
 	if err := valid.UserID(req.GetUserId()); err != nil {
@@ -44,7 +44,7 @@ func (s service) ExportUser(
 }
 
 // export sends the summary of a user and then the events.
-func (s service) export(
+func (s *service) export(
 	ctx context.Context, user string, send func(*pb.ExportUserResponse) error,
 ) error {
 	summary, head, err := s.summary(ctx, user)
@@ -68,7 +68,7 @@ func (s service) export(
 
 // chunk returns the next events after a version of a history, up to its head, and the version with
 // them. It is an error if the history does not come to the head.
-func (s service) chunk(
+func (s *service) chunk(
 	ctx context.Context, user string, known, head store.Version,
 ) (events []*pb.UserEvent, reached store.Version, err error) {
 	reached = known

@@ -21,7 +21,7 @@ const answerAhead = 250 * time.Millisecond
 // beginWait takes the room of a call that waits for an erasure, before anything is erased. wait
 // returns when the users who are erased by then are in no file of the store; done gives the room
 // back.
-func (s service) beginWait() (wait func(context.Context) error, done func(), err error) {
+func (s *service) beginWait() (wait func(context.Context) error, done func(), err error) {
 	f, ok := s.Store.(store.Forgetter)
 	if !ok {
 		return nil, nil, outcome.ErrCannotTell
@@ -36,7 +36,7 @@ func (s service) beginWait() (wait func(context.Context) error, done func(), err
 }
 
 // waitForgotten gives the room of the call among others back, and waits. A shutdown ends the wait.
-func (s service) waitForgotten(ctx context.Context, f store.Forgetter) error {
+func (s *service) waitForgotten(ctx context.Context, f store.Forgetter) error {
 	admission.Of(ctx).Leave()
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()

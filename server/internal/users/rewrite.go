@@ -23,7 +23,7 @@ const (
 
 // rewrite replaces the histories of users by what fn makes of them, as [store.Store.Rewrite], and
 // lets those know who follow the histories.
-func (s service) rewrite(
+func (s *service) rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) ([]store.Version, error) {
 	select {
@@ -65,7 +65,7 @@ func (s service) rewrite(
 }
 
 // sessionToken returns the token of a version; none if the history is empty.
-func (s service) sessionToken(user string, v store.Version) []byte {
+func (s *service) sessionToken(user string, v store.Version) []byte {
 	if v.Revision == 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s service) sessionToken(user string, v store.Version) []byte {
 }
 
 // RetractEvents implements UserService.
-func (s service) RetractEvents(
+func (s *service) RetractEvents(
 	ctx context.Context, req *pb.RetractEventsRequest,
 ) (*pb.RetractEventsResponse, error) {
 	if err := valid.RetractEvents(req); err != nil {
@@ -108,7 +108,7 @@ func setOf(ids []string) map[string]bool {
 }
 
 // MergeUsers implements UserService.
-func (s service) MergeUsers(
+func (s *service) MergeUsers(
 	ctx context.Context, req *pb.MergeUsersRequest,
 ) (*pb.MergeUsersResponse, error) {
 	if err := valid.MergeUsers(req); err != nil {

@@ -26,7 +26,7 @@ var (
 )
 
 // ListUserEvents implements UserService.
-func (s service) ListUserEvents(
+func (s *service) ListUserEvents(
 	ctx context.Context, req *pb.ListUserEventsRequest,
 ) (*pb.ListUserEventsResponse, error) {
 	if err := valid.ListUserEvents(req); err != nil {
@@ -56,7 +56,7 @@ func (s service) ListUserEvents(
 }
 
 // list returns a page of a listing.
-func (s service) list(
+func (s *service) list(
 	ctx context.Context, req *pb.ListUserEventsRequest, p EventPage,
 ) (*pb.ListUserEventsResponse, error) {
 	size := uint64(min(req.GetPageSize(), maxEventPage))
@@ -77,7 +77,7 @@ func (s service) list(
 }
 
 // eventsOf returns the events of a listing above a revision, up to its last one.
-func (s service) eventsOf(
+func (s *service) eventsOf(
 	ctx context.Context, user string, p EventPage, after uint64,
 ) ([]*pb.UserEvent, error) {
 	events := make([]*pb.UserEvent, 0, p.Last-after)

@@ -63,10 +63,10 @@ type service struct {
 }
 
 // New returns the service.
-func New(d Deps) pb.UserServiceServer { return service{Deps: d} }
+func New(d Deps) pb.UserServiceServer { return &service{Deps: d} }
 
 // GetUser implements UserService.
-func (s service) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUserResponse, error) {
+func (s *service) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUserResponse, error) {
 	if err := valid.UserID(req.GetUserId()); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (s service) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUs
 }
 
 // summary returns the summary of a user, and the version of the history that it is of.
-func (s service) summary(ctx context.Context, id string) (*pb.User, store.Version, error) {
+func (s *service) summary(ctx context.Context, id string) (*pb.User, store.Version, error) {
 	m := s.Arms.Of(id).Acquire()
 	defer m.Release()
 	const attempts = 3 // the history may be erased between the state and its events
@@ -98,7 +98,7 @@ func (s service) summary(ctx context.Context, id string) (*pb.User, store.Versio
 }
 
 // view returns what the state of a user by m tells, and gives it to shift.
-func (s service) view(
+func (s *service) view(
 	ctx context.Context, m *model.Model, id string, shift *tasteShift,
 ) (*pb.User, store.Version, error) {
 	var (
@@ -137,7 +137,7 @@ const (
 
 // eventTypes returns the types of the events of a history, which it gives to shift, too. It is an
 // error if the history does not begin with that of the version.
-func (s service) eventTypes(
+func (s *service) eventTypes(
 	ctx context.Context, user string, head store.Version, shift *tasteShift,
 ) ([]*pb.EventTypeSummary, error) {
 	types, weights := map[string]*pb.EventTypeSummary{}, s.Updater.Weights()
@@ -175,7 +175,7 @@ func (s service) eventTypes(
 }
 
 // uncertainty returns the uncertainty that Recommend reports; nil where it reports none.
-func (s service) uncertainty(m *model.Model, u *state.User) *float64 {
+func (s *service) uncertainty(m *model.Model, u *state.User) *float64 {
 	if !m.TellsUncertainty() {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (s service) uncertainty(m *model.Model, u *state.User) *float64 {
 }
 
 // DeleteUser implements UserService.
-func (s service) DeleteUser(
+func (s *service) DeleteUser(
 	ctx context.Context, req *pb.DeleteUserRequest,
 ) (*pb.DeleteUserResponse, error) {
 	if err := valid.UserID(req.GetUserId()); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/wire"
 )
 
@@ -48,4 +49,20 @@ func StreamMessage(m *wire.StreamMessage, next uint64) error {
 			fmt.Sprintf("has %d elements, at most %d are allowed", len(m.Events), MaxBatch))
 	}
 	return c.err()
+}
+
+// EventType is the type of an event, or of an entry of a history.
+func EventType(t string) string {
+	if t != "" {
+		return t
+	}
+	return event.DefaultType
+}
+
+// Value returns a value that may be absent, which then is 1.
+func Value(v *float64) float64 {
+	if v == nil {
+		return 1
+	}
+	return *v
 }

@@ -1,4 +1,5 @@
-package server
+// Package ingest implements EventService: it takes events in, makes them durable, and then visible.
+package ingest
 
 import (
 	"context"
@@ -11,9 +12,11 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/arms"
+	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/credit"
+	"github.com/gsimc/gsimc/server/internal/follow"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/stage"
@@ -22,10 +25,33 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// events implements EventService.
-type events struct {
+// Deps are what the service needs.
+type Deps struct {
+	Store      store.Store
+	Append     func(context.Context, []store.Record) ([]store.Result, error) // of Store
+	Arms       *arms.Set
+	States     *state.Cache
+	Follow     follow.Follower // is told of events that are durable
+	Credits    *credit.Book
+	NewUsers   *NewUsers         // nil: any number may begin a history
+	ReadAhead  *admission.Budget // bytes of events, of all streams
+	StreamIdle time.Duration     // after which a stream without events ends
+	Draining   context.Context   // ends when streams are told to come to an end
+	Cut        context.Context   // ends when streams end now
+	Guard      background.Guard
+	Now        func() time.Time
+	HashUser   func(user string) slog.LogValuer
+	Meter      stage.Meter
+	Metrics    *Metrics
+	Log        *slog.Logger
+}
+
+// New returns the service.
+func New(d Deps) pb.EventServiceServer { return &service{Deps: d} }
+
+type service struct {
 	pb.UnsafeEventServiceServer
-	*Server
+	Deps
 }
 
 // arrival is a received event after its check: a record for the store, or the faults of the event.
@@ -36,19 +62,15 @@ type arrival struct {
 	fault  error
 }
 
-// arrive checks an event; faults name its fields with prefix before them.
-func arrive(e *pb.Event, prefix string, received time.Time) arrival {
+// arrive checks an event, and reads the list that it counts for; faults name its fields with prefix
+// before them.
+func (s *service) arrive(e *pb.Event, prefix string, received time.Time) arrival {
 	if err := valid.Event(e, prefix, received); err != nil {
 		return arrival{fault: err}
 	}
-	return arrival{record: newRecord(e, received)}
-}
-
-// arrive is arrive with the list that the event counts for.
-func (s *Server) arrive(e *pb.Event, prefix string, received time.Time) arrival {
-	a := arrive(e, prefix, received)
-	if a.fault == nil && e.GetRecommendationId() != "" {
-		a.credit = s.credits.Of(e, received)
+	a := arrival{record: Record(e, received)}
+	if e.GetRecommendationId() != "" {
+		a.credit = s.Credits.Of(e, received)
 	}
 	return a
 }
@@ -78,11 +100,13 @@ type ingestion struct {
 }
 
 // Observe implements EventService.
-func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.ObserveResponse, error) {
-	received := s.now()
+func (s *service) Observe(
+	ctx context.Context, req *pb.ObserveRequest,
+) (*pb.ObserveResponse, error) {
+	received := s.Now()
 	a := s.arrive(req.GetEvent(), "event.", received)
 	if a.fault != nil {
-		s.metrics.events.count(pb.EventDisposition_EVENT_DISPOSITION_REJECTED, credit.OtherType)
+		s.Metrics.count(pb.EventDisposition_EVENT_DISPOSITION_REJECTED, credit.OtherType)
 		return nil, a.fault
 	}
 	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record},
@@ -102,17 +126,17 @@ func (s events) Observe(ctx context.Context, req *pb.ObserveRequest) (*pb.Observ
 		pb.ObserveResponse
 
 		token session.Token
-	}{token: session.Make(s.store.Identity(), a.record.User, o.version)}
+	}{token: session.Make(s.Store.Identity(), a.record.User, o.version)}
 	answer.Disposition, answer.UserRevision = o.disposition, o.version.Revision
 	answer.SessionToken = answer.token[:]
 	return &answer.ObserveResponse, nil
 }
 
 // BatchObserve implements EventService.
-func (s events) BatchObserve(
+func (s *service) BatchObserve(
 	ctx context.Context, req *pb.BatchObserveRequest,
 ) (*pb.BatchObserveResponse, error) {
-	received := s.now()
+	received := s.Now()
 	if err := valid.BatchObserve(req); err != nil {
 		return nil, err
 	}
@@ -126,7 +150,7 @@ func (s events) BatchObserve(
 		return nil, err
 	}
 	results, tokens := make([]*pb.EventResult, len(outcomes)), make([]session.Token, len(outcomes))
-	id := s.store.Identity()
+	id := s.Store.Identity()
 	for i := range outcomes {
 		results[i] = outcomes[i].result()
 		if outcomes[i].fault == nil {
@@ -141,7 +165,7 @@ func (s events) BatchObserve(
 // events in conflict and events of users with damaged histories. After an error either nothing was
 // written or it is unknown whether anything was; the error tells which. The outcomes are valid
 // until in is used again.
-func (s *Server) ingest(
+func (s *service) ingest(
 	ctx context.Context, in *ingestion, batch []arrival, received time.Time,
 ) ([]eventOutcome, error) {
 	in.outcomes = slices.Grow(in.outcomes[:0], len(batch))[:len(batch)]
@@ -163,8 +187,8 @@ func (s *Server) ingest(
 	for i := range in.outcomes {
 		if err := in.outcomes[i].fault; errors.Is(err, store.ErrCorrupt) {
 			// logged here, since the call goes on
-			s.log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
-				slog.Any("user_hash", s.hasher.Hash(batch[i].record.User)),
+			s.Log.LogAttrs(ctx, slog.LevelError, "event rejected: its user's history is damaged",
+				slog.Any("user_hash", s.HashUser(batch[i].record.User)),
 				slog.String("error", err.Error()))
 		}
 	}
@@ -180,21 +204,21 @@ func (in *ingestion) reject(i int, fault error) {
 
 // commit makes the records durable and then visible: it folds them into the cached states. Records
 // at fault are rejected. After an error the outcome of some records may be open.
-func (s *Server) commit(ctx context.Context, in *ingestion) error {
-	counted, err := s.newUsers.refuse(ctx, in)
+func (s *service) commit(ctx context.Context, in *ingestion) error {
+	counted, err := s.NewUsers.refuse(ctx, in)
 	if err != nil || len(in.records) == 0 {
 		return err
 	}
 	watch := stage.Start(ctx)
-	results, err := s.traced.Append(ctx, in.records)
+	results, err := s.Append(ctx, in.records)
 	watch.Lap(stage.Store)
 	if err != nil {
 		return err
 	}
 	if !counted {
-		s.newUsers.count(results)
+		s.NewUsers.Count(results)
 	}
-	in.acquire(s.arms.All())
+	in.acquire(s.Arms.All())
 	defer in.release()
 	in.written = in.written[:0]
 	var open error
@@ -211,7 +235,7 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 		case r.Duplicate:
 			continue
 		}
-		m := in.leases[s.arms.Of(in.records[i].User).Index].Model
+		m := in.leases[s.Arms.Of(in.records[i].User).Index].Model
 		w := state.Written{Record: &in.records[i], Version: r.Version, Before: r.Before, Model: m}
 		o.disposition = pb.EventDisposition_EVENT_DISPOSITION_APPLIED
 		if w.Item, w.Known = m.ItemIndex(w.Record.Event.Item); !w.Known {
@@ -219,8 +243,8 @@ func (s *Server) commit(ctx context.Context, in *ingestion) error {
 		}
 		in.written = append(in.written, w)
 	}
-	s.states.Fold(in.written)
-	s.follow.Observed(in.written)
+	s.States.Fold(in.written)
+	s.Follow.Observed(in.written)
 	clear(in.written) // they hold states
 	return open
 }
@@ -240,16 +264,16 @@ func (in *ingestion) release() {
 	clear(in.leases)
 }
 
-// newRecord turns a valid event into a record for the store.
-func newRecord(e *pb.Event, received time.Time) store.Record {
+// Record turns a valid event into a record for the store.
+func Record(e *pb.Event, received time.Time) store.Record {
 	at := received
 	if t := e.GetEventTime(); t != nil {
 		at = t.AsTime()
 	}
 	record := store.Record{User: e.GetUserId(), Received: e.GetEventTime() == nil,
 		Event: store.Event{
-			ID: e.GetEventId(), Item: e.GetItemId(), Type: eventType(e.GetEventType()),
-			Time: at.UTC(), Value: value(e.Value),
+			ID: e.GetEventId(), Item: e.GetItemId(), Type: valid.EventType(e.GetEventType()),
+			Time: at.UTC(), Value: valid.Value(e.Value),
 		}}
 	if record.Event.ID == "" {
 		record.Event.ID = derivedEventID(record)
@@ -274,20 +298,6 @@ func derivedEventID(r store.Record) string {
 	copy(text[:], prefix)
 	base64.RawURLEncoding.Encode(text[len(prefix):], sum[:16])
 	return string(text[:])
-}
-
-func eventType(t string) string {
-	if t == "" {
-		return event.DefaultType
-	}
-	return t
-}
-
-func value(v *float64) float64 {
-	if v == nil {
-		return 1
-	}
-	return *v
 }
 
 // rejected returns the result of an event that was refused with err.

@@ -1,4 +1,4 @@
-package server
+package ingest
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/server/internal/metric"
 )
 
 // eventAgeBuckets are the upper bounds of gsimc_event_age_seconds: a second to a year.
@@ -15,15 +16,18 @@ var eventAgeBuckets = []float64{
 	1, 10, 60, 600, 3600, 6 * 3600, 86400, 7 * 86400, 30 * 86400, 365 * 86400,
 }
 
-// eventMetrics are the series of events that came in.
-type eventMetrics struct {
-	total *prometheus.CounterVec
-	age   prometheus.Histogram
-	begun prometheus.Counter
+// Metrics are the series of events that came in.
+type Metrics struct {
+	total   *prometheus.CounterVec
+	age     prometheus.Histogram
+	begun   prometheus.Counter
+	visible prometheus.Histogram
+	streams prometheus.Gauge
 }
 
-func newEventMetrics() *eventMetrics {
-	m := &eventMetrics{
+// NewMetrics makes the metrics.
+func NewMetrics() *Metrics {
+	m := &Metrics{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gsimc_events_total",
 			Help: "Events received, by what became of them and by their type: like, one that has " +
@@ -38,38 +42,44 @@ func newEventMetrics() *eventMetrics {
 			Name: "gsimc_new_users_total",
 			Help: "Histories that began: users without one whose first event was stored.",
 		}),
+		visible: metric.Latency("gsimc_observe_visible_seconds",
+			"Time from receiving the first event of a write to its being durable and visible to "+
+				"Recommend."),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gsimc_stream_clients", Help: "Open StreamObserve streams.",
+		}),
 	}
-	series[pb.EventDisposition](m.total.MustCurryWith(
+	metric.Series[pb.EventDisposition](m.total.MustCurryWith(
 		prometheus.Labels{"event_type": event.DefaultType}), pb.EventDisposition_name)
 	return m
 }
 
 // Collectors returns the metrics for a registry.
-func (m *eventMetrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.total, m.age, m.begun}
+func (m *Metrics) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.total, m.age, m.begun, m.visible, m.streams}
 }
 
 // count counts one event; the type has to be that of [credit.Book.TypeLabel].
-func (m *eventMetrics) count(d pb.EventDisposition, eventType string) {
+func (m *Metrics) count(d pb.EventDisposition, eventType string) {
 	m.total.WithLabelValues(dispositions[d], eventType).Inc()
 }
 
 // dispositions are the values of the label of that name.
 var dispositions = func() (names [pb.EventDisposition_EVENT_DISPOSITION_REJECTED + 1]string) {
 	for i := range names {
-		names[i] = label(pb.EventDisposition(i))
+		names[i] = metric.Label(pb.EventDisposition(i))
 	}
 	return names
 }()
 
 // countSettled counts the events of one write; the first of them was received at the given time.
-func (s *Server) countSettled(
+func (s *service) countSettled(
 	ctx context.Context, outcomes []eventOutcome, batch []arrival, received time.Time,
 ) {
-	m, visible := s.metrics.events, false
+	m, visible := s.Metrics, false
 	for i := range outcomes {
 		o, e := &outcomes[i], &batch[i].record.Event
-		m.count(o.disposition, s.credits.TypeLabel(e.Type))
+		m.count(o.disposition, s.Credits.TypeLabel(e.Type))
 		visible = visible || o.disposition != pb.EventDisposition_EVENT_DISPOSITION_REJECTED
 		if o.isNew() {
 			m.age.Observe(max(0, received.Sub(e.Time)).Seconds())
@@ -79,15 +89,15 @@ func (s *Server) countSettled(
 		}
 	}
 	if visible {
-		s.meter.Observe(ctx, s.metrics.visible, s.now().Sub(received))
+		s.Meter.Observe(ctx, s.Metrics.visible, s.Now().Sub(received))
 	}
 }
 
 // countCredits counts the events of one write that are new, for the lists that they came from.
-func (s *Server) countCredits(outcomes []eventOutcome, batch []arrival) {
+func (s *service) countCredits(outcomes []eventOutcome, batch []arrival) {
 	for i := range outcomes {
 		if outcomes[i].isNew() {
-			s.credits.Count(batch[i].credit, batch[i].record.Event.Type)
+			s.Credits.Count(batch[i].credit, batch[i].record.Event.Type)
 		}
 	}
 }

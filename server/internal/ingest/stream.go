@@ -1,4 +1,4 @@
-package server
+package ingest
 
 import (
 	"context"
@@ -17,36 +17,36 @@ import (
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
-// streamWindow is the number of events that a stream reads ahead, give or take a message; then flow
+// StreamWindow is the number of events that a stream reads ahead, give or take a message; then flow
 // control holds the client back. Events that arrive during one write make up the next write, so
 // this is also about the largest number of events in one write and in one acknowledgement.
-const streamWindow = 4096
+const StreamWindow = 4096
 
 // StreamObserve implements EventService.
-func (s events) StreamObserve(stream pb.EventService_StreamObserveServer) error {
-	s.metrics.streams.Inc()
-	defer s.metrics.streams.Dec()
-	o := &observeStream{server: s.Server, stream: stream,
+func (s *service) StreamObserve(stream pb.EventService_StreamObserveServer) error {
+	s.Metrics.streams.Inc()
+	defer s.Metrics.streams.Dec()
+	o := &observeStream{service: s, stream: stream,
 		in: newInbox(admission.Of(stream.Context()))}
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
 		// The chain's recovery guards the handler's goroutine, not this one.
-		o.in.close(s.chain.Guard(stream.Context(),
+		o.in.close(s.Guard(stream.Context(),
 			pb.EventService_StreamObserve_FullMethodName, o.receive))
 	}()
 	defer func() { // what was read ahead and is not settled is given back
 		go func() {
 			<-received // it ends with the context of the stream
-			s.readAhead.Give(o.in.take(nil).taken)
+			s.ReadAhead.Give(o.in.take(nil).taken)
 		}()
 	}()
 	return o.serve()
 }
 
-// maxReadAhead is the memory, in bytes, of the events that all streams together read ahead. At the
+// MaxReadAhead is the memory, in bytes, of the events that all streams together read ahead. At the
 // limit a stream waits, and flow control holds its client back.
-const maxReadAhead = 64 << 20
+const MaxReadAhead = 64 << 20
 
 // streamReadAhead is the memory, in bytes, of the events that one stream reads ahead, give or take
 // a message. A stream that holds nothing takes up to freeReadAhead even if the others have taken
@@ -77,7 +77,7 @@ func bytesOf(events []arrival) int {
 // observeStream is one StreamObserve: a goroutine that receives, and the handler, which writes and
 // acknowledges.
 type observeStream struct {
-	server *Server
+	*service
 	stream pb.EventService_StreamObserveServer
 	in     *inbox
 
@@ -150,7 +150,7 @@ func (b *inbox) put(events []arrival, bytes, taken int, received time.Time) (ful
 	b.bytes += bytes
 	b.taken += taken
 	b.coming = false
-	full = len(b.events) >= streamWindow || b.bytes >= streamReadAhead
+	full = len(b.events) >= StreamWindow || b.bytes >= streamReadAhead
 	b.mu.Unlock()
 	signal(b.ready)
 	return full
@@ -196,17 +196,17 @@ func (o *observeStream) receive() error {
 		if message.Tokens {
 			o.tokens.Store(true)
 		}
-		received := o.server.now()
+		received := o.Now()
 		arrivals = arrivals[:0]
 		for i, e := range message.Events {
 			// A nanosecond apart, so that equal events without id and time are different events.
 			arrivals = append(arrivals,
-				o.server.arrive(e, "", received.Add(time.Duration(i))))
+				o.arrive(e, "", received.Add(time.Duration(i))))
 		}
 		next += uint64(len(arrivals))
 		bytes, taken := bytesOf(arrivals), 0
 		if bytes > freeReadAhead || !o.in.empty() {
-			if err := o.server.readAhead.Take(o.stream.Context(), bytes); err != nil {
+			if err := o.ReadAhead.Take(o.stream.Context(), bytes); err != nil {
 				return err
 			}
 			taken = bytes
@@ -224,9 +224,8 @@ func (o *observeStream) receive() error {
 // serve settles the arriving events until the client closes, the stream breaks or the server cuts
 // it.
 func (o *observeStream) serve() error {
-	drain := &o.server.drain
-	draining := drain.streams.Done()
-	idle := time.NewTimer(o.server.cfg.StreamIdle)
+	draining := o.Draining.Done()
+	idle := time.NewTimer(o.StreamIdle)
 	defer idle.Stop()
 	var batch []arrival
 	for {
@@ -238,7 +237,7 @@ func (o *observeStream) serve() error {
 				if err := o.settle(in); err != nil {
 					return err
 				}
-				idle.Reset(o.server.cfg.StreamIdle)
+				idle.Reset(o.StreamIdle)
 				o.in.settled()
 			}
 			if in.closed {
@@ -255,7 +254,7 @@ func (o *observeStream) serve() error {
 			}
 		case <-idle.C:
 			return outcome.ErrStreamIdle
-		case <-drain.cut.Done():
+		case <-o.Cut.Done():
 			return outcome.ErrDraining
 		case <-o.stream.Context().Done():
 			return context.Cause(o.stream.Context())
@@ -279,8 +278,8 @@ func (o *observeStream) settle(in content) error {
 // write writes what came, gives its memory back to the other streams and returns the
 // acknowledgement.
 func (o *observeStream) write(in content) (*pb.StreamObserveResponse, error) {
-	defer o.server.readAhead.Give(in.taken)
-	outcomes, err := o.server.ingest(o.stream.Context(), &o.ingestion, in.events, in.received)
+	defer o.ReadAhead.Give(in.taken)
+	outcomes, err := o.ingest(o.stream.Context(), &o.ingestion, in.events, in.received)
 	if err != nil {
 		return nil, err
 	}
@@ -304,7 +303,7 @@ func (o *observeStream) write(in content) (*pb.StreamObserveResponse, error) {
 func (o *observeStream) sessionTokens(
 	batch []arrival, outcomes []eventOutcome,
 ) []*pb.StreamSessionToken {
-	id := o.server.store.Identity()
+	id := o.Store.Identity()
 	longest := map[string]int{}
 	for i := range outcomes {
 		if outcomes[i].fault != nil {
