@@ -16,6 +16,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/passes"
+	"github.com/gsimc/gsimc/server/internal/recommend"
 )
 
 func userSubject(user string) *pb.BatchSubject {
@@ -104,7 +105,7 @@ func checkBatch(t *testing.T, ts *testServer, req *pb.BatchRecommendRequest) {
 		}
 	}
 	for _, s := range req.GetSubjects() {
-		list := (&batch{req: req}).listOf(s)
+		list := recommend.ListOf(req, s)
 		list.Filter = req.GetFilter()
 		r, err := ts.recommend.Recommend(ctx(t), list)
 		result := &pb.BatchRecommendResult{Result: &pb.BatchRecommendResult_Response{Response: r}}
@@ -183,7 +184,7 @@ func TestBatchKeepsToTheMessage(t *testing.T) {
 type hurried struct{ context.Context }
 
 // Deadline implements [context.Context].
-func (hurried) Deadline() (time.Time, bool) { return time.Now().Add(timeToAnswer), true }
+func (hurried) Deadline() (time.Time, bool) { return time.Now().Add(recommend.TimeToAnswer), true }
 
 // A batch that does not fit into its deadline is answered as far as it does.
 func TestBatchKeepsToTheDeadline(t *testing.T) {
@@ -202,7 +203,7 @@ func TestBatchKeepsToTheDeadline(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx(t))
 	cancel()
-	if _, err := (ts.services.recommend).BatchRecommend(ended, req); err == nil {
+	if _, err := ts.services.recommend.BatchRecommend(ended, req); err == nil {
 		t.Error("a batch that nobody waits for is answered")
 	}
 }

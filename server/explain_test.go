@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -135,28 +134,6 @@ func TestExplainLongHistory(t *testing.T) {
 				t.Errorf("%d events on %s, want %d", c.GetEvents(), c.GetItemId(),
 					state.TailEvents/20)
 			}
-		}
-	}
-}
-
-// A contribution adds up the events on its item, and their parts of the local term beside.
-func TestExplanationAddsUp(t *testing.T) {
-	m := newModel(t, 1)
-	h := model.History{{Item: 4}, {Item: 9}, {Item: 4}}
-	x := &model.Explanation{Length: 3, Base: []float64{0, 1}, Earlier: []float64{0, 0.25},
-		Events: []float64{0, 0, 0, 2, -8, 4}, Local: []float64{0, 0, 0, 0.5, -1, 3}}
-	want := &pb.Explanation{Base: 1, Remainder: 0.25, Contributions: []*pb.Contribution{
-		{ItemId: item(9), Events: 1, Contribution: -8, Local: -1},
-		{ItemId: item(4), Events: 2, Contribution: 6, Local: 3.5},
-	}}
-	got := explanation(m, 5, x, 1, groupByItem(h), false)
-	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-		t.Errorf("with a local term (-want +got):\n%s", d)
-	}
-	x.Local = nil
-	for _, c := range explanation(m, 5, x, 1, groupByItem(h), false).GetContributions() {
-		if c.GetLocal() != 0 {
-			t.Errorf("without a local term, %v is of it", c.GetLocal())
 		}
 	}
 }

@@ -45,7 +45,7 @@ func BenchmarkFilters(b *testing.B) {
 					req := forItems(n)
 					req.Filter = way.filter
 					begun := time.Now()
-					if _, err := service.encoded(b.Context(), req); err != nil {
+					if _, err := service.Encoded(b.Context(), req); err != nil {
 						b.Fatal(err)
 					}
 					took[i] = append(took[i], time.Since(begun))

@@ -22,6 +22,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/items"
+	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -497,7 +498,7 @@ func TestUnknownFilters(t *testing.T) {
 
 // oneOrMany asks for a list, by itself or among others.
 func oneOrMany(
-	t *testing.T, service recommender, rng *rand.Rand, req *pb.RecommendRequest,
+	t *testing.T, service *recommend.Service, rng *rand.Rand, req *pb.RecommendRequest,
 ) *pb.RecommendResponse {
 	t.Helper()
 	if req.Exploration != nil || rng.IntN(2) == 0 {

@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/calls"
@@ -19,6 +18,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/quality"
+	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
@@ -40,12 +40,11 @@ type Metrics struct {
 	models    *models.Metrics
 	passes    *passes.Metrics
 	quality   *quality.Metrics
+	recommend *recommend.Metrics
 	retrain   *retrainMetrics
 	stages    *stage.Metrics
 	states    *state.Metrics
 
-	results   map[pb.ResultSource]prometheus.Counter
-	degraded  map[pb.Degradation]prometheus.Counter
 	typeLoads *prometheus.CounterVec
 	storeSync prometheus.Histogram
 }
@@ -66,6 +65,7 @@ func NewMetrics() *Metrics {
 		models:    models.NewMetrics(),
 		passes:    passes.NewMetrics(),
 		quality:   quality.NewMetrics(),
+		recommend: recommend.NewMetrics(),
 		retrain:   newRetrainMetrics(),
 		stages:    stage.NewMetrics(),
 		states:    state.NewMetrics(),
@@ -80,7 +80,7 @@ func NewMetrics() *Metrics {
 	m.registerLabelled()
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
 		m.admission, m.arms, m.calls, m.coldstart, m.credit, m.doors, m.events, m.filters,
-		m.models, m.passes, m.quality, m.retrain, m.stages, m.states,
+		m.models, m.passes, m.quality, m.recommend, m.retrain, m.stages, m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}
@@ -89,17 +89,11 @@ func NewMetrics() *Metrics {
 
 // registerLabelled makes the metrics of the handlers that have a label.
 func (m *Metrics) registerLabelled() {
-	results := metric.Counters("gsimc_recommend_results_total",
-		"Items returned by Recommend, by why they are on the list.", "source")
-	m.results = metric.Series[pb.ResultSource](results, pb.ResultSource_name)
-	degraded := metric.Counters("gsimc_recommend_degraded_total",
-		"Recommend answers that are short or not personal, by reason.", "reason")
-	m.degraded = metric.Series[pb.Degradation](degraded, pb.Degradation_name)
 	m.typeLoads = metric.Counters("gsimc_event_types_reloads_total",
 		"Changes of the file of event types: success, or failure (the old weights stay).", "result")
 	m.typeLoads.WithLabelValues("success")
 	m.typeLoads.WithLabelValues("failure")
-	m.registry.MustRegister(results, degraded, m.typeLoads)
+	m.registry.MustRegister(m.typeLoads)
 }
 
 // eventTypesReloaded counts a change of the file of event types.

@@ -17,6 +17,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/recommend"
 )
 
 // What the server adds to its model: the same Recommend in process and over gRPC, beside a bare
@@ -31,7 +32,7 @@ const (
 
 // overheadBench is a server with users, and the bare server beside it.
 type overheadBench struct {
-	service          recommender
+	service          *recommend.Service
 	recommend, echo  *grpc.ClientConn
 	requests         []*pb.RecommendRequest
 	encoded          [][]byte
@@ -120,7 +121,7 @@ func (o *overheadBench) call(b *testing.B, conn *grpc.ClientConn, i int) {
 func (o *overheadBench) inProcess(b *testing.B, i int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	answer, err := o.service.encoded(ctx, o.requests[i%len(o.requests)])
+	answer, err := o.service.Encoded(ctx, o.requests[i%len(o.requests)])
 	if err != nil {
 		b.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
@@ -122,12 +123,12 @@ func TestPagesWhileAllMoves(t *testing.T) {
 // The pages of a list end at the bound of the token.
 func TestPagesEnd(t *testing.T) {
 	ts := start(t, setup{open: func() (*model.Model, error) {
-		return randomModel(t, maxServed+500, 4), nil
+		return randomModel(t, recommend.MaxServed+500, 4), nil
 	}})
 	ids := ts.listPages(t, forUser("nobody"), func() int32 { return 999 })
 	slices.Sort(ids)
-	if len(slices.Compact(ids)) != maxServed {
-		t.Errorf("%d items on all pages, want %d", len(ids), maxServed)
+	if len(slices.Compact(ids)) != recommend.MaxServed {
+		t.Errorf("%d items on all pages, want %d", len(ids), recommend.MaxServed)
 	}
 }
 

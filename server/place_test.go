@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // placeOracle spells out what a request with diversity and pins has to return: from the whole list
@@ -63,7 +64,7 @@ func (o *placeOracle) diverse(d *pb.Diversity, pool []*pb.ScoredItem, n int) (id
 		}
 		low, high = min(low, i.GetScore()), max(high, i.GetScore())
 	}
-	lambda := orOne(lambdaOf(d))
+	lambda := valid.Value(lambdaOf(d))
 	for len(ids) < n {
 		best, most := "", 0.0
 		for _, i := range pool {

@@ -282,21 +282,6 @@ func TestRecommendMinUserRevision(t *testing.T) {
 	}
 }
 
-// Without times, entries of an inline history all happened at once; leading ones happened with the
-// first that has a time.
-func TestInlineHistoryTimes(t *testing.T) {
-	ts := start(t, setup{})
-	at := timestamppb.New(testNow)
-	h := &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: item(1)},
-		{ItemId: item(2), EventTime: at}, {ItemId: item(3)}}}
-	m := newModel(t, 1)
-	u := ts.inlineState(m, h, nil)
-	if !u.First.Equal(testNow) || !u.Last.Equal(testNow) || u.Kalman.Time != testNow.Unix() {
-		t.Errorf("times from %v to %v, state at %d, want all at %v", u.First, u.Last, u.Kalman.Time,
-			testNow)
-	}
-}
-
 // A request leaves little behind for the garbage collector, however it is made.
 func TestRecommendAllocations(t *testing.T) {
 	ts := startLearned(t, true)
@@ -316,7 +301,7 @@ func TestRecommendAllocations(t *testing.T) {
 		const most = 25
 		c := ctx(t)
 		got := testing.AllocsPerRun(100, func() {
-			answer, err := ts.services.recommend.encoded(c, req)
+			answer, err := ts.services.recommend.Encoded(c, req)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,12 +11,13 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
 // asList is the list of all items for the subject of a request for scores.
 func asList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
-	list := scoringList(req)
+	list := recommend.ScoringList(req)
 	list.PageSize = testItems
 	return list
 }

@@ -40,6 +40,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/popularity"
 	"github.com/gsimc/gsimc/server/internal/quality"
+	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/tracing"
@@ -76,7 +77,6 @@ type Server struct {
 	extenders follow.Extenders   // of the arms
 	notices   *coldstart.Notices // nil: no other server has the store
 	batcher   *passes.Batcher
-	scratches [1 + arms.MaxArms]sync.Pool // of *scratch, for each arm
 
 	grpc      *grpc.Server // of the clients
 	adminGRPC *grpc.Server // of the operators
@@ -245,12 +245,6 @@ func (s *Server) openArms(open func() (*model.Model, error)) (err error) {
 	return nil
 }
 
-// The services are implemented whole: a method that a .proto file declares and a type lacks does
-// not compile.
-var (
-	_ pb.RecommenderServiceServer = recommender{}
-)
-
 // newBackground makes the parts that work in the background. It opens the shadow model.
 func (s *Server) newBackground() error {
 	measured := quality.Deps{
@@ -343,7 +337,7 @@ func (s *Server) newGRPC() error {
 
 // services are those of the clients.
 type services struct {
-	recommend recommender
+	recommend *recommend.Service
 	events    pb.EventServiceServer
 	users     pb.UserServiceServer
 	items     pb.ItemServiceServer
@@ -352,7 +346,10 @@ type services struct {
 // newClientServices makes the services of the clients.
 func (s *Server) newClientServices() {
 	s.services = services{
-		recommend: recommender{Server: s},
+		recommend: recommend.New(recommend.Deps{Store: s.store, Arms: s.arms, States: s.states,
+			Updater: s.updater, Batcher: s.batcher, Filters: s.filters, Credits: s.credits,
+			Estimator: s.cfg.Estimator, Now: s.now, MaxSendBytes: s.cfg.MaxSendBytes,
+			Public: s.chain.Public, Meter: s.meter, Metrics: s.metrics.recommend}),
 		events: ingest.New(ingest.Deps{Store: s.store, Append: s.traced.Append, Arms: s.arms,
 			States: s.states, Follow: s.follow, Credits: s.credits,
 			NewUsers: s.newUsers, ReadAhead: s.readAhead,
@@ -368,7 +365,7 @@ func (s *Server) newClientServices() {
 
 // register registers the services of clients.
 func (of *services) register(g *grpc.Server) {
-	g.RegisterService(recommenderDesc(), of.recommend)
+	of.recommend.Register(g)
 	pb.RegisterEventServiceServer(g, of.events)
 	pb.RegisterUserServiceServer(g, of.users)
 	pb.RegisterItemServiceServer(g, of.items)

@@ -266,7 +266,7 @@ func TestSessionTokensOfNewLife(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := write(1)
-	reached, err := ts.reaches(t.Context(), "ann", former, token)
+	reached, err := ts.services.recommend.Reaches(t.Context(), "ann", former, token)
 	if reached || err != nil {
 		t.Errorf("reached %v, %v; want that it is waited for", reached, err)
 	}

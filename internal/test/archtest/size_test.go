@@ -17,8 +17,7 @@ var largePackages = map[string]string{
 	"model": "a model is one type with one lifetime: what is written, mapped, folded, searched " +
 		"and explained are the same tensors, and an invariant of one file of the package is kept " +
 		"by all",
-	"server": "the handlers of three services, and the calls on their way; what had a state of " +
-		"its own has left for server/internal",
+	"store/storetest": "one contract: its cases share the tester, the random records and the model",
 	"store/pebble": "all that opens, serves, replays or checks a store reads the same rows in the " +
 		"same way; what needs no rows is in the rooms below it",
 }

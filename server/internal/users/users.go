@@ -66,7 +66,9 @@ type service struct {
 func New(d Deps) pb.UserServiceServer { return &service{Deps: d} }
 
 // GetUser implements UserService.
-func (s *service) GetUser(ctx context.Context, req *pb.GetUserRequest) (*pb.GetUserResponse, error) {
+func (s *service) GetUser(
+	ctx context.Context, req *pb.GetUserRequest,
+) (*pb.GetUserResponse, error) {
 	if err := valid.UserID(req.GetUserId()); err != nil {
 		return nil, err
 	}

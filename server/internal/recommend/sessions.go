@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"context"
@@ -16,13 +16,13 @@ import (
 const (
 	firstWait   = time.Millisecond
 	longestWait = 50 * time.Millisecond
-	// timeToAnswer is left of the deadline when a call gives up, so that its status arrives.
-	timeToAnswer = 20 * time.Millisecond
+	// TimeToAnswer is left of the deadline when a call gives up, so that its status arrives.
+	TimeToAnswer = 20 * time.Millisecond
 )
 
 // reach calls view, which returns the version of the history that it read, until that begins with
 // what the session token of the request names.
-func (s *Server) reach(
+func (s *Service) reach(
 	ctx context.Context, req *pb.RecommendRequest, view func() (store.Version, error),
 ) error {
 	want, err := s.sessionVersion(req)
@@ -34,7 +34,7 @@ func (s *Server) reach(
 		if err != nil {
 			return err
 		}
-		reached, err := s.reaches(ctx, req.GetUserId(), got, want)
+		reached, err := s.Reaches(ctx, req.GetUserId(), got, want)
 		if reached || err != nil {
 			return err
 		}
@@ -45,23 +45,23 @@ func (s *Server) reach(
 }
 
 // sessionVersion returns the version that the session token of a request names.
-func (s *Server) sessionVersion(req *pb.RecommendRequest) (store.Version, error) {
-	v, err := session.Read(s.store.Identity(), req.GetUserId(), req.GetSessionToken())
+func (s *Service) sessionVersion(req *pb.RecommendRequest) (store.Version, error) {
+	v, err := session.Read(s.Store.Identity(), req.GetUserId(), req.GetSessionToken())
 	if errors.Is(err, session.ErrMalformed) {
 		err = valid.Bad("session_token", "is damaged, or of another user")
 	}
 	return v, err
 }
 
-// reaches reports whether the history of a version that was read begins with a version that was
+// Reaches reports whether the history of a version that was read begins with a version that was
 // demanded. If not, it is worth waiting. The error is outcome.ErrSessionLost if it never will.
-func (s *Server) reaches(
+func (s *Service) Reaches(
 	ctx context.Context, user string, got, want store.Version,
 ) (bool, error) {
 	if got == want {
 		return true, nil
 	}
-	head, same, err := s.store.Since(ctx, user, want, nil)
+	head, same, err := s.Store.Since(ctx, user, want, nil)
 	switch {
 	case err != nil:
 		return false, err
@@ -71,9 +71,9 @@ func (s *Server) reaches(
 		return false, nil
 	case same:
 		// What was read may be of another life, or there are newer events by now.
-		_, same, err = s.store.Since(ctx, user, got, nil)
+		_, same, err = s.Store.Since(ctx, user, got, nil)
 		return same, err
-	case s.store.Identity().Lags:
+	case s.Store.Identity().Lags:
 		return false, nil // however long it is: it may be of the life before
 	}
 	return false, outcome.ErrSessionLost
@@ -81,7 +81,7 @@ func (s *Server) reaches(
 
 // pause waits, unless the deadline of the call is too near.
 func pause(ctx context.Context, wait time.Duration) error {
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait+timeToAnswer {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < wait+TimeToAnswer {
 		return outcome.ErrStaleSession
 	}
 	timer := time.NewTimer(wait)

@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 )
 
 // SimilarItems implements RecommenderService.
-func (s recommender) SimilarItems(
+func (s *Service) SimilarItems(
 	ctx context.Context, req *pb.SimilarItemsRequest,
 ) (*pb.SimilarItemsResponse, error) {
 	if err := valid.SimilarItems(req); err != nil {
 		return nil, err
 	}
-	m := s.arms.Main().Acquire()
+	m := s.Arms.Main().Acquire()
 	defer m.Release()
 	sc := s.takeScratch(m)
 	resp, err := s.similar(ctx, m.Model, req, sc)
@@ -24,7 +24,7 @@ func (s recommender) SimilarItems(
 }
 
 // similar makes the answer.
-func (s recommender) similar(
+func (s *Service) similar(
 	ctx context.Context, m *model.Model, req *pb.SimilarItemsRequest, sc *scratch,
 ) (*pb.SimilarItemsResponse, error) {
 	if err := s.findNamed(req.GetFilter(), sc); err != nil {
@@ -38,13 +38,13 @@ func (s recommender) similar(
 	} else {
 		l.NoteUnknown(req.GetItemId())
 	}
-	sc.exclude(m, req.GetFilter(), s.now())
+	sc.exclude(m, req.GetFilter(), s.Now())
 	if known && m.Personal() {
-		m.SimilarTo(sc.query, of, s.cfg.Estimator)
+		m.SimilarTo(sc.query, of, s.Estimator)
 		c := sc.call
 		c.N, c.Context, c.Model = valid.PageSize(req.GetPageSize()), ctx, m
 		c.SetQuery(sc.query)
-		if err := s.batcher.TopN(c); err != nil {
+		if err := s.Batcher.TopN(c); err != nil {
 			return nil, err
 		}
 		l.Top, l.Source = c.Top, pb.ResultSource_RESULT_SOURCE_SIMILAR

@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"cmp"
@@ -15,15 +15,15 @@ import (
 
 // ScoreItems implements RecommenderService. It is the list of a Recommend that allows the items
 // and no others, in another order: so scores, standard deviations and explanations are the same.
-func (s recommender) ScoreItems(
+func (s *Service) ScoreItems(
 	ctx context.Context, req *pb.ScoreItemsRequest,
 ) (*pb.ScoreItemsResponse, error) {
-	list, now := scoringList(req), s.now()
+	list, now := ScoringList(req), s.Now()
 	if err := valid.ScoreItems(req, list, now); err != nil {
 		return nil, err
 	}
 	list.Filter = &pb.ItemFilter{AllowItemIds: req.GetItemIds()}
-	m := s.arms.Of(req.GetUserId()).Acquire()
+	m := s.Arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
 	sc := s.takeScratch(m)
 	resp, err := s.score(ctx, m.Model, list, now, sc)
@@ -31,8 +31,8 @@ func (s recommender) ScoreItems(
 	return resp, err
 }
 
-// scoringList is the list that has the scores, without its filter.
-func scoringList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
+// ScoringList is the list that has the scores, without its filter.
+func ScoringList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
 	list := &pb.RecommendRequest{
 		Seen: req.GetSeen(), MinUserRevision: req.GetMinUserRevision(),
 		Explain: req.GetExplain(), SessionToken: req.GetSessionToken(),
@@ -47,7 +47,7 @@ func scoringList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
 }
 
 // score makes the answer from the list of all the allowed items.
-func (s recommender) score(
+func (s *Service) score(
 	ctx context.Context, m *model.Model, list *pb.RecommendRequest, now time.Time, sc *scratch,
 ) (*pb.ScoreItemsResponse, error) {
 	watch := stage.Start(ctx)
@@ -59,14 +59,14 @@ func (s recommender) score(
 	if err := s.rank(ctx, m, nil, subj, len(ids), sc); err != nil {
 		return nil, err
 	}
-	s.meter.Ended(ctx, stage.TopN, &watch)
+	s.Meter.Ended(ctx, stage.TopN, &watch)
 	l := &sc.list
 	var excluded []string
 	l.Top, excluded = inOrder(m, ids, l.Top)
 	s.finish(m, list, subj, len(l.Top), sc)
 	resp := scoresOf(l.Message())
 	resp.ExcludedItemIds = excluded
-	s.meter.Ended(ctx, stage.Encode, &watch)
+	s.Meter.Ended(ctx, stage.Encode, &watch)
 	return resp, nil
 }
 

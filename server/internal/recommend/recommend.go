@@ -1,9 +1,11 @@
-package server
+// Package recommend implements RecommenderService: lists, scores, similar items and spectra.
+package recommend
 
 import (
 	"context"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,32 +14,60 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/arms"
+	"github.com/gsimc/gsimc/server/internal/credit"
+	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/outcome"
+	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 )
 
-// recommender implements RecommenderService.
-type recommender struct {
-	pb.UnsafeRecommenderServiceServer
-	*Server
+// Deps are what the service needs.
+type Deps struct {
+	Store        store.Store
+	Arms         *arms.Set
+	States       *state.Cache
+	Updater      *state.Updater // folds the events of requests
+	Batcher      *passes.Batcher
+	Filters      *filters.Set
+	Credits      *credit.Book
+	Estimator    model.Estimator
+	Now          func() time.Time
+	MaxSendBytes int // of a batch of lists
+	// Public returns the error that a client gets of a subject of a batch.
+	Public  func(ctx context.Context, method string, err error) error
+	Meter   stage.Meter
+	Metrics *Metrics
 }
 
-// recommenderDesc returns the description of the service, with the methods whose answers are
-// encoded already.
-func recommenderDesc() *grpc.ServiceDesc {
+// Service implements RecommenderService.
+type Service struct {
+	pb.UnsafeRecommenderServiceServer
+	Deps
+	scratches [1 + arms.MaxArms]sync.Pool // of *scratch, for each arm
+}
+
+// New returns the service.
+func New(d Deps) *Service { return &Service{Deps: d} }
+
+// Register registers the service.
+func (s *Service) Register(g *grpc.Server) { g.RegisterService(desc(), s) }
+
+// desc returns the description of the service, with the methods whose answers are encoded already.
+func desc() *grpc.ServiceDesc {
 	desc := pb.RecommenderService_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
 	for i := range desc.Methods {
 		switch m := &desc.Methods[i]; m.MethodName {
 		case "Recommend":
 			m.Handler = handleWith(pb.RecommenderService_Recommend_FullMethodName,
-				recommender.encoded)
+				(*Service).Encoded)
 		case "BatchRecommend":
 			m.Handler = handleWith(pb.RecommenderService_BatchRecommend_FullMethodName,
-				recommender.encodedBatch)
+				(*Service).EncodedBatch)
 		}
 	}
 	return &desc
@@ -45,7 +75,7 @@ func recommenderDesc() *grpc.ServiceDesc {
 
 // handleWith is the generated handler of a method, except that the answer is a [wire.Encoded].
 func handleWith[Request any](
-	method string, answer func(recommender, context.Context, *Request) (*wire.Encoded, error),
+	method string, answer func(*Service, context.Context, *Request) (*wire.Encoded, error),
 ) grpc.MethodHandler {
 	//nolint:revive // the library asks for the arguments in this order
 	return func(
@@ -57,7 +87,7 @@ func handleWith[Request any](
 		}
 		info := &grpc.UnaryServerInfo{Server: srv, FullMethod: method}
 		return chain(ctx, req, info, func(ctx context.Context, req any) (any, error) {
-			return answer(srv.(recommender), ctx, req.(*Request))
+			return answer(srv.(*Service), ctx, req.(*Request))
 		})
 	}
 }
@@ -73,7 +103,7 @@ type subject struct {
 }
 
 // Recommend implements RecommenderService for gateways and tests.
-func (s recommender) Recommend(
+func (s *Service) Recommend(
 	ctx context.Context, req *pb.RecommendRequest,
 ) (resp *pb.RecommendResponse, err error) {
 	err = s.recommend(ctx, req, func(l *wire.List) error {
@@ -83,8 +113,8 @@ func (s recommender) Recommend(
 	return resp, err
 }
 
-// encoded is Recommend with an answer that is encoded already.
-func (s recommender) encoded(
+// Encoded is Recommend with an answer that is encoded already.
+func (s *Service) Encoded(
 	ctx context.Context, req *pb.RecommendRequest,
 ) (answer *wire.Encoded, err error) {
 	err = s.recommend(ctx, req, func(l *wire.List) error {
@@ -96,14 +126,14 @@ func (s recommender) encoded(
 
 // recommend makes the list that the request asks for and calls write with it. write must not keep
 // the list.
-func (s recommender) recommend(
+func (s *Service) recommend(
 	ctx context.Context, req *pb.RecommendRequest, write func(*wire.List) error,
 ) error {
-	now := s.now()
+	now := s.Now()
 	if err := valid.Recommend(req, now); err != nil {
 		return err
 	}
-	m := s.arms.Of(req.GetUserId()).Acquire()
+	m := s.Arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
 	if req.GetExploration() != nil && !m.HasVariance() {
 		return outcome.ErrNoUncertainty
@@ -113,14 +143,14 @@ func (s recommender) recommend(
 	err := s.answer(ctx, m.Model, req, now, sc, &watch)
 	if err == nil {
 		err = write(&sc.list)
-		s.meter.Ended(ctx, stage.Encode, &watch)
+		s.Meter.Ended(ctx, stage.Encode, &watch)
 	}
 	giveScratch(sc)
 	return err
 }
 
 // answer goes through the stages state, filter and top-N, and fills sc.list.
-func (s recommender) answer(
+func (s *Service) answer(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
 	watch *stage.Watch,
 ) error {
@@ -137,14 +167,14 @@ func (s recommender) answer(
 	if err != nil {
 		return err
 	}
-	s.meter.Ended(ctx, stage.TopN, watch)
+	s.Meter.Ended(ctx, stage.TopN, watch)
 	s.finish(m, req, subj, size, sc)
 	s.attribute(m, req, sc)
 	return nil
 }
 
 // prepare goes through the stages state and filter.
-func (s recommender) prepare(
+func (s *Service) prepare(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
 	watch *stage.Watch,
 ) (subject, error) {
@@ -158,7 +188,7 @@ func (s recommender) prepare(
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
 		return subject{}, err
 	}
-	s.meter.Ended(ctx, stage.State, watch)
+	s.Meter.Ended(ctx, stage.State, watch)
 
 	l := &sc.list
 	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.version.Revision
@@ -166,13 +196,13 @@ func (s recommender) prepare(
 	noteUnknownEntries(m, req.GetExtraHistory().GetEntries(), l)
 	sc.pin(m, req, now)
 	sc.exclude(m, req.GetFilter(), now)
-	s.meter.Ended(ctx, stage.Filter, watch)
+	s.Meter.Ended(ctx, stage.Filter, watch)
 	return subj, nil
 }
 
 // finish adds to the selected items of sc.list, of which size were wanted, what else the answer
 // says.
-func (s recommender) finish(
+func (s *Service) finish(
 	m *model.Model, req *pb.RecommendRequest, subj subject, size int, sc *scratch,
 ) {
 	l := &sc.list
@@ -188,15 +218,15 @@ func (s recommender) finish(
 
 // subject finds the state of the request's subject and writes its query, its variance and its seen
 // items to sc.
-func (s recommender) subject(
+func (s *Service) subject(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
 ) (subj subject, err error) {
 	if h := req.GetHistory(); h != nil {
 		return s.inlineSubject(m, req, now, sc), nil
 	}
-	read, view := s.reading(m, req, now, sc, &subj), s.states.View
+	read, view := s.reading(m, req, now, sc, &subj), s.States.View
 	if req.GetExplain() > 0 {
-		view = s.states.ViewTail
+		view = s.States.ViewTail
 	}
 	if len(req.GetSessionToken()) == 0 {
 		err = view(ctx, m, req.GetUserId(), read)
@@ -216,7 +246,7 @@ func (s recommender) subject(
 }
 
 // inlineSubject is subject for a history that came with the request.
-func (s recommender) inlineSubject(
+func (s *Service) inlineSubject(
 	m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
 ) subject {
 	var t *state.Tail
@@ -237,7 +267,7 @@ func (s recommender) inlineSubject(
 
 // reading returns a function that makes a stored state, with the events that came with the request,
 // that of subj and sc. The last call counts.
-func (s recommender) reading(
+func (s *Service) reading(
 	m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch, subj *subject,
 ) func(*state.User) {
 	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
@@ -252,7 +282,7 @@ func (s recommender) reading(
 
 // read writes the query of a state at a time in seconds, its variance and its seen items to sc. A
 // nil state is that of a user without history.
-func (s recommender) read(
+func (s *Service) read(
 	m *model.Model, u *state.User, at int64, rule *seenRule, sc *scratch,
 ) subject {
 	sc.skipped = sc.skipped[:0]
@@ -268,8 +298,8 @@ func (s recommender) read(
 }
 
 // readQuery writes the query of a state, and its variance at time now in seconds, to sc.
-func (s *Server) readQuery(m *model.Model, state *kalman.State, now int64, sc *scratch) {
-	m.QueryTo(sc.query, state, s.cfg.Estimator)
+func (s *Service) readQuery(m *model.Model, state *kalman.State, now int64, sc *scratch) {
+	m.QueryTo(sc.query, state, s.Estimator)
 	if m.HasVariance() {
 		m.VarianceTo(sc.variance, state, now)
 	}
@@ -283,7 +313,7 @@ func hasTimes(h *pb.InlineHistory) bool {
 
 // inlineState folds a history that came with the request, and records its events in t, unless that
 // is nil.
-func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail) *state.User {
+func (s *Service) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail) *state.User {
 	u := state.New(m, t)
 	at := time.Unix(0, 0)
 	for _, e := range h.GetEntries() {
@@ -299,7 +329,7 @@ func (s *Server) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail)
 // withExtra is the state u of a user, nil for one without history, after events that came with the
 // request at a time. It leaves u as it is, unless that has a tail, which only the call has. The
 // version stays that of the stored history.
-func (s *Server) withExtra(
+func (s *Service) withExtra(
 	m *model.Model, u *state.User, extra *pb.InlineHistory, at time.Time, explain bool,
 ) *state.User {
 	switch {
@@ -317,12 +347,12 @@ func (s *Server) withExtra(
 }
 
 // foldEntries folds entries into u. The first ones without a time happened at the given one.
-func (s *Server) foldEntries(m *model.Model, u *state.User, h *pb.InlineHistory, at time.Time) {
+func (s *Service) foldEntries(m *model.Model, u *state.User, h *pb.InlineHistory, at time.Time) {
 	for _, e := range h.GetEntries() {
 		if t := e.GetEventTime(); t != nil {
 			at = t.AsTime()
 		}
-		s.updater.Fold(m, u,
+		s.Updater.Fold(m, u,
 			store.Event{Item: e.GetItemId(), Type: valid.EventType(e.GetEventType()), Time: at,
 				Value: valid.Value(e.Value)})
 	}
@@ -371,16 +401,16 @@ func appendDegradations(
 	return d
 }
 
-func (s *Server) countAnswer(l *wire.List) {
+func (s *Service) countAnswer(l *wire.List) {
 	pinned := 0
 	for _, is := range l.Pinned {
 		if is {
 			pinned++
 		}
 	}
-	s.metrics.results[l.Source].Add(float64(len(l.Top) - pinned))
-	s.metrics.results[pb.ResultSource_RESULT_SOURCE_PINNED].Add(float64(pinned))
+	s.Metrics.results[l.Source].Add(float64(len(l.Top) - pinned))
+	s.Metrics.results[pb.ResultSource_RESULT_SOURCE_PINNED].Add(float64(pinned))
 	for _, d := range l.Degradations {
-		s.metrics.degraded[d].Inc()
+		s.Metrics.degraded[d].Inc()
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 )
 
 // GetSpectrum implements RecommenderService. State and query are those of a list.
-func (s recommender) GetSpectrum(
+func (s *Service) GetSpectrum(
 	ctx context.Context, req *pb.GetSpectrumRequest,
 ) (*pb.GetSpectrumResponse, error) {
-	list, now := spectrumList(req), s.now()
+	list, now := spectrumList(req), s.Now()
 	if err := valid.Recommend(list, now); err != nil {
 		return nil, err
 	}
-	m := s.arms.Of(req.GetUserId()).Acquire()
+	m := s.Arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
 	sc := s.takeScratch(m)
 	resp, err := s.spectrum(ctx, m.Model, list, now, sc)
@@ -27,7 +27,7 @@ func (s recommender) GetSpectrum(
 }
 
 // spectrum makes the answer.
-func (s recommender) spectrum(
+func (s *Service) spectrum(
 	ctx context.Context, m *model.Model, list *pb.RecommendRequest, now time.Time, sc *scratch,
 ) (*pb.GetSpectrumResponse, error) {
 	subj, err := s.subject(ctx, m, list, now, sc)
@@ -44,7 +44,7 @@ func (s recommender) spectrum(
 		UserRevision: message.GetUserRevision(), UnknownItemIds: message.GetUnknownItemIds(),
 		Degradations: message.GetDegradations()}
 	if subj.known && subj.usable {
-		x := m.Spectrum(subj.tail.Events, sc.query, s.cfg.Estimator)
+		x := m.Spectrum(subj.tail.Events, sc.query, s.Estimator)
 		// The answer is written when the model may be closed.
 		r.Frequencies, r.Before, r.After = slices.Clone(m.Lambda()), x.Before, x.After
 	}

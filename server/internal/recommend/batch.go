@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 )
 
 // BatchRecommend implements RecommenderService for gateways and tests.
-func (s recommender) BatchRecommend(
+func (s *Service) BatchRecommend(
 	ctx context.Context, req *pb.BatchRecommendRequest,
 ) (*pb.BatchRecommendResponse, error) {
-	answer, err := s.encodedBatch(ctx, req)
+	answer, err := s.EncodedBatch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -28,20 +28,20 @@ func (s recommender) BatchRecommend(
 	return resp, answer.Decode(resp)
 }
 
-// encodedBatch is BatchRecommend with an answer that is encoded already.
-func (s recommender) encodedBatch(
+// EncodedBatch is BatchRecommend with an answer that is encoded already.
+func (s *Service) EncodedBatch(
 	ctx context.Context, req *pb.BatchRecommendRequest,
 ) (*wire.Encoded, error) {
 	if err := valid.BatchRecommend(req); err != nil {
 		return nil, err
 	}
-	named, err := s.filters.Find(nil, req.GetFilter().GetNamedFilters())
+	named, err := s.Filters.Find(nil, req.GetFilter().GetNamedFilters())
 	if err != nil {
 		return nil, err
 	}
-	b := &batch{recommender: s, req: req, now: s.now(), out: wire.NewBatch()}
+	b := &batch{Service: s, req: req, now: s.Now(), out: wire.NewBatch()}
 	defer b.release()
-	for _, a := range s.arms.All() {
+	for _, a := range s.Arms.All() {
 		m := a.Acquire()
 		of := &side{Lease: m, filter: s.takeScratch(m), pass: passes.NewCall()}
 		b.sides = append(b.sides, of)
@@ -49,7 +49,7 @@ func (s recommender) encodedBatch(
 		of.filter.exclude(m.Model, req.GetFilter(), b.now)
 	}
 	unknown := b.unknown()
-	b.room = s.cfg.MaxSendBytes - wire.UnknownSize(unknown)
+	b.room = s.MaxSendBytes - wire.UnknownSize(unknown)
 	if err = b.run(ctx); err != nil {
 		b.out.Free()
 		b.giveFilters()
@@ -63,7 +63,7 @@ func (s recommender) encodedBatch(
 // A batch is a BatchRecommend on its way. One goroutine makes it, chunk by chunk, and the lists of
 // a chunk share a pass over the basis.
 type batch struct {
-	recommender
+	*Service
 	req   *pb.BatchRecommendRequest
 	now   time.Time
 	sides []*side // of the arms
@@ -124,7 +124,7 @@ func (b *batch) run(ctx context.Context) error {
 	for len(subjects) > 0 {
 		begun := time.Now()
 		deadline, timed := ctx.Deadline()
-		if timed && longest > 0 && deadline.Sub(begun) < longest+timeToAnswer {
+		if timed && longest > 0 && deadline.Sub(begun) < longest+TimeToAnswer {
 			return b.fail(ctx, subjects, context.DeadlineExceeded)
 		}
 		n := min(len(subjects), passes.MaxCalls)
@@ -159,8 +159,8 @@ func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, mo
 
 // prepared finds the state of a subject and applies the filters.
 func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
-	by := b.sides[b.arms.Of(of.GetUserId()).Index]
-	e := &entry{list: b.listOf(of), side: by, sc: b.takeScratch(by.Lease)}
+	by := b.sides[b.Arms.Of(of.GetUserId()).Index]
+	e := &entry{list: ListOf(b.req, of), side: by, sc: b.takeScratch(by.Lease)}
 	if e.err = valid.Recommend(e.list, b.now); e.err != nil {
 		return e
 	}
@@ -171,10 +171,10 @@ func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
 	return e
 }
 
-// listOf is the request for the list of a subject, without the filter.
-func (b *batch) listOf(of *pb.BatchSubject) *pb.RecommendRequest {
-	list := &pb.RecommendRequest{PageSize: b.req.GetPageSize(), Seen: b.req.GetSeen(),
-		Packed: b.req.GetPacked(), Attribute: b.req.GetAttribute(),
+// ListOf is the request for the list of a subject of a batch, without the filter.
+func ListOf(b *pb.BatchRecommendRequest, of *pb.BatchSubject) *pb.RecommendRequest {
+	list := &pb.RecommendRequest{PageSize: b.GetPageSize(), Seen: b.GetSeen(),
+		Packed: b.GetPacked(), Attribute: b.GetAttribute(),
 		MinUserRevision: of.GetMinUserRevision()}
 	switch subject := of.GetSubject().(type) {
 	case *pb.BatchSubject_UserId:
@@ -208,7 +208,7 @@ func (b *batch) search(ctx context.Context) error {
 		}
 		of.pass.Context, of.pass.Model = ctx, of.Model
 		of.pass.Alone = func() { of.TopNBatch(of.requests) }
-		if err := b.batcher.TopN(of.pass); err != nil {
+		if err := b.Batcher.TopN(of.pass); err != nil {
 			return err
 		}
 	}
@@ -242,7 +242,7 @@ func (b *batch) add(ctx context.Context, e *entry, more int) error {
 
 // addError adds an error as the result of a subject, after which more will follow.
 func (b *batch) addError(ctx context.Context, why error, more int) error {
-	st := status.Convert(b.chain.Public(ctx,
+	st := status.Convert(b.Public(ctx,
 		pb.RecommenderService_BatchRecommend_FullMethodName, why))
 	added, err := b.out.AddError(st.Proto(), b.roomBefore(more))
 	if err == nil && !added {

@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"sync"
@@ -37,7 +37,7 @@ type scratch struct {
 
 // takeScratch returns memory of the size that m needs, for one request that holds m. It goes back
 // by giveScratch, but not after a panic.
-func (s *Server) takeScratch(m arms.Lease) *scratch {
+func (s *Service) takeScratch(m arms.Lease) *scratch {
 	pool := &s.scratches[m.Arm.Index]
 	sc, _ := pool.Get().(*scratch)
 	if sc == nil || len(sc.query.Spectrum) != m.Rank() || sc.skip.Cap() != m.NumItems() {

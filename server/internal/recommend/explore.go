@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // rank selects the size best items, with their scores, and notes in sc.list how it selected them.
-func (s *Server) rank(
+func (s *Service) rank(
 	ctx context.Context, m *model.Model, x *pb.Exploration, subj subject, size int, sc *scratch,
 ) error {
 	l, c := &sc.list, sc.call
@@ -27,9 +28,9 @@ func (s *Server) rank(
 			l.ExplorationSeed = rand.Uint64()
 		}
 		draw := sc.drawn(m)
-		m.SampleTo(draw, sc.query, sc.variance, orOne(strategy.Thompson.Scale), l.ExplorationSeed)
+		m.SampleTo(draw, sc.query, sc.variance, valid.Value(strategy.Thompson.Scale), l.ExplorationSeed)
 		c.SetQuery(draw)
-		if err = s.batcher.TopN(c); err == nil {
+		if err = s.Batcher.TopN(c); err == nil {
 			rescore(m, c.Top, sc.query)
 		}
 	case *pb.Exploration_UpperConfidence_:
@@ -38,15 +39,15 @@ func (s *Server) rank(
 		if c.Among != nil {
 			skip = skipAllBut(c.Among, c.Skip)
 		}
-		beta := float32(orOne(strategy.UpperConfidence.Beta))
+		beta := float32(valid.Value(strategy.UpperConfidence.Beta))
 		c.Alone = func() { // the pass is not shared: it reads the basis in another way
 			c.Top = m.TopNUpperConfidence(c.Top[:0], sc.query, sc.variance, beta, size, skip)
 			rescore(m, c.Top, sc.query)
 		}
-		err = s.batcher.TopN(c)
+		err = s.Batcher.TopN(c)
 	case nil:
 		if sc.byScore(m, subj) {
-			err = s.batcher.TopN(c)
+			err = s.Batcher.TopN(c)
 		}
 	}
 	l.Top, c.Alone = c.Top, nil
@@ -73,32 +74,24 @@ func rescore(m *model.Model, top []ranking.Scored, query *model.Query) {
 	}
 }
 
-// orOne is the value of an optional field whose default is 1.
-func orOne(field *float64) float64 {
-	if field == nil {
-		return 1
-	}
-	return *field
-}
-
 // attribute counts a finished list, and gives it an id if the client wants one.
-func (s *Server) attribute(m *model.Model, req *pb.RecommendRequest, sc *scratch) {
+func (s *Service) attribute(m *model.Model, req *pb.RecommendRequest, sc *scratch) {
 	if req.GetAttribute() {
 		sc.list.RecommendationID = s.recommendationID(m, sc)
 	}
-	sc.list.Arm = s.arms.Field(sc.arm)
-	s.credits.Listed(sc.arm.Name, req.GetAttribute())
+	sc.list.Arm = s.Arms.Field(sc.arm)
+	s.Credits.Listed(sc.arm.Name, req.GetAttribute())
 }
 
 // recommendationID returns the id of the list.
-func (s *Server) recommendationID(m *model.Model, sc *scratch) string {
-	id, top := s.store.Identity(), sc.list.Top
+func (s *Service) recommendationID(m *model.Model, sc *scratch) string {
+	id, top := s.Store.Identity(), sc.list.Top
 	top = top[:min(len(top), session.MaxPositions)]
 	sc.hashes = sc.hashes[:0]
 	for _, t := range top {
 		sc.hashes = append(sc.hashes, session.ShortHash(id, m.ItemID(t.Item)))
 	}
-	r := session.Recommendation{Arm: sc.arm.Name, Made: s.now(), Before: sc.before,
+	r := session.Recommendation{Arm: sc.arm.Name, Made: s.Now(), Before: sc.before,
 		Items: sc.hashes}
 	return r.Token(id)
 }

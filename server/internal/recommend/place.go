@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/diverse"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 const (
@@ -51,7 +52,7 @@ func (sc *scratch) pin(m *model.Model, req *pb.RecommendRequest, now time.Time) 
 }
 
 // rankPlain makes a list of one page, diverse and with pins if the request wants that.
-func (s recommender) rankPlain(
+func (s *Service) rankPlain(
 	ctx context.Context, m *model.Model, req *pb.RecommendRequest, subj subject, size int,
 	sc *scratch,
 ) error {
@@ -75,7 +76,7 @@ func (s recommender) rankPlain(
 // diversify chooses n items of the pool in sc.list.
 func (sc *scratch) diversify(m *model.Model, d *pb.Diversity, n int) []ranking.Scored {
 	pool := sc.list.Top
-	rule := diverse.Rule{MaxPerCategory: int(d.GetMaxPerCategory()), Lambda: orOne(d.Lambda)}
+	rule := diverse.Rule{MaxPerCategory: int(d.GetMaxPerCategory()), Lambda: valid.Value(d.Lambda)}
 	var categories [][]uint32
 	if rule.MaxPerCategory > 0 {
 		categories = sc.items.Categories(len(pool),

@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"math"
@@ -94,8 +94,8 @@ func (sc *scratch) show(f *pb.ItemFilter, now time.Time, allowList bool) {
 
 // findNamed finds the filters that a request names: sc.named. All stages of the request use these,
 // even if the file of filters changes meanwhile.
-func (s *Server) findNamed(f *pb.ItemFilter, sc *scratch) (err error) {
-	sc.named, err = s.filters.Find(sc.named[:0], f.GetNamedFilters())
+func (s *Service) findNamed(f *pb.ItemFilter, sc *scratch) (err error) {
+	sc.named, err = s.Filters.Find(sc.named[:0], f.GetNamedFilters())
 	return err
 }
 

@@ -1,4 +1,4 @@
-package server
+package recommend
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 )
 
 // explain finds, for each result, the n items of the history that contributed most to its score.
-func (s *Server) explain(
+func (s *Service) explain(
 	m *model.Model, n int, subj subject, top []ranking.Scored,
 ) []*pb.Explanation {
 	t := subj.tail
@@ -26,7 +26,7 @@ func (s *Server) explain(
 	for i, scored := range top {
 		items[i] = scored.Item
 	}
-	x := m.Explain(t.Before, t.Events, items, s.cfg.Estimator)
+	x := m.Explain(t.Before, t.Events, items, s.Estimator)
 	groups := groupByItem(t.Events)
 	explanations := make([]*pb.Explanation, len(top))
 	for i := range explanations {
