@@ -43,10 +43,11 @@ func (s *Service) EncodedBatch(
 	defer b.release()
 	for _, a := range s.Arms.All() {
 		m := a.Acquire()
-		of := &side{Lease: m, filter: s.takeScratch(m), pass: passes.NewCall()}
+		of := &side{Lease: m, filter: s.take(m, nil, b.now), pass: passes.NewCall()}
 		b.sides = append(b.sides, of)
+		of.filter.filter = req.GetFilter()
 		of.filter.named = append(of.filter.named[:0], named...)
-		of.filter.exclude(m.Model, req.GetFilter(), b.now)
+		of.filter.exclude()
 	}
 	unknown := b.unknown()
 	b.room = s.MaxSendBytes - wire.UnknownSize(unknown)
@@ -70,13 +71,13 @@ type batch struct {
 	out   *wire.Batch
 	room  int // bytes that the results may have
 
-	chunk []*entry
+	chunk []*list
 }
 
 // side is the part of a batch that has the model of an arm.
 type side struct {
 	arms.Lease
-	filter   *scratch          // the filter of all lists
+	filter   *list             // of no subject, with the filter of all lists
 	pass     *passes.Call      // for the next chunk
 	requests []ranking.Request // of the chunk's searches
 }
@@ -91,29 +92,20 @@ func (b *batch) release() {
 // giveFilters gives the filters back, but not after a panic.
 func (b *batch) giveFilters() {
 	for _, of := range b.sides {
-		giveScratch(of.filter)
+		of.filter.give()
 	}
 }
 
 // unknown returns the ids of the allow list that the model of an arm does not know, each once. They
 // are valid until giveFilters.
 func (b *batch) unknown() []string {
-	first := &b.sides[0].filter.list
+	first := &b.sides[0].filter.out
 	for _, of := range b.sides[1:] {
-		for _, id := range of.filter.list.Unknown() {
+		for _, id := range of.filter.out.Unknown() {
 			first.NoteUnknown(id)
 		}
 	}
 	return first.Unknown()
-}
-
-// entry is one subject of a chunk.
-type entry struct {
-	list *pb.RecommendRequest
-	side *side
-	sc   *scratch
-	subj subject
-	err  error // why there is no list
 }
 
 // run makes the results of all subjects. It stops early if the next chunk would not be ready before
@@ -148,27 +140,27 @@ func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, mo
 	if err == nil {
 		err = b.search(ctx)
 	}
-	for i, e := range b.chunk {
+	for i, l := range b.chunk {
 		if err == nil {
-			err = b.add(ctx, e, len(b.chunk)-1-i+more)
+			err = b.add(ctx, l, len(b.chunk)-1-i+more)
 		}
-		giveScratch(e.sc)
+		l.give()
 	}
 	return err
 }
 
 // prepared finds the state of a subject and applies the filters.
-func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *entry {
+func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *list {
 	by := b.sides[b.Arms.Of(of.GetUserId()).Index]
-	e := &entry{list: ListOf(b.req, of), side: by, sc: b.takeScratch(by.Lease)}
-	if e.err = valid.Recommend(e.list, b.now); e.err != nil {
-		return e
+	l := b.take(by.Lease, ListOf(b.req, of), b.now)
+	if l.err = valid.Recommend(l.req, b.now); l.err != nil {
+		return l
 	}
-	watch := stage.Start(ctx)
-	if e.subj, e.err = b.prepare(ctx, by.Model, e.list, b.now, e.sc, &watch); e.err == nil {
-		e.sc.excludeAs(by.filter)
+	l.watch = stage.Start(ctx)
+	if l.err = l.prepare(ctx); l.err == nil {
+		l.excludeAs(by.filter)
 	}
-	return e
+	return l
 }
 
 // ListOf is the request for the list of a subject of a batch, without the filter.
@@ -191,15 +183,15 @@ func (b *batch) search(ctx context.Context) error {
 	for _, of := range b.sides {
 		of.requests = of.requests[:0]
 	}
-	for _, e := range b.chunk {
-		if e.err != nil {
+	for _, l := range b.chunk {
+		if l.err != nil {
 			continue
 		}
-		c := e.sc.call
-		c.N = valid.PageSize(b.req.GetPageSize())
-		c.SetQuery(e.sc.query)
-		if e.sc.byScore(e.side.Model, e.subj) {
-			e.side.requests = append(e.side.requests, c.Request)
+		l.call.N = valid.PageSize(b.req.GetPageSize())
+		l.call.SetQuery(l.query)
+		if l.byScore() {
+			of := b.sides[l.Arm.Index]
+			of.requests = append(of.requests, l.call.Request)
 		}
 	}
 	for _, of := range b.sides {
@@ -213,27 +205,25 @@ func (b *batch) search(ctx context.Context) error {
 		}
 	}
 	next := make([]int, len(b.sides)) // request of each side
-	for _, e := range b.chunk {
-		l := &e.sc.list
-		if e.err == nil && l.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
-			at := &next[e.side.Arm.Index]
-			e.sc.call.Top = e.side.requests[*at].Top
+	for _, l := range b.chunk {
+		if l.err == nil && l.out.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
+			at := &next[l.Arm.Index]
+			l.call.Top = b.sides[l.Arm.Index].requests[*at].Top
 			*at++
 		}
-		l.Top = e.sc.call.Top
+		l.out.Top = l.call.Top
 	}
 	return nil
 }
 
-// add adds the result of an entry, if it leaves room for the errors of more subjects.
-func (b *batch) add(ctx context.Context, e *entry, more int) error {
-	if e.err != nil {
-		return b.addError(ctx, e.err, more)
+// add adds the result of a list, if it leaves room for the errors of more subjects.
+func (b *batch) add(ctx context.Context, l *list, more int) error {
+	if l.err != nil {
+		return b.addError(ctx, l.err, more)
 	}
-	m := e.side.Model
-	b.finish(m, e.list, e.subj, valid.PageSize(e.list.GetPageSize()), e.sc)
-	b.attribute(m, e.list, e.sc)
-	added, err := b.out.Add(&e.sc.list, b.roomBefore(more))
+	l.finish(valid.PageSize(l.req.GetPageSize()))
+	l.attribute()
+	added, err := b.out.Add(&l.out, b.roomBefore(more))
 	if err == nil && !added {
 		return b.addError(ctx, outcome.ErrTooLarge, more)
 	}

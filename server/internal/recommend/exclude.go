@@ -52,87 +52,87 @@ func (r *seenRule) appendTo(dst []int32, seen state.SeenList) []int32 {
 	return dst
 }
 
-// exclude says which items the list may have: it fills the Skip and the Among of sc.call. Every
-// answer with items that somebody may see goes through here. Left out are the seen items, which are
-// in sc.skipped already, what the filter excludes, and what the catalogue does not let anyone see
-// now. The ids of the allow list that m does not know go to sc.list.
-func (sc *scratch) exclude(m *model.Model, f *pb.ItemFilter, now time.Time) {
-	for _, id := range f.GetDenyItemIds() {
-		if i, known := m.ItemIndex(id); known {
-			sc.skipped = append(sc.skipped, i)
+// exclude says which items the list may have: it fills the Skip and the Among of l.call. Every
+// answer with items that somebody may see goes through here. Left out are the seen items and the
+// pins, which are in l.skipped already, what the filter excludes, and what the catalogue does not
+// let anyone see now. The ids of the allow list that the model does not know go to l.out.
+func (l *list) exclude() {
+	for _, id := range l.filter.GetDenyItemIds() {
+		if i, known := l.ItemIndex(id); known {
+			l.skipped = append(l.skipped, i)
 		}
 	}
-	allow := f.GetAllowItemIds()
-	sc.show(f, now, len(allow) > 0)
+	allow := l.filter.GetAllowItemIds()
+	l.show(len(allow) > 0)
 	if len(allow) == 0 {
 		return
 	}
-	sc.allowed = slices.Grow(sc.allowed[:0], len(allow)) // not nil, even if no id is known
+	l.allowed = slices.Grow(l.allowed[:0], len(allow)) // not nil, even if no id is known
 	for _, id := range allow {
-		if i, known := m.ItemIndex(id); known {
-			sc.allowed = append(sc.allowed, i)
+		if i, known := l.ItemIndex(id); known {
+			l.allowed = append(l.allowed, i)
 		} else {
-			sc.list.NoteUnknown(id)
+			l.out.NoteUnknown(id)
 		}
 	}
-	sc.call.Among = sc.allowed
+	l.call.Among = l.allowed
 }
 
-// show fills sc.call by the catalogue, and adds sc.skipped. With an allow list, which is the Among
-// of the call, the catalogue's answer is a Skip.
-func (sc *scratch) show(f *pb.ItemFilter, now time.Time, allowList bool) {
-	filter := sc.catalogueFilter(f)
-	sc.items.Select(&sc.selection, &filter, now, allowList)
-	sc.call.Among = sc.selection.Among
-	if skip := sc.selection.Skip; skip != nil {
-		sc.skipHere(skip)
-		return
-	}
-	sc.mark()
-	sc.call.Skip = sc.skip
+// show fills l.call by the catalogue, and adds l.skipped. With an allow list, which is the Among of
+// the call, the catalogue's answer is a Skip.
+func (l *list) show(allowList bool) {
+	filter := l.catalogueFilter()
+	l.Items.Select(&l.selection, &filter, l.now, allowList)
+	l.call.Among = l.selection.Among
+	l.skipWith(l.selection.Skip)
 }
 
-// findNamed finds the filters that a request names: sc.named. All stages of the request use these,
-// even if the file of filters changes meanwhile.
-func (s *Service) findNamed(f *pb.ItemFilter, sc *scratch) (err error) {
-	sc.named, err = s.Filters.Find(sc.named[:0], f.GetNamedFilters())
+// findNamed finds the filters that the request names. All stages of the list use these, even if the
+// file of filters changes meanwhile.
+func (l *list) findNamed() (err error) {
+	l.named, err = l.s.Filters.Find(l.named[:0], l.filter.GetNamedFilters())
 	return err
 }
 
-// catalogueFilter is the part of a filter that the catalogue evaluates, with sc.named.
-func (sc *scratch) catalogueFilter(f *pb.ItemFilter) catalogue.Filter {
+// catalogueFilter is the part of the filter that the catalogue evaluates.
+func (l *list) catalogueFilter() catalogue.Filter {
+	f := l.filter
 	return catalogue.Filter{
 		AnyCategories: f.GetAnyCategories(), AllCategories: f.GetAllCategories(),
 		NoCategories: f.GetNoCategories(), AnyLabels: f.GetAnyLabels(),
-		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(), And: sc.named,
+		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(), And: l.named,
 	}
 }
 
 // excludeAs is exclude with the filter of other, which has gone through exclude for the same model.
 // What other noted stays there.
-func (sc *scratch) excludeAs(other *scratch) {
-	sc.call.Among = nil
+func (l *list) excludeAs(other *list) {
+	l.call.Among = nil
 	if other.call.Among != nil {
 		// A copy, as the search may reorder it; not nil, even if no id is known.
-		sc.allowed = append(slices.Grow(sc.allowed[:0], 1), other.call.Among...)
-		sc.call.Among = sc.allowed
+		l.allowed = append(slices.Grow(l.allowed[:0], 1), other.call.Among...)
+		l.call.Among = l.allowed
 	}
 	if skip := other.selection.Skip; skip != nil {
-		sc.selection.SkipAll(skip)
-		sc.skipHere(sc.selection.Skip)
+		l.selection.SkipAll(skip)
+		l.skipWith(l.selection.Skip)
 		return
 	}
-	sc.skipped = append(sc.skipped, other.skipped...)
-	sc.mark()
-	sc.call.Skip = sc.skip
+	l.skipped = append(l.skipped, other.skipped...)
+	l.skipWith(nil)
 }
 
-// skipHere lets the call skip a set of the catalogue and the items of sc.skipped.
-func (sc *scratch) skipHere(skip *ranking.Set) {
-	for _, i := range sc.skipped {
-		skip.Add(i)
+// skipWith lets the call skip a set of the catalogue, which may be nil, and the items of l.skipped.
+func (l *list) skipWith(set *ranking.Set) {
+	if set == nil {
+		l.mark()
+		l.call.Skip = l.skip
+		return
 	}
-	sc.call.Skip = skip
+	for _, i := range l.skipped {
+		set.Add(i)
+	}
+	l.call.Skip = set
 }
 
 // skipAllBut turns an allow list, without the items in but, into a skip set, for searches that take

@@ -9,30 +9,27 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
-// explain finds, for each result, the n items of the history that contributed most to its score.
-func (s *Service) explain(
-	m *model.Model, n int, subj subject, top []ranking.Scored,
-) []*pb.Explanation {
-	t := subj.tail
+// explain finds, for each result, the items of the history that contributed most to its score.
+func (l *list) explain() {
+	t := l.tail
 	if t == nil {
-		t = state.NewTail(m)
+		t = state.NewTail(l.Model)
 	}
-	items := make([]int32, len(top))
-	for i, scored := range top {
+	items := make([]int32, len(l.out.Top))
+	for i, scored := range l.out.Top {
 		items[i] = scored.Item
 	}
-	x := m.Explain(t.Before, t.Events, items, s.Estimator)
+	x := l.Explain(t.Before, t.Events, items, l.s.Estimator)
 	groups := groupByItem(t.Events)
-	explanations := make([]*pb.Explanation, len(top))
-	for i := range explanations {
-		explanations[i] = explanation(m, n, x, i, groups, subj.timed)
+	l.out.Explanations = make([]*pb.Explanation, len(items))
+	for i := range items {
+		l.out.Explanations[i] = explanation(l.Model, int(l.req.GetExplain()), x, i, groups,
+			l.timed)
 	}
-	return explanations
 }
 
 // itemEvents are the events of a history on one item, by their places.

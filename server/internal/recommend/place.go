@@ -3,11 +3,9 @@ package recommend
 import (
 	"context"
 	"slices"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/diverse"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -24,91 +22,86 @@ type pin struct {
 	position int // the first is 0
 }
 
-// pin finds the pinned items that may be shown: sc.pins. They join the items that the search skips,
+// pin finds the pinned items that may be shown: l.pins. They join the items that the search skips,
 // before exclude.
-func (sc *scratch) pin(m *model.Model, req *pb.RecommendRequest, now time.Time) {
-	if len(req.GetPinned()) == 0 {
+func (l *list) pin() {
+	if len(l.req.GetPinned()) == 0 {
 		return
 	}
-	f, filter := req.GetFilter(), sc.catalogueFilter(req.GetFilter())
+	filter := l.catalogueFilter()
 	var may catalogue.Selection
-	sc.items.Select(&may, &filter, now, true)
-	for _, p := range req.GetPinned() {
+	l.Items.Select(&may, &filter, l.now, true)
+	for _, p := range l.req.GetPinned() {
 		id := p.GetItemId()
-		i, known := m.ItemIndex(id)
+		i, known := l.ItemIndex(id)
 		if !known {
-			sc.list.NoteUnknown(id)
+			l.out.NoteUnknown(id)
 			continue
 		}
-		allow := f.GetAllowItemIds()
-		if may.Skip.Has(i) || slices.Contains(f.GetDenyItemIds(), id) ||
+		allow := l.filter.GetAllowItemIds()
+		if may.Skip.Has(i) || slices.Contains(l.filter.GetDenyItemIds(), id) ||
 			len(allow) > 0 && !slices.Contains(allow, id) {
 			continue
 		}
-		sc.pins = append(sc.pins, pin{i, int(p.GetPosition()) - 1})
-		sc.skipped = append(sc.skipped, i)
+		l.pins = append(l.pins, pin{i, int(p.GetPosition()) - 1})
+		l.skipped = append(l.skipped, i)
 	}
-	slices.SortFunc(sc.pins, func(a, b pin) int { return a.position - b.position })
+	slices.SortFunc(l.pins, func(a, b pin) int { return a.position - b.position })
 }
 
 // rankPlain makes a list of one page, diverse and with pins if the request wants that.
-func (s *Service) rankPlain(
-	ctx context.Context, m *model.Model, req *pb.RecommendRequest, subj subject, size int,
-	sc *scratch,
-) error {
-	rest := max(size-len(sc.pins), 0)
-	n, d := max(rest, 1), req.GetDiversity()
-	if d != nil {
+func (l *list) rankPlain(ctx context.Context, size int) error {
+	rest := max(size-len(l.pins), 0)
+	n, diverse := max(rest, 1), l.req.GetDiversity() != nil
+	if diverse {
 		n = max(poolFactor*rest, leastPool)
 	}
-	if err := s.rank(ctx, m, req.GetExploration(), subj, n, sc); err != nil {
+	if err := l.rank(ctx, n); err != nil {
 		return err
 	}
-	l := &sc.list
-	if d != nil {
-		l.Top = sc.diversify(m, d, rest)
+	if diverse {
+		l.diversify(rest)
 	}
-	l.Top = l.Top[:min(len(l.Top), rest)]
-	sc.placePins(m)
+	l.out.Top = l.out.Top[:min(len(l.out.Top), rest)]
+	l.placePins()
 	return nil
 }
 
-// diversify chooses n items of the pool in sc.list.
-func (sc *scratch) diversify(m *model.Model, d *pb.Diversity, n int) []ranking.Scored {
-	pool := sc.list.Top
-	rule := diverse.Rule{MaxPerCategory: int(d.GetMaxPerCategory()), Lambda: valid.Value(d.Lambda)}
+// diversify chooses n items of the pool that was ranked.
+func (l *list) diversify(n int) {
+	pool, d := l.out.Top, l.req.GetDiversity()
+	rule := diverse.Rule{MaxPerCategory: int(d.GetMaxPerCategory()),
+		Lambda: valid.Value(d.Lambda)}
 	var categories [][]uint32
 	if rule.MaxPerCategory > 0 {
-		categories = sc.items.Categories(len(pool),
-			func(i int) string { return m.ItemID(pool[i].Item) })
+		categories = l.Items.Categories(len(pool),
+			func(i int) string { return l.ItemID(pool[i].Item) })
 	}
-	return rule.Select(make([]ranking.Scored, 0, n), pool, n, categories, m.Alike)
+	l.out.Top = rule.Select(make([]ranking.Scored, 0, n), pool, n, categories, l.Alike)
 }
 
 // placePins puts the pins into the list: each at its position, or as close to it as can be.
-func (sc *scratch) placePins(m *model.Model) {
-	l := &sc.list
-	if len(sc.pins) == 0 {
+func (l *list) placePins() {
+	if len(l.pins) == 0 {
 		return
 	}
-	rest := l.Top
-	l.Top = make([]ranking.Scored, 0, len(rest)+len(sc.pins))
-	pins := sc.pins
+	out, rest, pins := &l.out, l.out.Top, l.pins
+	out.Top = make([]ranking.Scored, 0, len(rest)+len(pins))
 	for len(rest) > 0 || len(pins) > 0 {
-		if len(pins) > 0 && (pins[0].position <= len(l.Top) || len(rest) == 0) {
-			l.Top = append(l.Top, ranking.Scored{Item: pins[0].item,
-				Score: sc.scoreOf(m, pins[0].item)})
-			l.Pinned, pins = append(l.Pinned, true), pins[1:]
+		if len(pins) > 0 && (pins[0].position <= len(out.Top) || len(rest) == 0) {
+			out.Top = append(out.Top, ranking.Scored{Item: pins[0].item,
+				Score: l.scoreOf(pins[0].item)})
+			out.Pinned, pins = append(out.Pinned, true), pins[1:]
 			continue
 		}
-		l.Top, l.Pinned, rest = append(l.Top, rest[0]), append(l.Pinned, false), rest[1:]
+		out.Top, out.Pinned, rest = append(out.Top, rest[0]), append(out.Pinned, false), rest[1:]
 	}
 }
 
-// scoreOf is the score that an item has in sc.list.
-func (sc *scratch) scoreOf(m *model.Model, item int32) float32 {
-	if sc.list.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
-		return float32(m.Degree(item)) / float32(max(m.NumTrainUsers(), 1))
+// scoreOf is the score that an item has in the list.
+func (l *list) scoreOf(item int32) float32 {
+	if l.out.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
+		return float32(l.Degree(item)) / float32(max(l.NumTrainUsers(), 1))
 	}
-	return m.Score(item, sc.query)
+	return l.Score(item, l.query)
 }

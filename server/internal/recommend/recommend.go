@@ -3,7 +3,6 @@ package recommend
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
-	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/credit"
@@ -47,7 +45,7 @@ type Deps struct {
 type Service struct {
 	pb.UnsafeRecommenderServiceServer
 	Deps
-	scratches [1 + arms.MaxArms]sync.Pool // of *scratch, for each arm
+	lists [1 + arms.MaxArms]sync.Pool // of *list, for each arm
 }
 
 // New returns the service.
@@ -92,16 +90,6 @@ func handleWith[Request any](
 	}
 }
 
-// subject holds the facts about a user or an inline history that Recommend needs. The query, its
-// variance and the seen items that must not be returned are in the scratch.
-type subject struct {
-	known   bool // there is a history
-	usable  bool // the query says something
-	timed   bool // the events have times
-	version store.Version
-	tail    *state.Tail // of the history, if it is to be explained
-}
-
 // Recommend implements RecommenderService for gateways and tests.
 func (s *Service) Recommend(
 	ctx context.Context, req *pb.RecommendRequest,
@@ -138,279 +126,124 @@ func (s *Service) recommend(
 	if req.GetExploration() != nil && !m.HasVariance() {
 		return outcome.ErrNoUncertainty
 	}
-	sc := s.takeScratch(m)
-	watch := stage.Start(ctx)
-	err := s.answer(ctx, m.Model, req, now, sc, &watch)
+	l := s.take(m, req, now)
+	l.watch = stage.Start(ctx)
+	err := l.fill(ctx)
 	if err == nil {
-		err = write(&sc.list)
-		s.Meter.Ended(ctx, stage.Encode, &watch)
+		err = write(&l.out)
+		l.ended(ctx, stage.Encode)
 	}
-	giveScratch(sc)
+	l.give()
 	return err
 }
 
-// answer goes through the stages state, filter and top-N, and fills sc.list.
-func (s *Service) answer(
-	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
-	watch *stage.Watch,
-) error {
-	subj, err := s.prepare(ctx, m, req, now, sc, watch)
-	if err != nil {
+// fill goes through the stages state, filter and top-N, and fills l.out.
+func (l *list) fill(ctx context.Context) error {
+	if err := l.prepare(ctx); err != nil {
 		return err
 	}
-	size := valid.PageSize(req.GetPageSize())
-	if paged(req) {
-		size, err = s.rankPage(ctx, m, req, subj, sc)
+	size, err := valid.PageSize(l.req.GetPageSize()), error(nil)
+	if paged(l.req) {
+		size, err = l.rankPage(ctx)
 	} else {
-		err = s.rankPlain(ctx, m, req, subj, size, sc)
+		err = l.rankPlain(ctx, size)
 	}
 	if err != nil {
 		return err
 	}
-	s.Meter.Ended(ctx, stage.TopN, watch)
-	s.finish(m, req, subj, size, sc)
-	s.attribute(m, req, sc)
+	l.ended(ctx, stage.TopN)
+	l.finish(size)
+	l.attribute()
 	return nil
 }
 
 // prepare goes through the stages state and filter.
-func (s *Service) prepare(
-	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
-	watch *stage.Watch,
-) (subject, error) {
-	if err := s.findNamed(req.GetFilter(), sc); err != nil {
-		return subject{}, err
+func (l *list) prepare(ctx context.Context) error {
+	if err := l.findNamed(); err != nil {
+		return err
 	}
-	subj, err := s.subject(ctx, m, req, now, sc)
-	if err != nil {
-		return subject{}, err
+	if err := l.findSubject(ctx); err != nil {
+		return err
 	}
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
-		return subject{}, err
+		return err
 	}
-	s.Meter.Ended(ctx, stage.State, watch)
-
-	l := &sc.list
-	l.Items, l.Packed, l.UserRevision = m, req.GetPacked(), subj.version.Revision
-	noteUnknownEntries(m, req.GetHistory().GetEntries(), l)
-	noteUnknownEntries(m, req.GetExtraHistory().GetEntries(), l)
-	sc.pin(m, req, now)
-	sc.exclude(m, req.GetFilter(), now)
-	s.Meter.Ended(ctx, stage.Filter, watch)
-	return subj, nil
+	l.ended(ctx, stage.State)
+	l.out.Packed = l.req.GetPacked()
+	l.noteUnknown()
+	l.pin()
+	l.exclude()
+	l.ended(ctx, stage.Filter)
+	return nil
 }
 
-// finish adds to the selected items of sc.list, of which size were wanted, what else the answer
-// says.
-func (s *Service) finish(
-	m *model.Model, req *pb.RecommendRequest, subj subject, size int, sc *scratch,
-) {
-	l := &sc.list
-	m.FetchIDs(l.Top)
-	addVariance(l, m, sc.variance)
-	if n := int(req.GetExplain()); n > 0 && l.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
-		l.Explanations = s.explain(m, n, subj, l.Top)
+// finish adds to the selected items, of which size were wanted, what else the answer says.
+func (l *list) finish(size int) {
+	l.FetchIDs(l.out.Top)
+	l.addVariance()
+	if l.req.GetExplain() > 0 && l.out.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
+		l.explain()
 	}
-	short := len(l.Top) < min(size, m.NumItems())
-	l.Degradations = appendDegradations(l.Degradations, m, subj, short)
-	s.countAnswer(l)
-}
-
-// subject finds the state of the request's subject and writes its query, its variance and its seen
-// items to sc.
-func (s *Service) subject(
-	ctx context.Context, m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
-) (subj subject, err error) {
-	if h := req.GetHistory(); h != nil {
-		return s.inlineSubject(m, req, now, sc), nil
-	}
-	read, view := s.reading(m, req, now, sc, &subj), s.States.View
-	if req.GetExplain() > 0 {
-		view = s.States.ViewTail
-	}
-	if len(req.GetSessionToken()) == 0 {
-		err = view(ctx, m, req.GetUserId(), read)
-	} else {
-		err = s.reach(ctx, req, func() (store.Version, error) {
-			err := view(ctx, m, req.GetUserId(), read)
-			return subj.version, err
-		})
-	}
-	if err != nil {
-		return subject{}, err
-	}
-	if subj.version.Revision < req.GetMinUserRevision() {
-		return subject{}, outcome.ErrStaleRevision
-	}
-	return subj, nil
-}
-
-// inlineSubject is subject for a history that came with the request.
-func (s *Service) inlineSubject(
-	m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch,
-) subject {
-	var t *state.Tail
-	if req.GetExplain() > 0 {
-		t = state.NewTail(m)
-	}
-	h := req.GetHistory()
-	u, timed := s.inlineState(m, h, t), hasTimes(h)
-	rule, at := newSeenRule(req.GetSeen(), now, sc.kinds), now.Unix()
-	sc.kinds = rule.kinds
-	if !timed { // without times, no time has passed since the last event
-		at, rule.oldest = u.Kalman.Time, math.MinInt64
-	}
-	subj := s.read(m, u, at, &rule, sc)
-	subj.version, subj.timed = store.Version{}, timed
-	return subj
-}
-
-// reading returns a function that makes a stored state, with the events that came with the request,
-// that of subj and sc. The last call counts.
-func (s *Service) reading(
-	m *model.Model, req *pb.RecommendRequest, now time.Time, sc *scratch, subj *subject,
-) func(*state.User) {
-	rule := newSeenRule(req.GetSeen(), now, sc.kinds)
-	sc.kinds = rule.kinds
-	return func(u *state.User) {
-		if extra := req.GetExtraHistory(); extra != nil {
-			u = s.withExtra(m, u, extra, now, req.GetExplain() > 0)
-		}
-		*subj = s.read(m, u, now.Unix(), &rule, sc)
-	}
-}
-
-// read writes the query of a state at a time in seconds, its variance and its seen items to sc. A
-// nil state is that of a user without history.
-func (s *Service) read(
-	m *model.Model, u *state.User, at int64, rule *seenRule, sc *scratch,
-) subject {
-	sc.skipped = sc.skipped[:0]
-	if u == nil {
-		if m.HasVariance() { // the expectation of any user can be explored
-			s.readQuery(m, m.NewState(), at, sc)
-		}
-		return subject{}
-	}
-	s.readQuery(m, u.Kalman, at, sc)
-	sc.skipped = rule.appendTo(sc.skipped, u.Seen)
-	return subject{known: true, usable: u.Usable(), timed: true, version: u.Version, tail: u.Tail}
-}
-
-// readQuery writes the query of a state, and its variance at time now in seconds, to sc.
-func (s *Service) readQuery(m *model.Model, state *kalman.State, now int64, sc *scratch) {
-	m.QueryTo(sc.query, state, s.Estimator)
-	if m.HasVariance() {
-		m.VarianceTo(sc.variance, state, now)
-	}
-}
-
-// hasTimes tells whether any entry has a time.
-func hasTimes(h *pb.InlineHistory) bool {
-	return slices.ContainsFunc(h.GetEntries(),
-		func(e *pb.HistoryEntry) bool { return e.GetEventTime() != nil })
-}
-
-// inlineState folds a history that came with the request, and records its events in t, unless that
-// is nil.
-func (s *Service) inlineState(m *model.Model, h *pb.InlineHistory, t *state.Tail) *state.User {
-	u := state.New(m, t)
-	at := time.Unix(0, 0)
-	for _, e := range h.GetEntries() {
-		if t := e.GetEventTime(); t != nil {
-			at = t.AsTime()
-			break
-		}
-	}
-	s.foldEntries(m, u, h, at)
-	return u
-}
-
-// withExtra is the state u of a user, nil for one without history, after events that came with the
-// request at a time. It leaves u as it is, unless that has a tail, which only the call has. The
-// version stays that of the stored history.
-func (s *Service) withExtra(
-	m *model.Model, u *state.User, extra *pb.InlineHistory, at time.Time, explain bool,
-) *state.User {
-	switch {
-	case u == nil && explain:
-		u = state.New(m, state.NewTail(m))
-	case u == nil:
-		u = state.New(m, nil)
-	case u.Tail == nil:
-		u = u.Clone()
-	}
-	version := u.Version
-	s.foldEntries(m, u, extra, at)
-	u.Version = version
-	return u
-}
-
-// foldEntries folds entries into u. The first ones without a time happened at the given one.
-func (s *Service) foldEntries(m *model.Model, u *state.User, h *pb.InlineHistory, at time.Time) {
-	for _, e := range h.GetEntries() {
-		if t := e.GetEventTime(); t != nil {
-			at = t.AsTime()
-		}
-		s.Updater.Fold(m, u,
-			store.Event{Item: e.GetItemId(), Type: valid.EventType(e.GetEventType()), Time: at,
-				Value: valid.Value(e.Value)})
-	}
-	u.Tail.Cut(m, u.Revision)
+	l.degrade(len(l.out.Top) < min(size, l.NumItems()))
+	l.countAnswer()
 }
 
 // addVariance adds the uncertainty about the user and the standard deviation of each predicted
 // score, if the model knows them.
-func addVariance(l *wire.List, m *model.Model, variance []float32) {
-	if !m.HasVariance() {
+func (l *list) addVariance() {
+	if !l.HasVariance() {
 		return
 	}
-	if m.TellsUncertainty() {
-		l.Uncertainty, l.Uncertain = m.Uncertainty(variance), true
+	out := &l.out
+	if l.TellsUncertainty() {
+		out.Uncertainty, out.Uncertain = l.Uncertainty(l.variance), true
 	}
-	if l.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
+	if out.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
 		return
 	}
-	l.Deviations = slices.Grow(l.Deviations[:0], len(l.Top))[:len(l.Top)]
-	m.DeviationsTo(l.Deviations, l.Top, variance)
+	out.Deviations = slices.Grow(out.Deviations[:0], len(out.Top))[:len(out.Top)]
+	l.DeviationsTo(out.Deviations, out.Top, l.variance)
 }
 
-// noteUnknownEntries notes the items of a history that m does not know.
-func noteUnknownEntries(m *model.Model, entries []*pb.HistoryEntry, l *wire.List) {
-	for _, e := range entries {
-		if _, known := m.ItemIndex(e.GetItemId()); !known {
-			l.NoteUnknown(e.GetItemId())
+// noteUnknown notes the items of the histories in the request that the model does not know.
+func (l *list) noteUnknown() {
+	for _, h := range [...]*pb.InlineHistory{l.req.GetHistory(), l.req.GetExtraHistory()} {
+		for _, e := range h.GetEntries() {
+			if _, known := l.ItemIndex(e.GetItemId()); !known {
+				l.out.NoteUnknown(e.GetItemId())
+			}
 		}
 	}
 }
 
-func appendDegradations(
-	d []pb.Degradation, m *model.Model, subj subject, short bool,
-) []pb.Degradation {
+// degrade says in what the list is less than it could be; a short one has too few items.
+func (l *list) degrade(short bool) {
+	d := &l.out.Degradations
 	switch {
-	case !m.Personal():
-		d = append(d, pb.Degradation_DEGRADATION_NO_MODEL)
-	case !subj.known:
-		d = append(d, pb.Degradation_DEGRADATION_UNKNOWN_USER)
-	case !subj.usable:
-		d = append(d, pb.Degradation_DEGRADATION_NO_USABLE_HISTORY)
+	case !l.Personal():
+		*d = append(*d, pb.Degradation_DEGRADATION_NO_MODEL)
+	case !l.known:
+		*d = append(*d, pb.Degradation_DEGRADATION_UNKNOWN_USER)
+	case !l.usable:
+		*d = append(*d, pb.Degradation_DEGRADATION_NO_USABLE_HISTORY)
 	}
 	if short {
-		d = append(d, pb.Degradation_DEGRADATION_FILTER_TOO_NARROW)
+		*d = append(*d, pb.Degradation_DEGRADATION_FILTER_TOO_NARROW)
 	}
-	return d
 }
 
-func (s *Service) countAnswer(l *wire.List) {
+// countAnswer counts the items of the list.
+func (l *list) countAnswer() {
 	pinned := 0
-	for _, is := range l.Pinned {
+	for _, is := range l.out.Pinned {
 		if is {
 			pinned++
 		}
 	}
-	s.Metrics.results[l.Source].Add(float64(len(l.Top) - pinned))
-	s.Metrics.results[pb.ResultSource_RESULT_SOURCE_PINNED].Add(float64(pinned))
-	for _, d := range l.Degradations {
-		s.Metrics.degraded[d].Inc()
+	m := l.s.Metrics
+	m.results[l.out.Source].Add(float64(len(l.out.Top) - pinned))
+	m.results[pb.ResultSource_RESULT_SOURCE_PINNED].Add(float64(pinned))
+	for _, d := range l.out.Degradations {
+		m.degraded[d].Inc()
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
@@ -25,9 +24,10 @@ func (s *Service) ScoreItems(
 	list.Filter = &pb.ItemFilter{AllowItemIds: req.GetItemIds()}
 	m := s.Arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
-	sc := s.takeScratch(m)
-	resp, err := s.score(ctx, m.Model, list, now, sc)
-	giveScratch(sc)
+	l := s.take(m, list, now)
+	l.watch = stage.Start(ctx)
+	resp, err := l.score(ctx)
+	l.give()
 	return resp, err
 }
 
@@ -47,26 +47,21 @@ func ScoringList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
 }
 
 // score makes the answer from the list of all the allowed items.
-func (s *Service) score(
-	ctx context.Context, m *model.Model, list *pb.RecommendRequest, now time.Time, sc *scratch,
-) (*pb.ScoreItemsResponse, error) {
-	watch := stage.Start(ctx)
-	subj, err := s.prepare(ctx, m, list, now, sc, &watch)
-	if err != nil {
+func (l *list) score(ctx context.Context) (*pb.ScoreItemsResponse, error) {
+	if err := l.prepare(ctx); err != nil {
 		return nil, err
 	}
-	ids := list.GetFilter().GetAllowItemIds()
-	if err := s.rank(ctx, m, nil, subj, len(ids), sc); err != nil {
+	ids := l.filter.GetAllowItemIds()
+	if err := l.rank(ctx, len(ids)); err != nil {
 		return nil, err
 	}
-	s.Meter.Ended(ctx, stage.TopN, &watch)
-	l := &sc.list
+	l.ended(ctx, stage.TopN)
 	var excluded []string
-	l.Top, excluded = inOrder(m, ids, l.Top)
-	s.finish(m, list, subj, len(l.Top), sc)
-	resp := scoresOf(l.Message())
+	l.out.Top, excluded = inOrder(l.Model, ids, l.out.Top)
+	l.finish(len(l.out.Top))
+	resp := scoresOf(l.out.Message())
 	resp.ExcludedItemIds = excluded
-	s.Meter.Ended(ctx, stage.Encode, &watch)
+	l.ended(ctx, stage.Encode)
 	return resp, nil
 }
 

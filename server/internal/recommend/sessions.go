@@ -20,21 +20,18 @@ const (
 	TimeToAnswer = 20 * time.Millisecond
 )
 
-// reach calls view, which returns the version of the history that it read, until that begins with
-// what the session token of the request names.
-func (s *Service) reach(
-	ctx context.Context, req *pb.RecommendRequest, view func() (store.Version, error),
-) error {
-	want, err := s.sessionVersion(req)
+// reach reads the history of the user until it begins with what the session token of the request
+// names.
+func (l *list) reach(ctx context.Context) error {
+	want, err := l.s.sessionVersion(l.req)
 	if err != nil {
 		return err
 	}
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
-		got, err := view()
-		if err != nil {
+		if err := l.view(ctx); err != nil {
 			return err
 		}
-		reached, err := s.Reaches(ctx, req.GetUserId(), got, want)
+		reached, err := l.s.Reaches(ctx, l.req.GetUserId(), l.version, want)
 		if reached || err != nil {
 			return err
 		}

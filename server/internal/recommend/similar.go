@@ -4,7 +4,6 @@ import (
 	"context"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -17,41 +16,41 @@ func (s *Service) SimilarItems(
 	}
 	m := s.Arms.Main().Acquire()
 	defer m.Release()
-	sc := s.takeScratch(m)
-	resp, err := s.similar(ctx, m.Model, req, sc)
-	giveScratch(sc)
+	l := s.take(m, nil, s.Now())
+	l.filter = req.GetFilter()
+	resp, err := l.similar(ctx, req)
+	l.give()
 	return resp, err
 }
 
 // similar makes the answer.
-func (s *Service) similar(
-	ctx context.Context, m *model.Model, req *pb.SimilarItemsRequest, sc *scratch,
+func (l *list) similar(
+	ctx context.Context, req *pb.SimilarItemsRequest,
 ) (*pb.SimilarItemsResponse, error) {
-	if err := s.findNamed(req.GetFilter(), sc); err != nil {
+	if err := l.findNamed(); err != nil {
 		return nil, err
 	}
-	l := &sc.list
-	l.Items = m
-	of, known := m.ItemIndex(req.GetItemId())
+	out := &l.out
+	of, known := l.ItemIndex(req.GetItemId())
 	if known {
-		sc.skipped = append(sc.skipped, of)
+		l.skipped = append(l.skipped, of)
 	} else {
-		l.NoteUnknown(req.GetItemId())
+		out.NoteUnknown(req.GetItemId())
 	}
-	sc.exclude(m, req.GetFilter(), s.Now())
-	if known && m.Personal() {
-		m.SimilarTo(sc.query, of, s.Estimator)
-		c := sc.call
-		c.N, c.Context, c.Model = valid.PageSize(req.GetPageSize()), ctx, m
-		c.SetQuery(sc.query)
-		if err := s.Batcher.TopN(c); err != nil {
+	l.exclude()
+	if known && l.Personal() {
+		l.SimilarTo(l.query, of, l.s.Estimator)
+		c := l.call
+		c.N, c.Context, c.Model = valid.PageSize(req.GetPageSize()), ctx, l.Model
+		c.SetQuery(l.query)
+		if err := l.s.Batcher.TopN(c); err != nil {
 			return nil, err
 		}
-		l.Top, l.Source = c.Top, pb.ResultSource_RESULT_SOURCE_SIMILAR
-		m.FetchIDs(l.Top)
-		s.countAnswer(l)
+		out.Top, out.Source = c.Top, pb.ResultSource_RESULT_SOURCE_SIMILAR
+		l.FetchIDs(out.Top)
+		l.countAnswer()
 	}
-	list := l.Message()
+	list := out.Message()
 	return &pb.SimilarItemsResponse{Items: list.GetItems(), ModelVersion: list.GetModelVersion(),
 		UnknownItemIds: list.GetUnknownItemIds()}, nil
 }

@@ -3,10 +3,8 @@ package recommend
 import (
 	"context"
 	"slices"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -20,33 +18,27 @@ func (s *Service) GetSpectrum(
 	}
 	m := s.Arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
-	sc := s.takeScratch(m)
-	resp, err := s.spectrum(ctx, m.Model, list, now, sc)
-	giveScratch(sc)
+	l := s.take(m, list, now)
+	resp, err := l.spectrum(ctx)
+	l.give()
 	return resp, err
 }
 
 // spectrum makes the answer.
-func (s *Service) spectrum(
-	ctx context.Context, m *model.Model, list *pb.RecommendRequest, now time.Time, sc *scratch,
-) (*pb.GetSpectrumResponse, error) {
-	subj, err := s.subject(ctx, m, list, now, sc)
-	if err != nil {
+func (l *list) spectrum(ctx context.Context) (*pb.GetSpectrumResponse, error) {
+	if err := l.findSubject(ctx); err != nil {
 		return nil, err
 	}
-	l := &sc.list
-	l.Items, l.UserRevision = m, subj.version.Revision
-	noteUnknownEntries(m, list.GetHistory().GetEntries(), l)
-	noteUnknownEntries(m, list.GetExtraHistory().GetEntries(), l)
-	l.Degradations = appendDegradations(l.Degradations, m, subj, false)
-	message := l.Message()
+	l.noteUnknown()
+	l.degrade(false)
+	message := l.out.Message()
 	r := &pb.GetSpectrumResponse{ModelVersion: message.GetModelVersion(),
 		UserRevision: message.GetUserRevision(), UnknownItemIds: message.GetUnknownItemIds(),
 		Degradations: message.GetDegradations()}
-	if subj.known && subj.usable {
-		x := m.Spectrum(subj.tail.Events, sc.query, s.Estimator)
+	if l.known && l.usable {
+		x := l.Spectrum(l.tail.Events, l.query, l.s.Estimator)
 		// The answer is written when the model may be closed.
-		r.Frequencies, r.Before, r.After = slices.Clone(m.Lambda()), x.Before, x.After
+		r.Frequencies, r.Before, r.After = slices.Clone(l.Lambda()), x.Before, x.After
 	}
 	return r, nil
 }
