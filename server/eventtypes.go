@@ -1,9 +1,7 @@
 package server
 
 import (
-	"context"
 	"maps"
-	"time"
 
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/server/internal/watched"
@@ -37,23 +35,6 @@ func (s *Server) openEventTypes() error {
 
 // EventWeights returns the weights of event types as of now.
 func (s *Server) EventWeights() event.Weights { return maps.Clone(s.updater.Weights()) }
-
-// watchEventTypes takes changes of the file at this interval until ctx ends.
-func (s *Server) watchEventTypes(ctx context.Context, every time.Duration) {
-	if s.types == nil {
-		return
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.types.Look(ctx)
-		}
-	}
-}
 
 // weighAnew takes the weights that the file has now. States by the old weights are folded anew as
 // users come back.

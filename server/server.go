@@ -439,7 +439,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	background.Go(func() { s.notices.Run(watch) })
 	background.Go(func() { s.watchCatalogue(watch) })
 	background.Go(func() { s.doors.Watch(watch, doors.Poll) })
-	background.Go(func() { s.watchEventTypes(watch, doors.Poll) })
+	background.Go(func() { s.types.Watch(watch, doors.Poll) })
 	background.Go(func() { s.filters.Watch(watch, doors.Poll) })
 	s.logServing(ctx, l)
 

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -90,24 +91,13 @@ func Open(
 
 // Watch takes changes of the files at this interval until ctx ends.
 func (d *Doors) Watch(ctx context.Context, every time.Duration) {
-	if d.tokens == nil && d.certs == nil {
-		return
+	if d.tokens != nil {
+		d.tokens.OnChange = d.OnTokens
 	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if d.tokens != nil && d.tokens.Look(ctx) && d.OnTokens != nil {
-			d.OnTokens()
-		}
-		if d.certs != nil {
-			d.certs.Look(ctx)
-		}
-	}
+	var both sync.WaitGroup
+	both.Go(func() { d.tokens.Watch(ctx, every) })
+	both.Go(func() { d.certs.Watch(ctx, every) })
+	both.Wait()
 }
 
 // Credentials are the transport security of the server: TLS 1.3 with the certificate of the moment

@@ -65,21 +65,7 @@ func Open(file string, log *slog.Logger, metrics *Metrics) (*Set, error) {
 }
 
 // Watch takes changes of the file at this interval until ctx ends.
-func (s *Set) Watch(ctx context.Context, every time.Duration) {
-	if s.files == nil {
-		return
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			s.files.Look(ctx)
-		}
-	}
-}
+func (s *Set) Watch(ctx context.Context, every time.Duration) { s.files.Watch(ctx, every) }
 
 // Find appends the filters of these names to dst, all of one version of the file. The error is an
 // [*UnknownError].

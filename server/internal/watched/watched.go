@@ -15,6 +15,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/gsimc/gsimc/internal/fault"
 )
@@ -32,6 +33,7 @@ type Files[T any] struct {
 	Parse    func(texts [][]byte) (T, error) // of the paths, in their order
 	Log      *slog.Logger
 	Reloaded func(good bool) // is told of each change, one after the other
+	OnChange func()          // if not nil, Watch tells it that other files count from now on
 
 	current atomic.Pointer[T]
 
@@ -57,6 +59,25 @@ func (w *Files[T]) Open() error {
 	w.current.Store(&value)
 	w.taken, w.seen = hash, hash
 	return nil
+}
+
+// Watch looks at the files at this interval until ctx ends. It does nothing if w is nil.
+func (w *Files[T]) Watch(ctx context.Context, every time.Duration) {
+	if w == nil {
+		return
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if w.Look(ctx) && w.OnChange != nil {
+				w.OnChange()
+			}
+		}
+	}
 }
 
 // Look takes the files if their content is new and two readings in a row agree on it: several files
