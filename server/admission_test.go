@@ -428,6 +428,7 @@ func TestSilentStreamsMakeRoom(t *testing.T) {
 
 // Idle streams of reflection keep no operator out.
 func TestIdleReflectionKeepsNoOperatorOut(t *testing.T) {
+	t.Parallel()
 	ts := start(t, setup{})
 	silentStreams(t, ts.adminConn.Target(),
 		reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName, 8, 32)
@@ -461,6 +462,7 @@ func TestIdleReflectionKeepsNoOperatorOut(t *testing.T) {
 
 // A stream whose events the server has not settled yet makes no room, however long it takes.
 func TestSlowStoreEndsNoStream(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	ts := start(t, setup{store: slowStore(release), config: func(c *Config) { c.MaxStreams = 1 }})
 	busy := openStream(t, ts)

@@ -32,6 +32,7 @@ func (ts *testServer) shows(t *testing.T, id string) bool {
 
 // What one server writes to the catalogue, another one over the same store obeys soon.
 func TestItemsReachOtherServers(t *testing.T) {
+	t.Parallel()
 	twoServers(t, func(t *testing.T, servers [2]*testServer) {
 		for i, ts := range servers {
 			other, id := servers[1-i], item(i)

@@ -526,6 +526,7 @@ func oneOrMany(
 // runs and is set back: each is the list without a filter, less what must not pass by the rule
 // spelled out.
 func TestFiltersAgainstOracle(t *testing.T) {
+	t.Parallel()
 	var clock atomic.Pointer[time.Time]
 	rng := rand.New(rand.NewPCG(61, 1))
 	file, named := namedFilters(t, rng)

@@ -422,6 +422,7 @@ func TestRun(t *testing.T) {
 // A shutdown leaves behind what hangs: an erasure on a disk that does not answer, whose caller has
 // left, and a reload of a file that does not come.
 func TestShutdownLeavesHangingCallsBehind(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	erasing, opening := make(chan struct{}), make(chan struct{})
 	hooked := &hookedStore{Store: memory.New()}

@@ -16,6 +16,7 @@ import (
 
 // Each limit of a connection is in force: a server without one of them fails here.
 func TestLimitsOfConnections(t *testing.T) {
+	t.Parallel()
 	ts := start(t, setup{config: func(c *Config) {
 		c.MaxConcurrentStreams, c.MaxConnectionAge = 7, time.Second
 	}})
@@ -67,6 +68,7 @@ func TestLimitsOfConnections(t *testing.T) {
 // Connections to the ops listener that are opened and left, or whose pages are not read, are few,
 // and probes go on.
 func TestConnectionsOfTheOpsListener(t *testing.T) {
+	t.Parallel()
 	ts := start(t, setup{})
 	const connections = maxOpsConnections + 40
 	var conns []net.Conn

@@ -256,6 +256,7 @@ func (ts *testServer) healthOf(
 // A failed store needs a new process: health, probes, status and metrics must say so, while
 // Recommend goes on.
 func TestFailedStore(t *testing.T) {
+	t.Parallel()
 	failing := &failingStore{Store: memory.New()}
 	ts := start(t, setup{store: failing})
 	ts.observe(t, newEvent("ann", 1))
@@ -293,6 +294,7 @@ func TestFailedStore(t *testing.T) {
 
 // A full store says so to operators and stays ready: Recommend goes on.
 func TestRefusingStore(t *testing.T) {
+	t.Parallel()
 	failing := &failingStore{Store: memory.New()}
 	full := fmt.Errorf("%w: 3 MiB are free", store.ErrFull)
 	failing.refusal.Store(&full)
@@ -324,6 +326,7 @@ func TestRefusingStore(t *testing.T) {
 
 // A disk that hangs takes the traffic away and gives it back when it answers.
 func TestStalledStore(t *testing.T) {
+	t.Parallel()
 	failing := &failingStore{Store: memory.New()}
 	ts := start(t, setup{store: failing})
 	ts.observe(t, newEvent("ann", 1))

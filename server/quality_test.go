@@ -95,6 +95,7 @@ func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[s
 // the item in the list is the rank that must be measured, for the shadow model too, which serves
 // elsewhere the same events.
 func TestOnlineRank(t *testing.T) {
+	t.Parallel()
 	for _, est := range []model.Estimator{model.EstimatorBGS, model.EstimatorGS} {
 		weights := func(c *Config) {
 			c.Estimator, c.EventWeights = est,

@@ -22,6 +22,7 @@ import (
 
 // Open streams of every kind end when their token is removed or loses its role, and no others.
 func TestStreamsEndWithTheirToken(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := func(lines ...string) string {
 		return certtest.Write(t, dir, "tokens", []byte(strings.Join(lines, "\n")))

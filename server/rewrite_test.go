@@ -109,13 +109,14 @@ func (ts *testServer) retract(
 // Random histories with retractions, at either of two servers over one store, are at every moment
 // those of a server that never had the retracted events.
 func TestRetractionsAreExact(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	for name, su := range rewriteSetups(t) {
 		t.Run(name, func(t *testing.T) {
 			twoServersOf(t, su, func(t *testing.T, servers [2]*testServer) {
-				for seed := range uint64(6) {
+				for _, seed := range soak.Some(t, 6) {
 					clean := start(t, su)
-					retractAtRandom(t, rand.New(rand.NewPCG(seed, 5)), fmt.Sprint("user-", seed),
+					retractAtRandom(t, rand.New(rand.NewPCG(uint64(seed), 5)), fmt.Sprint("user-", seed),
 						servers, clean)
 					clean.shutdown(t)
 				}
@@ -180,13 +181,14 @@ func retractAtRandom(
 
 // A merged history is that of a user who has sent all events in the order of time.
 func TestMergesAreExact(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	for name, su := range rewriteSetups(t) {
 		t.Run(name, func(t *testing.T) {
 			twoServersOf(t, su, func(t *testing.T, servers [2]*testServer) {
-				for seed := range uint64(10) {
+				for _, seed := range soak.Some(t, 10) {
 					clean := start(t, su)
-					mergeAtRandom(t, rand.New(rand.NewPCG(seed, 6)), int(seed), servers, clean)
+					mergeAtRandom(t, rand.New(rand.NewPCG(uint64(seed), 6)), seed, servers, clean)
 					clean.shutdown(t)
 				}
 			})
@@ -309,6 +311,7 @@ func TestMergeOfLateEvents(t *testing.T) {
 
 // Tokens and ids of before a retraction: what a client sees that knows nothing of it.
 func TestRetractionAndWhatClientsKeep(t *testing.T) {
+	t.Parallel()
 	twoServers(t, func(t *testing.T, servers [2]*testServer) {
 		a, b := servers[0], servers[1]
 		a.written(t, "ann", 5)

@@ -172,10 +172,13 @@ func startTogether(t *testing.T, su setup, open func() store.Shared, servers int
 	return all
 }
 
-// overSharedStores runs a test over each kind of store.
+// overSharedStores runs a test over each kind of store, at the same time.
 func overSharedStores(t *testing.T, run func(t *testing.T, open func() store.Shared)) {
 	for name, make := range sharedStores {
-		t.Run(name, func(t *testing.T) { run(t, make(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(t, make(t))
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 // TestNewItemsOfOneServer lets users of one of three servers take an item that is new: all servers
 // place it, in one way, and give equal lists.
 func TestNewItemsOfOneServer(t *testing.T) {
+	t.Parallel()
 	const users = 300
 	overSharedStores(t, func(t *testing.T, open func() store.Shared) {
 		servers := startTogether(t, setup{}, open, 3)
@@ -74,6 +75,7 @@ func checkEqualLists(t *testing.T, servers []*testServer, users int) {
 // TestOwnerEnds ends the server that places the new items: another one goes on with what that one
 // knew, under a later term, and without a search of the store.
 func TestOwnerEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, ts *testServer, st *severedStore){
 		"stopped": func(t *testing.T, ts *testServer, _ *severedStore) { ts.shutdown(t) },
 		"killed":  func(_ *testing.T, _ *testServer, st *severedStore) { st.severed.Store(true) },
@@ -139,6 +141,7 @@ func termOf(name string) string { return strings.Split(name, "-")[2] }
 // TestFormerOwnerCannotOverwrite pauses the owner in the middle of its work for longer than its
 // lease. What it writes when it wakes up is refused, and it serves what the next owner has made.
 func TestFormerOwnerCannotOverwrite(t *testing.T) {
+	t.Parallel()
 	overSharedStores(t, func(t *testing.T, open func() store.Shared) {
 		first, second := &severedStore{Shared: open()}, open()
 		var pausing atomic.Bool
@@ -180,6 +183,7 @@ func TestFormerOwnerCannotOverwrite(t *testing.T) {
 // TestErasedUsersLeaveNotes erases users at servers that did not see them come: their ids leave
 // what servers keep in the store of new items, and a user who returns is counted as a new one.
 func TestErasedUsersLeaveNotes(t *testing.T) {
+	t.Parallel()
 	overSharedStores(t, func(t *testing.T, open func() store.Shared) {
 		servers := startTogether(t, setup{}, open, 3)
 		base, _, _ := strings.Cut(servers[0].version(t), "+")
@@ -219,6 +223,7 @@ func TestErasedUsersLeaveNotes(t *testing.T) {
 // TestServersWithDifferentModels lets servers have different models, as while a new one is rolled
 // out: each has the new items of its own, and those that have one model have one version.
 func TestServersWithDifferentModels(t *testing.T) {
+	t.Parallel()
 	overSharedStores(t, func(t *testing.T, open func() store.Shared) {
 		var seed atomic.Uint64
 		seed.Store(1)
@@ -256,6 +261,7 @@ func TestServersWithDifferentModels(t *testing.T) {
 // TestPopularItemsOfOtherServers: servers without a model list what users of other servers take,
 // and what of that is erased is gone.
 func TestPopularItemsOfOtherServers(t *testing.T) {
+	t.Parallel()
 	overSharedStores(t, func(t *testing.T, open func() store.Shared) {
 		none := func() (*model.Model, error) { return nil, ErrNoModel }
 		servers := startTogether(t, setup{open: none}, open, 2)
