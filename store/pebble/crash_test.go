@@ -141,7 +141,7 @@ var scenario = []step{
 // TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the
 // store must hold the acknowledged calls, and perhaps the call under way.
 func TestCrashAnywhere(t *testing.T) {
-	for seed := range uint64(soak.Times(6 / int(stride()))) {
+	for seed := range uint64(soak.Times(max(1, 6/int(stride())))) {
 		crashAnywhere(t, seed)
 	}
 }

@@ -62,7 +62,10 @@ func TestEveryOperationFails(t *testing.T) {
 
 // stride thins faults and crashes out when tests should be quick.
 func stride() int64 {
-	if soak.Brief() {
+	switch {
+	case testing.Short():
+		return 20
+	case soak.Brief():
 		return 6
 	}
 	return 1

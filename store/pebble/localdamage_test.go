@@ -242,6 +242,11 @@ func TestDamagedFilter(t *testing.T) {
 	for at := info.Size() * 9 / 10; at < info.Size(); at += 300 {
 		places = append(places, int(at))
 	}
+	others := places[2:]
+	places = places[:2]
+	for _, i := range soak.Some(t, len(others)) {
+		places = append(places, others[i])
+	}
 	for _, at := range places {
 		s := mustOpen(t, "store", Options{FS: flipped(t, disk, path, at, 4)})
 		if len(unreadable(t, s, 1)) == 0 && s.engine.Damage() != nil {

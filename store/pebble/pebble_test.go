@@ -45,6 +45,9 @@ func TestConformance(t *testing.T) {
 		})
 	})
 	t.Run("memory", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("-short: the other two are enough")
+		}
 		storetest.Run(t, func(t testing.TB) store.Store {
 			return mustOpen(t, "store",
 				Options{FS: vfs.NewMem()})
