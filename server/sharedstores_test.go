@@ -39,8 +39,8 @@ var sharedStores = map[string]func(t *testing.T) (open func() store.Shared){
 	},
 	"postgres": func(t *testing.T) func() store.Shared {
 		soak.Native(t)
-		url := enginetest.SharedPostgres(t, true).URL("postgres") + "&schema=" +
-			enginetest.Namespace()
+		url := enginetest.SharedPostgres(t, true).URL("postgres") + "&pool_max_conns=4&schema=" +
+			enginetest.Namespace() // each connection takes a while to open
 		return func() store.Shared {
 			st, err := postgres.Open(t.Context(), url)
 			if err != nil {

@@ -148,7 +148,7 @@ func (p *Postgres) start() error {
 	settings := append([]string{
 		"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "fsync = on",
 		"shared_buffers = 128MB", "max_wal_size = 1GB", "wal_keep_size = 64MB",
-		"max_connections = 100", "wal_retrieve_retry_interval = '100ms'", "lc_messages = 'C'",
+		"max_connections = 300", "wal_retrieve_retry_interval = '100ms'", "lc_messages = 'C'",
 	}, p.config.Settings...)
 	if p.config.Standby {
 		settings = append(settings, "synchronous_standby_names = '*'",
