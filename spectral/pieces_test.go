@@ -48,7 +48,7 @@ func brokenIncidence(rng *rand.Rand, large, small int) *Incidence {
 }
 
 func TestPiecesAgainstOracle(t *testing.T) {
-	soak.Native(t)
+	soak.Slow(t)
 	const small = 45 // with the large one more than a block of the Lanczos solver
 	r := brokenIncidence(rand.New(rand.NewPCG(50, 51)), 480, small)
 	for _, g := range []Graph{

@@ -149,7 +149,7 @@ func TestSolveSmallAgainstOracle(t *testing.T) {
 }
 
 func TestSolveLanczosAgainstOracle(t *testing.T) {
-	soak.Native(t)
+	soak.Slow(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, g := range testGraphs {
 		for _, k := range []int{1, 5, 20} {

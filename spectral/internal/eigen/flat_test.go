@@ -10,7 +10,7 @@ import (
 // Where many eigenvalues are nearly alike, the probe misjudges how many a filter lifts. Those that
 // it does not lift would never converge, and others would be taken for them.
 func TestSlowlyFallingSpectrum(t *testing.T) {
-	soak.Native(t)
+	soak.Slow(t)
 	const n, k = 4000, 700
 	op := make([]float64, n)
 	for i := range op {
