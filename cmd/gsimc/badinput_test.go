@@ -24,6 +24,7 @@ import (
 // TestBadInputTable -v`. Every case must be refused with the right code and one line that names the
 // culprit and says what to do. Nothing may be accepted, panic, or leave a file behind.
 func TestBadInputTable(t *testing.T) {
+	t.Parallel()
 	binary(t)
 	t.Run("data files", testBadDataFiles)
 	t.Run("flags, environment and YAML", testBadSettingsTable)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 )
@@ -41,13 +42,15 @@ func TestTrainChooses(t *testing.T) {
 	events, path := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
 	mustRun(t, "generate", "--users", "500", "--items", "300", "--events", "9000", "--out", events)
 	split := splitOf(t, events)
-	for _, c := range []struct{ flags, says, command string }{
+	cases := []struct{ flags, says, command string }{
 		{"", " of 256, ridge ", "--rank"},
 		{"--rank 40", "rank 40 of 40, ridge ", "--ridge"},
 		{"--ridge 0.5", " of 256, ridge 0.5: ", "--rank"},
 		{"--rank 40 --ridge 0.5", "", ""},
 		{"--quick", "", ""},
-	} {
+	}
+	for _, i := range soak.Some(t, len(cases)) {
+		c := cases[i]
 		args := append([]string{"train", "--data", events, "--split", split, "--out", path},
 			strings.Fields(c.flags)...)
 		out := mustRun(t, args...)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/soak"
 
 	"github.com/alecthomas/kong"
 )
@@ -107,7 +108,7 @@ func TestBadFlags(t *testing.T) {
 		serve     = "serve --model m.gsimc "
 		recommend = "recommend --user u "
 	)
-	for _, c := range []struct{ args, want string }{
+	cases := []struct{ args, want string }{
 		{"train --out y.gsimc", "missing flags: --data=FILE or --from-store=DIR"},
 		{"train --data x.csv", "missing flags: --out=FILE"},
 		{train + "--rank 0", "--rank: 0, want at least 1"},
@@ -243,7 +244,9 @@ func TestBadFlags(t *testing.T) {
 		{"items list --items 0", "--items: 0, want 1 to"},
 		{"items search --items 101", "--items: 101, want 1 to 100"},
 		{"items get", `expected "<item> ..."`},
-	} {
+	}
+	for _, i := range soak.SomeOf(t, len(cases), 40) { // each run builds all commands
+		c := cases[i]
 		t.Run(c.args, func(t *testing.T) {
 			code, stdout, stderr := runCLI(t, nil, strings.Fields(c.args)...)
 			if code != cli.ExitUsage || !strings.Contains(stderr, c.want) {

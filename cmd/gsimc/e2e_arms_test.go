@@ -9,6 +9,7 @@ import (
 
 // Two models serve users who keep them over a restart, and the operator sees both.
 func TestArmsServe(t *testing.T) {
+	t.Parallel()
 	events, model := smallModel(t)
 	other, dir := filepath.Join(t.TempDir(), "other.gsimc"), t.TempDir()
 	trainSmall(t, events, other, "2")

@@ -22,6 +22,7 @@ import (
 // TestServeObserveRecommend goes the way of a user with the real binary: serve, recommend, observe,
 // recommend, stream a file twice, restart.
 func TestServeObserveRecommend(t *testing.T) {
+	t.Parallel()
 	events, model := smallModel(t)
 	dir := filepath.Join(t.TempDir(), "state")
 	server := startServe(t, model, dir)
@@ -77,6 +78,7 @@ func TestServeObserveRecommend(t *testing.T) {
 // TestExplainAndExplore: the parts of a score add up to it, a seed gives the same draw again, and
 // the table shows both.
 func TestExplainAndExplore(t *testing.T) {
+	t.Parallel()
 	_, model := smallModel(t)
 	server := startServe(t, model, "", "--store", "memory")
 	items := recommendJSON(t, server, "--user", "alice", "--items", "4").Items
@@ -147,6 +149,7 @@ func TestHangupWhileDraining(t *testing.T) {
 
 // A hangup loads the new file; a damaged one is refused and the old model goes on serving.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	events, model := smallModel(t)
 	server := startServe(t, model, "", "--store", "memory")
 	version := func() string { return recommendJSON(t, server, "--user", "u").ModelVersion }

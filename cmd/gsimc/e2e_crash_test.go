@@ -73,6 +73,7 @@ func (c *crashClient) send(
 // every acknowledged event is there once and in order, and states and answers
 // are bit-equal to those of a server that was never interrupted.
 func TestKillNineWhileStreaming(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, modelFile := smallModel(t)
 	m, err := model.Open(modelFile)

@@ -307,6 +307,7 @@ func (r *pointRun) check(t *testing.T, what string) {
 // store must open and hold every answered call, and at most the one under way; a pause must be
 // noticed by nobody.
 func TestFailpoints(t *testing.T) {
+	t.Parallel()
 	binary(t)
 	_, model := smallModel(t)
 	r := &pointRun{binary: binaryWith(t, failpoints), model: model,

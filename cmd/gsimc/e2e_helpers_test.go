@@ -188,14 +188,40 @@ func dialTo(t testing.TB, address string) *client.Client {
 	return c
 }
 
+// small are the events and the model of smallModel, which take longer to make than to copy.
+var small struct {
+	once          sync.Once
+	events, model []byte
+}
+
 // smallModel generates events and trains a model of rank 16 in this process, and returns the paths
-// of both.
+// of both, which are the test's own.
 func smallModel(t testing.TB) (events, model string) {
 	t.Helper()
 	dir := t.TempDir()
 	events, model = filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
-	trainSmall(t, events, model, "1")
+	small.once.Do(func() {
+		trainSmall(t, events, model, "1")
+		small.events, small.model = mustRead(t, events), mustRead(t, model)
+	})
+	if small.model == nil {
+		t.Fatal("another test could not train the model")
+	}
+	for path, content := range map[string][]byte{events: small.events, model: small.model} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return events, model
+}
+
+func mustRead(t testing.TB, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }
 
 func trainSmall(t testing.TB, events, model, seed string, env ...string) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // Without a server a file of events is refused at once, with the reason, off a terminal too.
@@ -126,6 +127,7 @@ func TestCallInterrupted(t *testing.T) {
 // An interrupted training or evaluation tells in one line that nothing was kept, and leaves no part
 // of a file behind. The events come through a pipe: once they are read, the command is at work.
 func TestLearningInterrupted(t *testing.T) {
+	soak.Processes(t, "the real binary")
 	events := filepath.Join(t.TempDir(), "events.csv")
 	mustRun(t, "generate", "--users", "20000", "--items", "4000", "--events", "1000000",
 		"--out", events)

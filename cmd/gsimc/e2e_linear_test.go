@@ -232,6 +232,7 @@ func (c *linearClient) do(conn *linearConn, call linearCall) (linearAnswer, erro
 // users while the server is killed, stopped for a while, cut off from its clients, and given other
 // models. Each user's calls must have an order that explains all answers.
 func TestHistoriesAreLinearizable(t *testing.T) {
+	t.Parallel()
 	soak.Only(t)
 	var models [2]string
 	for i := range models {

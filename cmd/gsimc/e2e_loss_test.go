@@ -12,6 +12,7 @@ import (
 // TestLostStoreIsRefused takes the histories away from a server that was killed: it must not begin
 // anew unless it is told to.
 func TestLostStoreIsRefused(t *testing.T) {
+	t.Parallel()
 	_, model := smallModel(t)
 	dir := filepath.Join(t.TempDir(), "state")
 	server := startServe(t, model, dir)

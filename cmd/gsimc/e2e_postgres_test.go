@@ -15,6 +15,7 @@ import (
 // TestServersOverPostgres sends events to one server, which is killed, and finds them at another
 // one over the same database.
 func TestServersOverPostgres(t *testing.T) {
+	t.Parallel()
 	_, model := smallModel(t)
 	url := postgresURL(t, enginetest.Namespace())
 	a, b := startShared(t, model, url), startShared(t, model, url)

@@ -242,6 +242,7 @@ func (l *ringLoad) checkKept(of *serverProcess) {
 // One of four servers is killed under load. No call of a ring fails, its users go to others, the
 // users of others stay where they are, and the store has every event that was acknowledged.
 func TestRingLosesServer(t *testing.T) {
+	t.Parallel()
 	store := sharedStore(t)
 	_, model := smallModel(t)
 	var servers []*serverProcess
@@ -279,6 +280,7 @@ func TestRingLosesServer(t *testing.T) {
 // Three servers are drained and started anew, one after the other, over and over, under load. No
 // call of a ring fails and no acknowledged event is lost.
 func TestRollsOverSharedStore(t *testing.T) {
+	t.Parallel()
 	store := sharedStore(t)
 	_, model := smallModel(t)
 	var servers []*serverProcess
@@ -307,6 +309,7 @@ func TestRollsOverSharedStore(t *testing.T) {
 // Three servers watch a folder of models, to which a newer one comes, and from which it goes, over
 // and over, under load. No call fails, and in each round all come to serve the same version.
 func TestModelRollsOverSharedStore(t *testing.T) {
+	t.Parallel()
 	store := sharedStore(t)
 	dir, models := t.TempDir(), t.TempDir()
 	older, newer := filepath.Join(models, "older.gsimc"), filepath.Join(models, "newer.gsimc")

@@ -59,6 +59,7 @@ func balanced(t *testing.T, addresses ...string) *grpc.ClientConn {
 // of a client of both fails, and no event of a client that waits for its server; every event is
 // stored once.
 func TestRollsFailNoCall(t *testing.T) {
+	t.Parallel()
 	soak.Only(t)
 	_, model := smallModel(t)
 	dirs := []string{t.TempDir(), t.TempDir()}

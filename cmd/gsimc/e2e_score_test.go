@@ -12,6 +12,7 @@ import (
 
 // The commands score, recommend --similar-to and --attribute ask a real server.
 func TestScoreAndSimilarCommands(t *testing.T) {
+	t.Parallel()
 	_, model := smallModel(t)
 	server := startServe(t, model, t.TempDir())
 	item := recommendJSON(t, server, "--user", "nobody", "--items", "1").Items[0].ID

@@ -33,9 +33,6 @@ import (
 // user: for both estimators of the paper's model, and for learned dynamics.
 func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 	soak.Only(t)
-	if testing.Short() {
-		t.Skip("-short: trains models of rank 200")
-	}
 	folder := filepath.Join("..", "..", "..", "shared", "reference", "movietweetings")
 	data, splitFile := filepath.Join(folder, "interactions.csv.gz"),
 		filepath.Join(folder, "split.csv.gz")
@@ -53,6 +50,10 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 	part, err := events.Partition(split)
 	if err != nil {
 		t.Fatal(err)
+	}
+	rank := 200
+	if testing.Short() {
+		rank = 20
 	}
 	for _, tt := range []struct {
 		name       string
@@ -88,11 +89,11 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			dir := t.TempDir()
 			modelFile := filepath.Join(dir, "model.gsimc")
 			args := append([]string{"train", "--data", data, "--split", splitFile, "--out",
-				modelFile, "--rank", "200", "--seed", "1"}, tt.train...)
+				modelFile, "--rank", fmt.Sprint(rank), "--seed", "1"}, tt.train...)
 			if code, _, stderr := runCLI(t, nil, args...); code != cli.ExitOK {
 				t.Fatalf("train: %s", stderr)
 			}
-			evaluated := evaluatedRanks(t, part, 200, tt.spec, tt.methods)
+			evaluated := evaluatedRanks(t, part, rank, tt.spec, tt.methods)
 			for i, estimator := range tt.estimators {
 				// evaluate knows no extensions
 				server := startServe(t, modelFile, filepath.Join(dir, "state"), "--estimator",
@@ -116,6 +117,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 // Three servers over a cluster serve what evaluate measures: each event goes to one of them, and
 // each user asks all of them.
 func TestThreeServersServeTheEvaluatedAnswers(t *testing.T) {
+	t.Parallel()
 	const rank = 24
 	cluster := enginetest.SharedRedis(t, 3, 1)
 	dir := t.TempDir()

@@ -36,6 +36,8 @@ var waysToBeGone = []struct {
 // and started again. Meanwhile probes are green, and calls fail as UNAVAILABLE, at once when there
 // is no room to wait. Then the same server goes on, with every acknowledged event.
 func TestStoreIsGone(t *testing.T) {
+	soak.Processes(t, "the real binary")
+	t.Parallel()
 	_, model := smallModel(t)
 	gone := 4 * time.Second
 	if soak.Long() {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // collector receives traces as OTLP over gRPC.
@@ -108,6 +109,7 @@ func TestTracesReachACollector(t *testing.T) {
 // all, calls are answered and the server stops in time. A batch is due every millisecond, and the
 // queue has room for one span.
 func TestDeadCollectors(t *testing.T) {
+	soak.Processes(t, "the real binary")
 	t.Parallel()
 	hanging, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

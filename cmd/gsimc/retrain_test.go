@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/retrain"
 )
@@ -35,6 +36,8 @@ func (p *serverProcess) metrics(t *testing.T) map[string]float64 {
 // waits until it has taught itself better; and one on a good model whose store has too little to
 // learn from, which keeps what it has.
 func TestServeRetrains(t *testing.T) {
+	soak.Processes(t, "the real binary")
+	t.Parallel()
 	events, right := smallModel(t)
 	dir := t.TempDir()
 	wrong := filepath.Join(dir, "model.gsimc")

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // TestServeStartsWithSlack asks the kernel for the slack of a server's first thread, and looks for
@@ -54,6 +56,7 @@ func startedAnew(t *testing.T, pid int) bool {
 
 // Other commands with the word serve in them are not started anew.
 func TestOnlyServeStartsAnew(t *testing.T) {
+	soak.Processes(t, "the real binary")
 	t.Run("item", func(t *testing.T) {
 		address, accepted := silentServer(t)
 		cmd := exec.Command(binary(t), "observe", "--user", "u", "--item", "serve",
