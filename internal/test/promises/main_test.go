@@ -144,6 +144,10 @@ func TestReport(t *testing.T) {
 		{"one is skipped", append(pass, "skip TestReload"), "   2  skipped", "secret", ""},
 		{"another one is skipped", append(pass[:4:4], "skip FuzzRow", "pass TestReload"),
 			"   1  pass      1 of 2", "FuzzRow", ""},
+		{"all parts are skipped", append(pass, "skip TestReload/part", "pass TestReload"),
+			"   2  skipped", "secret", ""},
+		{"a part is skipped", append(pass, "skip TestReload/part", "pass TestReload/whole",
+			"pass TestReload"), "   2  pass", "secret", ""},
 		{"only a part runs", append(pass, "pass TestReload/part"), "   2  not run", "secret",
 			"did not run: [2]"},
 	} {

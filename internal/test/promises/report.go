@@ -23,6 +23,8 @@ type result struct {
 type results struct {
 	tests  map[string]*result
 	failed []string // packages
+	// ran says of each test with parts, by package and name, whether one of them was executed.
+	ran map[[2]string]bool
 }
 
 // An event is a line of go test -json.
@@ -33,7 +35,7 @@ type event struct {
 // read reads the events of go test -json, and passes on to out what people would look for: lines
 // that are no events, the outcome of each package, and the whole output of tests that failed.
 func read(in io.Reader, out io.Writer) (*results, error) {
-	res := &results{tests: map[string]*result{}}
+	res := &results{tests: map[string]*result{}, ran: map[[2]string]bool{}}
 	output := map[[2]string][]string{}
 	lines := bufio.NewReader(in)
 	for {
@@ -79,7 +81,13 @@ func (r *results) add(e event, output map[[2]string][]string, out io.Writer) {
 	if e.Test == "" && e.Action == "fail" {
 		r.failed = append(r.failed, e.Package)
 	}
-	if e.Test == name && name != "" {
+	whole := [2]string{e.Package, name}
+	switch executed, parts := r.ran[whole]; {
+	case e.Test != name:
+		r.ran[whole] = executed || e.Action != "skip"
+	case name != "" && e.Action == "pass" && parts && !executed:
+		r.of(name).count("skip") // of all its parts
+	case name != "":
 		r.of(name).count(e.Action)
 	}
 }

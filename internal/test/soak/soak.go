@@ -74,12 +74,13 @@ func SomeOf(tb testing.TB, cases, short int) []int {
 	if !testing.Short() || short >= cases {
 		return all
 	}
-	source(tb, fmt.Sprintf("%d of %d cases", short, cases)).Shuffle(cases, func(i, j int) { all[i], all[j] = all[j], all[i] })
+	rng := source(tb, fmt.Sprintf("%d of %d cases", short, cases))
+	rng.Shuffle(cases, func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return slices.Sorted(slices.Values(all[:short]))
 }
 
-// Chance returns what says of each further case whether the test runs it: of all of them, and of one
-// in twenty under -short. It is for cases that are made one after the other.
+// Chance returns what says of each further case whether the test runs it: of all of them, and of
+// one in twenty under -short. It is for cases that are made one after the other.
 func Chance(tb testing.TB) func() bool {
 	tb.Helper()
 	if !testing.Short() {
