@@ -104,7 +104,7 @@ func TestEventTypesOfNewItems(t *testing.T) {
 		ts.observe(t, &pb.Event{UserId: user, ItemId: "other"})
 	}
 	ts.awaitExtension(t, knows("other"))
-	if l := ts.models.Acquire(); true {
+	if l := ts.arms.Main().Models.Acquire(); true {
 		if knows(novelty)(l.Model) {
 			t.Error("the model knows an item whose events have no weight")
 		}

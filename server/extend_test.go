@@ -36,7 +36,7 @@ func (ts *testServer) showNovelty(t *testing.T, users int) {
 func (ts *testServer) awaitExtension(t *testing.T, ok func(m *model.Model) bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		l := ts.models.Acquire()
+		l := ts.arms.Main().Models.Acquire()
 		good := ok(l.Model)
 		l.Release()
 		if good {
@@ -156,7 +156,7 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 				return newModel(t, seed.Add(1)), nil
 			}})
 	ts.awaitExtension(t, knows(novelty))
-	l := ts.models.Acquire()
+	l := ts.arms.Main().Models.Acquire()
 	before := l.Base().Version()
 	l.Release()
 	if err := ts.Reload(ctx(t)); err != nil {

@@ -6,12 +6,22 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gsimc/gsimc/server/internal/arms"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
 
 // gauges reads the values at each scrape from the state of the server.
-type gauges struct{ s *Server }
+type gauges struct {
+	states    *state.Cache
+	catalogue *catalogue.Catalogue
+	arms      *arms.Set
+	stats     func(context.Context) (store.Stats, error)
+	build     string // version
+	draining  func() bool
+}
 
 var (
 	statesDesc     = newDesc("gsimc_user_states", "User states in the cache.")
@@ -84,11 +94,11 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(statesDesc, float64(g.s.states.Len()))
-	gauge(itemsDesc, float64(g.s.catalogue.Size()))
-	gauge(damagedItemsDesc, float64(g.s.catalogue.Damaged()))
-	gauge(stateBytesDesc, float64(g.s.states.Bytes()))
-	stats, err := g.s.storeStats(context.Background())
+	gauge(statesDesc, float64(g.states.Len()))
+	gauge(itemsDesc, float64(g.catalogue.Size()))
+	gauge(damagedItemsDesc, float64(g.catalogue.Damaged()))
+	gauge(stateBytesDesc, float64(g.states.Bytes()))
+	stats, err := g.stats(context.Background())
 	if err == nil { // a closed store has no size; the series is then absent
 		gauge(storeBytesDesc, float64(stats.Bytes))
 		for _, v := range []struct {
@@ -122,7 +132,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(storeDamagedFilesDesc, float64(files))
 	gauge(storeDamagedReadsDesc, float64(reads))
-	for _, a := range g.s.arms.All() {
+	for _, a := range g.arms.All() {
 		l := a.Acquire()
 		if l.Lease == nil { // the server has just stopped
 			break
@@ -132,7 +142,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 			m.GetFilter(), models.TrainedAt(m))
 		l.Release()
 	}
-	if l := g.s.models.Acquire(); l != nil {
+	if l := g.arms.Main().Models.Acquire(); l != nil {
 		defer l.Release()
 		m := models.Describe(l)
 		gauge(modelItemsDesc, float64(m.GetItemCount()))
@@ -142,9 +152,9 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 			gauge(modelTrainDesc, float64(at.AsTime().UnixMilli())/1e3)
 		}
 	}
-	gauge(buildInfoDesc, 1, g.s.cfg.BuildVersion)
+	gauge(buildInfoDesc, 1, g.build)
 	draining := 0.0
-	if g.s.isDraining() {
+	if g.draining() {
 		draining = 1
 	}
 	gauge(drainingDesc, draining)

@@ -534,7 +534,7 @@ func TestFiltersAgainstOracle(t *testing.T) {
 	now := *clock.Load()
 	unfiltered := startLearnedAt(t, &clock) // has no items
 	service, plain := ts.services.recommend, unfiltered.services.recommend
-	catalogue := items.New(items.Deps{Catalogue: ts.catalogue, Models: ts.models})
+	catalogue := items.New(items.Deps{Catalogue: ts.catalogue, Models: ts.arms.Main().Models})
 	known := map[string]*pb.Item{}
 	empty, full := 0, 0
 	for round := range 10_000 {

@@ -24,7 +24,7 @@ import (
 // bits is a state to the last bit: revision, pending events, x̂, Z and P.
 func (ts *testServer) bits(t *testing.T, user string) (bits []uint64) {
 	t.Helper()
-	m := ts.models.Acquire()
+	m := ts.arms.Main().Models.Acquire()
 	defer m.Release()
 	err := ts.states.View(ctx(t), m.Model, user, func(u *state.User) {
 		if bits = nil; u == nil {

@@ -62,7 +62,7 @@ func TestSearchItems(t *testing.T) {
 			t.Errorf("%d items that begin with %q (-want +got):\n%s", test.size, test.query, d)
 		}
 	}
-	m := ts.models.Acquire()
+	m := ts.arms.Main().Models.Acquire()
 	defer m.Release()
 	var popular []string
 	for _, i := range m.Popular()[:20] {

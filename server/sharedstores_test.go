@@ -212,7 +212,7 @@ func awaitAlike(t testing.TB, servers []*testServer, id string, known bool) time
 		func() bool {
 			versions := map[string]bool{}
 			for _, s := range servers {
-				l := s.models.Acquire()
+				l := s.arms.Main().Models.Acquire()
 				_, knows := l.ItemIndex(id)
 				versions[l.Version()] = true
 				l.Release()

@@ -71,7 +71,7 @@ func checkSimilar(t *testing.T, ts *testServer, m *model.Model, i int) {
 // is on item i, and of nobody.
 func checkDifference(t *testing.T, ts *testServer, i int, got *pb.SimilarItemsResponse) {
 	t.Helper()
-	m := ts.models.Acquire()
+	m := ts.arms.Main().Models.Acquire()
 	defer m.Release()
 	none, one := m.NewState(), m.NewState()
 	m.Fold(one, model.Event{Item: int32(i), Weight: 1})

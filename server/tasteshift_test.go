@@ -53,7 +53,7 @@ func TestTasteShift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ts := start(t, setup{open: open, config: func(c *Config) { c.EventWeights = weights }})
-			m := ts.models.Acquire()
+			m := ts.arms.Main().Models.Acquire()
 			defer m.Release()
 			r := rand.New(rand.NewPCG(1, 2))
 			told := 0

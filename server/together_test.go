@@ -115,7 +115,7 @@ func TestOwnerEnds(t *testing.T) {
 }
 
 func knownTo(ts *testServer, id string) bool {
-	l := ts.models.Acquire()
+	l := ts.arms.Main().Models.Acquire()
 	defer l.Release()
 	_, known := l.ItemIndex(id)
 	return known

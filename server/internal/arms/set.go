@@ -126,8 +126,11 @@ func (s *Set) Field(a *Member) string {
 	return a.Name
 }
 
-// Close gives the models back.
+// Close gives the models back. A nil set has none.
 func (s *Set) Close() {
+	if s == nil {
+		return
+	}
 	for _, a := range s.all {
 		a.Models.Close()
 	}
