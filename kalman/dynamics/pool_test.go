@@ -142,7 +142,7 @@ func TestPoolLocalised(t *testing.T) {
 // TestPoolKeepsTheWellKnown: where the sample tells the variances, pooling leaves the variances and
 // the gains.
 func TestPoolKeepsTheWellKnown(t *testing.T) {
-	soak.Native(t)
+	soak.Slow(t)
 	d := testDynamics(40, 0.05)
 	for j := range d.SigmaEta {
 		d.SigmaEta[j] = 0.05 * d.SigmaNu[j]

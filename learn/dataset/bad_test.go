@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 const head = "user_id,item_id,timestamp,weight\n"
@@ -172,15 +173,22 @@ func TestBadParquet(t *testing.T) {
 // TestDamagedParquet truncates a file all over and flips a bit of every byte:
 // that must give errors or other rows, and neither panic nor need much memory.
 func TestDamagedParquet(t *testing.T) {
+	chance := soak.Chance(t)
 	for _, codec := range []parquet.WriterOption{parquet.Compression(&parquet.Snappy),
 		parquet.Compression(&parquet.Uncompressed)} {
 		whole := parquetBytes(t, small.rows, codec)
 		for n := 0; n < len(whole); n += 5 {
+			if !chance() {
+				continue
+			}
 			if _, _, err := readBytes("f", whole[:n], Options{WeightColumn: "weight"}); err == nil {
 				t.Fatalf("no error for the first %d of %d bytes", n, len(whole))
 			}
 		}
 		for i := range whole {
+			if !chance() {
+				continue
+			}
 			data := bytes.Clone(whole)
 			data[i] ^= 1 << (i % 8)
 			if d, _, err := readBytes("f", data, Options{WeightColumn: "weight"}); err == nil {

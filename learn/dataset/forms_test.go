@@ -18,6 +18,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // at is the time of the events in this file, in seconds.
@@ -235,6 +236,7 @@ func TestOrdinals(t *testing.T) {
 
 // TestOrdinalsOfRealData checks which of the public data sets have real times.
 func TestOrdinalsOfRealData(t *testing.T) {
+	soak.Slow(t)
 	for name, want := range map[string]bool{"amazon-games": true, "diginetica": true,
 		"movietweetings": false, "ml-latest-small": false} {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // parquetEvent is the row type of the Parquet files of these tests.
@@ -245,7 +247,11 @@ func TestReadProgress(t *testing.T) {
 // random rows, with and without times, weights and filters.
 func TestReadOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for round := range 300 {
+	rounds := 300
+	if soak.Brief() {
+		rounds = 30
+	}
+	for round := range rounds {
 		timed, weighted := round%2 == 0, round%3 == 0
 		opt := Options{MinUserEvents: rng.IntN(4), MinItemEvents: rng.IntN(4)}
 		if weighted {
@@ -351,6 +357,7 @@ func listed(d *Interactions) (rows []oracleRow) {
 // TestReadManyChunks has enough rows to fill several chunks and to give memory
 // back in between.
 func TestReadManyChunks(t *testing.T) {
+	soak.Slow(t)
 	const n = releaseRows + 3*chunkRows/2
 	c := &columns{}
 	users, items := newIndex(), newIndex()

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 func TestSeededSplit(t *testing.T) {
@@ -142,7 +144,11 @@ func TestPartition(t *testing.T) {
 // TestPartitionInvariants partitions random data.
 func TestPartitionInvariants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for round := range 100 {
+	rounds := 100
+	if soak.Brief() {
+		rounds = 10
+	}
+	for round := range rounds {
 		var b bytes.Buffer
 		b.WriteString("user_id,item_id\n")
 		for range 1 + rng.IntN(300) {
