@@ -44,6 +44,7 @@ func revision(s store.Store, patience time.Duration) (uint64, error) {
 
 // A crash shows commits that the standby has not confirmed. A store must not.
 func TestUnconfirmedIsNotShown(t *testing.T) {
+	t.Parallel()
 	soak.Only(t)
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
@@ -86,6 +87,7 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 
 // An administrator can cancel the wait for the standby. That is no acknowledgement.
 func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
@@ -123,6 +125,7 @@ func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
 
 // A caller who leaves must not make the wait for the standby end.
 func TestLeavingCancelsNothing(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	p.Standby.Kill()
@@ -143,6 +146,7 @@ func TestLeavingCancelsNothing(t *testing.T) {
 
 // An administrator who takes the standby out of the settings gets no acknowledgements.
 func TestWithoutStandbyNothingIsWritten(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
@@ -172,6 +176,7 @@ func TestWithoutStandbyNothingIsWritten(t *testing.T) {
 // A write that the standby has not confirmed may be there. So a refusal of the next attempt does
 // not say that nothing was applied.
 func TestRefusalAfterOpenAttempt(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)

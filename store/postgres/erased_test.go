@@ -38,6 +38,7 @@ func filesWith(t *testing.T, n *enginetest.PostgresNode) (files []string) {
 // TestErasedBytes does what docs/scale.md says that an operator has to do to have the bytes of
 // erased users leave the files of the primary and of the standby.
 func TestErasedBytes(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true, Settings: []string{
 		"wal_recycle = off", "wal_keep_size = 0", "autovacuum = off"}})
 	s := openAt(t, p.URL("postgres"))

@@ -71,6 +71,7 @@ func closeAll(t *testing.T, all ...store.Store) {
 
 // TestPowerCuts ends the primary without a checkpoint and starts it again.
 func TestPowerCuts(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	survive(t, p, soak.Times(2), "power cuts of a primary", true, func(int) error {
 		p.Primary.StopImmediate()
@@ -81,6 +82,7 @@ func TestPowerCuts(t *testing.T) {
 // TestFailovers kills the primary and lets the standby take over. The old primary becomes the
 // standby.
 func TestFailovers(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	survive(t, p, soak.Times(1), "failovers of a primary", true, func(int) error {
 		p.Primary.Kill()
@@ -94,6 +96,7 @@ func TestFailovers(t *testing.T) {
 // TestFaultsBesideErasures cuts the power while users are erased and come back, and kills the
 // standby for a while.
 func TestFaultsBesideErasures(t *testing.T) {
+	t.Parallel()
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	survive(t, p, soak.Times(2), "power cuts beside erasures", false, func(i int) error {
 		if i%2 == 0 {

@@ -44,6 +44,7 @@ func TestAddresses(t *testing.T) {
 
 // A server that cannot keep the strict profile is refused by the name of the setting.
 func TestProfile(t *testing.T) {
+	t.Parallel()
 	soak.Only(t)
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
 	refused := func(setting string) {

@@ -73,10 +73,12 @@ func openAt(t testing.TB, url string) *postgres.Store {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, open)
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	steps, seeds := 200, 1
 	if soak.Long() {
