@@ -41,17 +41,37 @@ func table(text string) (rooms []room) {
 	return rooms
 }
 
-// of returns the room of a package: the one with the longest path.
+// of returns the room of a package: the one with the longest path. A room with rooms below it is that
+// folder alone, so that a new folder there needs a line of its own.
 func of(rooms []room, pkg string) (found room) {
 	for _, r := range rooms {
 		if below(pkg, r.path) && len(r.path) > len(found.path) {
 			found = r
 		}
 	}
+	hall := slices.ContainsFunc(rooms, func(r room) bool {
+		return r.path != found.path && below(r.path, found.path)
+	})
+	if hall && pkg != found.path {
+		return room{}
+	}
 	return found
 }
 
 func below(pkg, folder string) bool { return pkg == folder || strings.HasPrefix(pkg, folder+"/") }
+
+// library returns the line of an import: the one with the longest path.
+func library(libraries []room, imp string) (found room) {
+	for _, l := range libraries {
+		if below(imp, l.path) && len(l.path) > len(found.path) {
+			found = l
+		}
+	}
+	if slices.Contains(watched, imp) && found.path != imp {
+		return room{}
+	}
+	return found
+}
 
 // watched are packages of Go's library that a room needs a permission for, as for a library.
 var watched = []string{"log", "log/slog", "net", "net/http", "os/exec"}
@@ -64,10 +84,7 @@ func (h house) refused(pkg, imp string) string {
 		if !strings.Contains(first, ".") && !slices.Contains(watched, imp) {
 			return ""
 		}
-		l := of(h.libraries, imp)
-		if slices.Contains(watched, imp) && l.path != imp {
-			l = room{}
-		}
+		l := library(h.libraries, imp)
 		if slices.ContainsFunc(l.names, func(f string) bool { return below(pkg, f) }) {
 			return ""
 		}
@@ -98,7 +115,7 @@ func TestImportsAreThoseOfTheTables(t *testing.T) {
 				t.Error(wrong)
 			}
 			used[[2]string{from.path, of(h.rooms, strings.TrimPrefix(imp, module)).path}] = true
-			l := of(h.libraries, imp)
+			l := library(h.libraries, imp)
 			for _, f := range l.names {
 				used[[2]string{l.path, f}] = used[[2]string{l.path, f}] || below(pkg, f)
 			}

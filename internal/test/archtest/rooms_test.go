@@ -59,6 +59,7 @@ server/internal/compression:
 server/internal/console:
 server/internal/metric:
 server/internal/origin:
+server/internal/socket:
 server/internal/diverse: internal/ranking
 server/internal/watched: internal/fault
 server/internal/catalogue: internal/ranking store
@@ -82,6 +83,8 @@ server/internal/popularity: model store server/internal/background server/intern
 	server/internal/state
 server/internal/quality: internal/ranking model store server/internal/background
 	server/internal/metric server/internal/models server/internal/state
+server/internal/gauges: store server/internal/arms server/internal/catalogue
+	server/internal/models server/internal/state
 server/internal/follow: model store server/internal/coldstart server/internal/state
 server/internal/outcome: internal/wire store server/internal/admission server/internal/catalogue
 	server/internal/doors server/internal/filters server/internal/models server/internal/session
@@ -107,9 +110,10 @@ server/internal/items: api internal/event model store server/internal/catalogue
 server/internal/operate: api store server/internal/arms server/internal/calls
 	server/internal/catalogue server/internal/models server/internal/outcome server/internal/valid
 server: api internal/event internal/fault internal/wire model store server/internal/admission
-	server/internal/arms server/internal/calls server/internal/catalogue server/internal/coldstart
-	server/internal/console server/internal/credit server/internal/doors server/internal/filters
-	server/internal/follow server/internal/httpjson server/internal/ingest server/internal/items
+	server/internal/arms server/internal/background server/internal/calls
+	server/internal/catalogue server/internal/coldstart server/internal/console server/internal/credit server/internal/doors server/internal/filters
+	server/internal/follow server/internal/gauges server/internal/httpjson server/internal/ingest
+	server/internal/items server/internal/socket
 	server/internal/metric server/internal/models server/internal/operate server/internal/origin
 	server/internal/passes server/internal/popularity server/internal/quality
 	server/internal/recommend server/internal/stage server/internal/state server/internal/tracing
@@ -176,7 +180,8 @@ var noCommands = []string{
 // have: a library, and the folders whose packages may import it.
 const libraries = `
 log/slog: client learn/retrain server cmd
-net: client server/internal/admission server/internal/origin store/internal/tcp store/postgres
+net: client server/internal/admission server/internal/origin server/internal/socket
+	store/internal/tcp store/postgres
 	store/valkey server cmd internal/test
 net/http: server
 os/exec: client/examples learn/retrain cmd internal/test
