@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/origin"
+	"github.com/gsimc/gsimc/server/internal/socket"
 )
 
 // Config holds the settings of a server. Start from [DefaultConfig]: a zero field means zero, not
@@ -309,7 +310,7 @@ func (c *Config) validateJSON() []error {
 }
 
 func validAdminAddress(address string) error {
-	path, unix := strings.CutPrefix(address, unixPrefix)
+	path, unix := strings.CutPrefix(address, socket.UnixPrefix)
 	if !unix {
 		return validAddress("AdminListen", address)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/doors"
+	"github.com/gsimc/gsimc/server/internal/socket"
 )
 
 // NewToken draws a token for a client of a server and returns it with its line for the file of
@@ -76,7 +77,7 @@ func (c *Config) validateDoors() []error {
 // onThisMachine reports whether only this machine reaches an address. An address that is not one
 // is the matter of another fault.
 func onThisMachine(address string) bool {
-	if strings.HasPrefix(address, unixPrefix) {
+	if strings.HasPrefix(address, socket.UnixPrefix) {
 		return true
 	}
 	host, _, err := net.SplitHostPort(address)

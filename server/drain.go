@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/stage"
 )
 
@@ -63,19 +64,19 @@ func (s *Server) shutDown() {
 	time.Sleep(s.cfg.DrainDelay)
 	s.drain.tellStreams()
 
-	drained := ended(func() {
+	drained := background.Ended(func() {
 		var all sync.WaitGroup // they have no time limit of their own
 		all.Go(s.grpc.GracefulStop)
 		all.Go(s.adminGRPC.GracefulStop)
 		all.Go(s.json.drain)
 		all.Wait()
 	})
-	if finishedWithin(drained, s.cfg.DrainTimeout) {
+	if background.Within(drained, s.cfg.DrainTimeout) {
 		s.log.Info("drained")
 		return
 	}
 	s.drain.cutStreams()
-	if !finishedWithin(drained, cutGrace) {
+	if !background.Within(drained, cutGrace) {
 		s.log.Warn("drain timeout: ending the calls in flight")
 		s.stopGRPC()
 	}
@@ -83,35 +84,14 @@ func (s *Server) shutDown() {
 
 // stopGRPC ends the calls in flight. Calls that do not end are left behind.
 func (s *Server) stopGRPC() {
-	stopped := ended(func() {
+	stopped := background.Ended(func() {
 		var all sync.WaitGroup
 		all.Go(s.grpc.Stop)
 		all.Go(s.adminGRPC.Stop)
 		all.Go(s.json.stop)
 		all.Wait()
 	})
-	if !finishedWithin(stopped, stopGrace) {
+	if !background.Within(stopped, stopGrace) {
 		s.log.Warn("calls do not end: leaving them behind")
-	}
-}
-
-// ended runs fn in the background and returns a channel that is closed at its end.
-func ended(fn func()) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		fn()
-		close(done)
-	}()
-	return done
-}
-
-func finishedWithin(done <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-done:
-		return true
-	case <-t.C:
-		return false
 	}
 }

@@ -16,7 +16,9 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/calls"
+	"github.com/gsimc/gsimc/server/internal/gauges"
 	"github.com/gsimc/gsimc/server/internal/operate"
+	"github.com/gsimc/gsimc/server/internal/socket"
 	"github.com/gsimc/gsimc/server/internal/tracing"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
@@ -41,8 +43,8 @@ func (s *Server) newServers() (err error) {
 		return err
 	}
 	s.ops = s.newOps()
-	read := gauges{states: s.states, catalogue: s.catalogue, arms: s.arms,
-		stats: s.storeStats, build: s.cfg.BuildVersion, draining: s.isDraining}
+	read := gauges.Gauges{States: s.states, Catalogue: s.catalogue, Arms: s.arms,
+		Stats: s.storeStats, Build: s.cfg.BuildVersion, Draining: s.isDraining}
 	if err = errors.Join(s.metrics.registry.Register(read),
 		s.metrics.registry.Register(admission.Gauges{s.gate, s.adminGate})); err != nil {
 		return fmt.Errorf("metrics are already in use by another server: %w", err)
@@ -90,7 +92,7 @@ func (of *services) register(g *grpc.Server) {
 // generous, so each is set.
 func (s *Server) grpcOptions(address string, gate *admission.Gate) []grpc.ServerOption {
 	options := s.chain.Options(gate)
-	if c := s.doors.Credentials(); c != nil && !strings.HasPrefix(address, unixPrefix) {
+	if c := s.doors.Credentials(); c != nil && !strings.HasPrefix(address, socket.UnixPrefix) {
 		options = append(options, grpc.Creds(c))
 	}
 	if s.cfg.Tracer != nil {

@@ -17,10 +17,11 @@ import (
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/httpjson"
 	"github.com/gsimc/gsimc/server/internal/origin"
+	"github.com/gsimc/gsimc/server/internal/socket"
 )
 
 // inProcess is the address of what only this process reaches.
-const inProcess = unixPrefix
+const inProcess = socket.UnixPrefix
 
 // Bounds of the JSON side, besides those that it shares.
 const (

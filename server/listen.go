@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"strings"
-	"syscall"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/server/internal/socket"
 )
 
 // Listeners are the doors of a server.
@@ -19,9 +17,6 @@ type Listeners struct {
 	Ops   net.Listener // HTTP: /metrics, /livez, /readyz
 	JSON  net.Listener // HTTP: the services of clients; nil: not served
 }
-
-// unixPrefix begins the address of a socket in the file system: "unix:/run/gsimc/admin.sock".
-const unixPrefix = "unix:"
 
 // listenAll listens on the addresses of a configuration; after an error, on none.
 func listenAll(ctx context.Context, cfg *Config) (l Listeners, err error) {
@@ -38,7 +33,7 @@ func listenAll(ctx context.Context, cfg *Config) (l Listeners, err error) {
 		if door.address == "" { // only JSONListen may be
 			continue
 		}
-		if *door.to, err = listenOn(ctx, door.address); err != nil {
+		if *door.to, err = socket.Listen(ctx, door.address); err != nil {
 			for _, o := range opened {
 				err = errors.Join(err, o.Close())
 			}
@@ -47,50 +42,6 @@ func listenAll(ctx context.Context, cfg *Config) (l Listeners, err error) {
 		opened = append(opened, *door.to)
 	}
 	return l, nil
-}
-
-// listenOn listens on HOST:PORT or on a socket in the file system, for whose owner only it is.
-func listenOn(ctx context.Context, address string) (net.Listener, error) {
-	var lc net.ListenConfig
-	path, unix := strings.CutPrefix(address, unixPrefix)
-	if !unix {
-		return lc.Listen(ctx, "tcp", address)
-	}
-	l, err := lc.Listen(ctx, "unix", path)
-	if errors.Is(err, syscall.EADDRINUSE) && abandoned(ctx, path) {
-		if err = os.Remove(path); err == nil {
-			l, err = lc.Listen(ctx, "unix", path)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	// With the usual umask others cannot connect even before this.
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-// abandoned reports whether there is a socket that was left by a process that has died. Whatever
-// else has its name refuses connections too, and is not ours to remove.
-func abandoned(ctx context.Context, path string) bool {
-	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
-		return false
-	}
-	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
-	if err == nil {
-		_ = conn.Close() // it was only to find out
-	}
-	return errors.Is(err, syscall.ECONNREFUSED)
-}
-
-// addressOf is the address of a listener in the form of the configuration.
-func addressOf(l net.Listener) string {
-	if l.Addr().Network() == "unix" {
-		return unixPrefix + l.Addr().String()
-	}
-	return l.Addr().String()
 }
 
 // cannotListen returns the fault of a configuration field with an address on which the server

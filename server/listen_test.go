@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/socket"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -73,7 +74,7 @@ func TestListenersServeTheirOwn(t *testing.T) {
 func TestAdminSocket(t *testing.T) {
 	cfg := DefaultConfig()
 	path := filepath.Join(t.TempDir(), "admin.sock")
-	cfg.Listen, cfg.OpsListen, cfg.AdminListen = "127.0.0.1:0", "127.0.0.1:0", unixPrefix+path
+	cfg.Listen, cfg.OpsListen, cfg.AdminListen = "127.0.0.1:0", "127.0.0.1:0", socket.UnixPrefix+path
 	cfg.DrainDelay = 0
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -89,7 +90,7 @@ func TestAdminSocket(t *testing.T) {
 	c, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(c) }()
-	conn := dial(t, unixPrefix+path)
+	conn := dial(t, socket.UnixPrefix+path)
 	defer conn.Close()
 	eventually(t, "the socket answers", func() bool {
 		_, err = pb.NewAdminServiceClient(conn).GetStatus(ctx(t), &pb.GetStatusRequest{})
@@ -99,7 +100,7 @@ func TestAdminSocket(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
 	}
-	if _, err := listenOn(t.Context(), cfg.AdminListen); err == nil ||
+	if _, err := socket.Listen(t.Context(), cfg.AdminListen); err == nil ||
 		!strings.Contains(err.Error(), "in use") {
 		t.Errorf("a second server on the socket: %v", err)
 	}
@@ -123,7 +124,7 @@ func TestAdminSocketOverAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, link} {
-		if l, err := listenOn(t.Context(), unixPrefix+path); err == nil {
+		if l, err := socket.Listen(t.Context(), socket.UnixPrefix+path); err == nil {
 			l.Close()
 			t.Errorf("a socket takes the place of %s", path)
 		} else if !strings.Contains(err.Error(), "in use") {

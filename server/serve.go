@@ -7,8 +7,10 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/console"
 	"github.com/gsimc/gsimc/server/internal/models"
+	"github.com/gsimc/gsimc/server/internal/socket"
 )
 
 // Run listens on the configured addresses and serves until ctx ends, see [Server.Serve].
@@ -42,9 +44,9 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
 	go s.watchStore(watch)
-	var background sync.WaitGroup
+	var working sync.WaitGroup
 	for _, work := range s.background {
-		background.Go(func() { work(watch) })
+		working.Go(func() { work(watch) })
 	}
 	s.logServing(ctx, l)
 
@@ -58,7 +60,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	stopWatch()
 	opsClosed := make(chan error, 1)
 	go func() { opsClosed <- s.closeOps() }()
-	if finishedWithin(ended(background.Wait), backgroundGrace) {
+	if background.Within(background.Ended(working.Wait), backgroundGrace) {
 		s.quality.Close()
 	} else { // it uses the shadow model
 		s.log.Warn("background work does not end: leaving it behind")
@@ -76,7 +78,7 @@ func (s *Server) logServing(ctx context.Context, on Listeners) {
 		slog.String("model", m.GetVersion()), slog.String("dynamics", m.GetDynamics()),
 		slog.Int64("items", m.GetItemCount()), slog.Int64("rank", int64(m.GetRank())),
 		slog.String("grpc", on.GRPC.Addr().String()),
-		slog.String("admin", addressOf(on.Admin)), slog.String("ops", on.Ops.Addr().String()),
+		slog.String("admin", socket.Address(on.Admin)), slog.String("ops", on.Ops.Addr().String()),
 	}
 	if on.JSON != nil {
 		attrs = append(attrs, slog.String("json", on.JSON.Addr().String()))

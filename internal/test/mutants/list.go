@@ -46,14 +46,14 @@ var mutants = []mutant{
 	{
 		name: "drain0", breaks: "a shutdown cuts calls in flight off",
 		file: "server/drain.go",
-		was:  `finishedWithin(drained, s.cfg.DrainTimeout)`,
-		is:   `finishedWithin(drained, 0)`,
+		was:  `background.Within(drained, s.cfg.DrainTimeout)`,
+		is:   `background.Within(drained, 0)`,
 		pkg:  "./server", test: "TestDrain",
 	},
 	{
 		name: "endless", breaks: "a call that hangs holds the process",
 		file: "server/drain.go",
-		was:  `if !finishedWithin(stopped, stopGrace) {`,
+		was:  `if !background.Within(stopped, stopGrace) {`,
 		is:   `if <-stopped; false {`,
 		pkg:  "./server", test: "TestShutdownLeavesHangingCallsBehind",
 	},

@@ -60,3 +60,25 @@ func Draw(user string, revision uint64) float64 {
 	h ^= h >> 31
 	return float64(h>>11) / (1 << 53)
 }
+
+// Ended runs fn in the background and returns a channel that is closed at its end.
+func Ended(fn func()) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		fn()
+		close(done)
+	}()
+	return done
+}
+
+// Within reports whether done is closed within d.
+func Within(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}

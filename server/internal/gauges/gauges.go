@@ -1,4 +1,5 @@
-package server
+// Package gauges reads what a server is at the moment, at each scrape.
+package gauges
 
 import (
 	"context"
@@ -13,14 +14,14 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// gauges reads the values at each scrape from the state of the server.
-type gauges struct {
-	states    *state.Cache
-	catalogue *catalogue.Catalogue
-	arms      *arms.Set
-	stats     func(context.Context) (store.Stats, error)
-	build     string // version
-	draining  func() bool
+// Gauges reads the values from the parts of a server.
+type Gauges struct {
+	States    *state.Cache
+	Catalogue *catalogue.Catalogue
+	Arms      *arms.Set
+	Stats     func(context.Context) (store.Stats, error)
+	Build     string // version
+	Draining  func() bool
 }
 
 var (
@@ -77,7 +78,7 @@ func newDesc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 // Describe implements [prometheus.Collector].
-func (g gauges) Describe(ch chan<- *prometheus.Desc) {
+func (g Gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
 		storeRoomDesc, storeFreeDesc, storeReserveDesc, storeDebtDesc, storeUsersDesc,
 		storeFailedDesc, storeAwayDesc, storeDegradedDesc, storeRefusingDesc,
@@ -90,15 +91,15 @@ func (g gauges) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector].
-func (g gauges) Collect(ch chan<- prometheus.Metric) {
+func (g Gauges) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	gauge(statesDesc, float64(g.states.Len()))
-	gauge(itemsDesc, float64(g.catalogue.Size()))
-	gauge(damagedItemsDesc, float64(g.catalogue.Damaged()))
-	gauge(stateBytesDesc, float64(g.states.Bytes()))
-	stats, err := g.stats(context.Background())
+	gauge(statesDesc, float64(g.States.Len()))
+	gauge(itemsDesc, float64(g.Catalogue.Size()))
+	gauge(damagedItemsDesc, float64(g.Catalogue.Damaged()))
+	gauge(stateBytesDesc, float64(g.States.Bytes()))
+	stats, err := g.Stats(context.Background())
 	if err == nil { // a closed store has no size; the series is then absent
 		gauge(storeBytesDesc, float64(stats.Bytes))
 		for _, v := range []struct {
@@ -132,7 +133,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(storeDamagedFilesDesc, float64(files))
 	gauge(storeDamagedReadsDesc, float64(reads))
-	for _, a := range g.arms.All() {
+	for _, a := range g.Arms.All() {
 		l := a.Acquire()
 		if l.Lease == nil { // the server has just stopped
 			break
@@ -142,7 +143,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 			m.GetFilter(), models.TrainedAt(m))
 		l.Release()
 	}
-	if l := g.arms.Main().Models.Acquire(); l != nil {
+	if l := g.Arms.Main().Models.Acquire(); l != nil {
 		defer l.Release()
 		m := models.Describe(l)
 		gauge(modelItemsDesc, float64(m.GetItemCount()))
@@ -152,9 +153,9 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 			gauge(modelTrainDesc, float64(at.AsTime().UnixMilli())/1e3)
 		}
 	}
-	gauge(buildInfoDesc, 1, g.build)
+	gauge(buildInfoDesc, 1, g.Build)
 	draining := 0.0
-	if g.draining() {
+	if g.Draining() {
 		draining = 1
 	}
 	gauge(drainingDesc, draining)
