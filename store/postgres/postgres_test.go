@@ -74,7 +74,7 @@ func openAt(t testing.TB, url string) *postgres.Store {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, open)
+	storetest.Run(t, open, storetest.Parallel)
 }
 
 func TestModel(t *testing.T) {

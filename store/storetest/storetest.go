@@ -30,23 +30,30 @@ type testCase struct {
 	across bool
 }
 
-// An Option says what a store does not promise.
+// An Option says what a store does not promise, or how it is tested.
 type Option int
 
 // PerUser is for stores that are spread over several machines: atomic for each user alone. It skips
 // the rules that need one step, or one moment, over several users, and no others.
 const PerUser Option = iota + 1
 
+// Parallel is for stores on other processes, whose calls mostly wait: rules are tested at the same
+// time. Run returns before they are.
+const Parallel Option = PerUser + 1
+
 // Run checks that the stores returned by open keep the rules of store.Store. open returns a new,
 // empty store at each call; Run closes it.
 func Run(t *testing.T, open func(t testing.TB) store.Store, options ...Option) {
-	perUser := slices.Contains(options, PerUser)
+	perUser, parallel := slices.Contains(options, PerUser), slices.Contains(options, Parallel)
 	for _, group := range [][]testCase{appendCases, readCases, versionCases, rewriteCases,
 		lifecycleCases, itemCases, sharedCases} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				if c.across && perUser {
 					t.Skip("the store is atomic for each user only, and the rule is about several")
+				}
+				if parallel {
+					t.Parallel()
 				}
 				s := open(t)
 				tt := &tester{T: t, Store: s, ctx: context.Background()}

@@ -32,7 +32,7 @@ func open(tb testing.TB, o valkey.Options) *valkey.Store {
 
 func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t testing.TB) store.Store { return open(t, options(t)) },
-		storetest.PerUser)
+		storetest.PerUser, storetest.Parallel)
 }
 
 func TestModel(t *testing.T) {
