@@ -96,6 +96,7 @@ func TestBackupUnderLoad(t *testing.T) {
 // TestBackupDamage changes a byte of each file of a backup, cuts it and removes it: restoring says
 // which it was, and leaves nothing behind.
 func TestBackupDamage(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, before := salvageable(t, false)
 	m := mustBackup(t, disk, "store")
@@ -223,6 +224,7 @@ func TestIDIsNotShown(t *testing.T) {
 
 // TestBackupOfDamagedStore backs nothing up.
 func TestBackupOfDamagedStore(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, _, tables := manyTables(t)
 	damaged := flipped(t, disk, tables[0], 5000, 1)

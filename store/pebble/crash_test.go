@@ -141,6 +141,7 @@ var scenario = []step{
 // TestCrashAnywhere cuts the power before every single operation on the file system. Afterwards the
 // store must hold the acknowledged calls, and perhaps the call under way.
 func TestCrashAnywhere(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(soak.Times(max(1, 6/int(stride())))) {
 		crashAnywhere(t, seed)
 	}
@@ -207,6 +208,7 @@ func crashAnywhere(t *testing.T, seed uint64) {
 // acknowledged event must be there, once, at its revision. No event may be there that was not sent.
 // To send all of them again must add just the missing ones.
 func TestCrashUnderLoad(t *testing.T) {
+	t.Parallel()
 	cuts := soak.Times(15)
 	for seed := range uint64(cuts) {
 		crashUnderLoad(t, seed)

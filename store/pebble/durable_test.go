@@ -176,6 +176,7 @@ func tryAppend(ctx context.Context, s *Store, user string, event int) error {
 // TestReadersSeeWhatSurvives cuts the power while readers look on. The syncs are slow, so that
 // there is time to see too much.
 func TestReadersSeeWhatSurvives(t *testing.T) {
+	t.Parallel()
 	cuts := soak.Times(60)
 	if soak.Brief() {
 		cuts = min(cuts, 10)

@@ -29,6 +29,7 @@ import (
 // from then on. Each run must end in answers or errors, not in a dead process or a call that hangs,
 // and acknowledged events must be there when the store is opened on a good disk.
 func TestEveryOperationFails(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	for _, f := range []fault{
 		{name: "once", err: syscall.EIO}, {name: "for ever", err: syscall.EIO, forever: true},
@@ -490,6 +491,7 @@ func TestSmallVolume(t *testing.T) {
 // damaged without notice until they are needed: the store must not be opened then, or say
 // ErrCorrupt, or answer right. Any other file must be noticed.
 func TestDamagedFiles(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, want := buildForDamage(t)
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -131,6 +131,7 @@ func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.
 // TestDamageStaysLocal flips one bit in tables of users, old and new: over several restarts, and while
 // tables are written and would be merged, all users but those of the damaged block read and write.
 func TestDamageStaysLocal(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, events, tables := manyTables(t)
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -193,6 +194,7 @@ func TestDamageStaysLocal(t *testing.T) {
 
 // TestDamageIsForgotten repairs a table that was found to be damaged: merging goes on.
 func TestDamageIsForgotten(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, events, tables := manyTables(t)
 	damaged := flipped(t, disk, tables[0], 5000, 1)
@@ -221,6 +223,7 @@ func TestDamageIsForgotten(t *testing.T) {
 // TestDamagedFilter damages the end of a table, where its filter stands, which no read needs. Its
 // index and what describes it are needed by all.
 func TestDamagedFilter(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk := vfs.NewCrashableMem()
 	s := mustOpen(t, "store", Options{FS: disk})
@@ -405,6 +408,7 @@ func opensDamaged(t *testing.T, fs vfs.FS, name string) bool {
 
 // TestErasedDamage erases the users whose rows are damaged: they begin anew, and the damage stays.
 func TestErasedDamage(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, events, tables := manyTables(t)
 	damaged := flipped(t, disk, tables[0], 5000, 1)

@@ -94,6 +94,7 @@ func newestLog(t *testing.T, fs vfs.FS) (path string, content []byte) {
 // the crash cut off, or for a store that was never there. No start may go on as if nothing were
 // missing, unless it is told to.
 func TestLossIsNoticed(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	for _, c := range []struct {
 		name   string

@@ -125,6 +125,7 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 // TestEveryOperationOfOpeningFails is [TestEveryOperationFails] for the opening of a store with
 // events.
 func TestEveryOperationOfOpeningFails(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, want := unwrittenTables(t)
 	for _, f := range []fault{

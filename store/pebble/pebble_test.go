@@ -38,6 +38,7 @@ func mustClose(t testing.TB, s store.Store) {
 }
 
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	t.Run("disk", func(t *testing.T) {
 		storetest.Run(t, func(t testing.TB) store.Store {
 			return mustOpen(t, t.TempDir(),
@@ -62,6 +63,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestModel(t *testing.T) {
+	t.Parallel()
 	seeds := soak.Times(3)
 	if soak.Brief() {
 		seeds = 1
@@ -82,6 +84,7 @@ func TestModel(t *testing.T) {
 // cuts, flushes, merges, sorts, checkpoints, and sizes of everything. The calls are the same with all
 // options.
 func TestModelMeetsCrashes(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	sets := []Options{
 		{},

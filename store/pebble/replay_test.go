@@ -65,6 +65,7 @@ func TestLostRows(t *testing.T) {
 // TestReadFaultsWhileOpening fails every read of a table, one after the other, while a store with a
 // journal is opened. Either it is not opened, or nothing is lost later.
 func TestReadFaultsWhileOpening(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	opened, refused := 0, 0
 	for at := int64(1); ; at++ {

@@ -93,6 +93,7 @@ func TestRetractedBytesLeaveTheDisk(t *testing.T) {
 // TestLongRewriteMeetsCrashes cuts the power at every operation on the disk while a history of many
 // rows of the journal is rewritten: afterwards all of it is rewritten, or nothing.
 func TestLongRewriteMeetsCrashes(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	const n = 3000
 	rng := rand.New(rand.NewPCG(1, 4))

@@ -129,6 +129,7 @@ func salvageable(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Eve
 // TestSalvageTables flips a bit in each table, those of the store's own rows and of the journal
 // included: what is whole is there in the new store as it was, and the old one stays as it is.
 func TestSalvageTables(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, before := salvageable(t, true)
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -177,6 +178,7 @@ func TestSalvageTables(t *testing.T) {
 
 // TestSalvageLogs damages the logs of a store: what the new store has was there before.
 func TestSalvageLogs(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, before := salvageable(t, true)
 	rng := rand.New(rand.NewPCG(6, 6))
@@ -209,6 +211,7 @@ func TestSalvageLogs(t *testing.T) {
 
 // TestSalvageOfWholeStore copies everything, and refuses to write where something is.
 func TestSalvageOfWholeStore(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, before := salvageable(t, false)
 	result, lost, err := salvaged(t, disk)

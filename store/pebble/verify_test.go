@@ -28,6 +28,7 @@ func verified(t *testing.T, fs vfs.FS, dir string) (*Report, map[string]bool, er
 // TestVerify flips bits in tables: Verify finds each, and names just the users that a server
 // refuses. All of them have rows in more than one table.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, events, tables := manyTables(t)
 	report, _, err := verified(t, disk, "store")
@@ -90,6 +91,7 @@ func TestVerifyRefusal(t *testing.T) {
 // TestVerifyNamesNeighbours flips bits in blocks that hold all rows that a table has of many users.
 // They are named because other tables have rows of them too.
 func TestVerifyNamesNeighbours(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk := vfs.NewCrashableMem()
 	s := mustOpen(t, "store", Options{FS: disk})

@@ -64,6 +64,7 @@ func eachOnce(t *testing.T, disk vfs.FS) (map[string]int, store.SkippedError) {
 // TestUsersSkipDamage flips bits in tables: Users and Each find all users who can be read, and say
 // that others may be missing.
 func TestUsersSkipDamage(t *testing.T) {
+	t.Parallel()
 	soak.Native(t)
 	disk, events, tables := manyTables(t)
 	rng := rand.New(rand.NewPCG(9, 9))
