@@ -2,8 +2,8 @@
 // folders that are removed afterwards.
 //
 // A server program is looked for in the PATH, or named by an environment variable. Without one the
-// test is skipped, and the message names the package to install. Under -short it is skipped too: see
-// soak.Processes. Engines end with the test, or with the test process where tests share them;
+// test is skipped, and the message names the package to install. Under -short it is skipped too:
+// see soak.Processes. Engines end with the test, or with the test process where tests share them;
 // package tests with shared engines call [Main]. On Linux the kernel ends them too if the test
 // process is killed.
 //
