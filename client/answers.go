@@ -59,7 +59,8 @@ func counted(
 	invoke grpc.UnaryInvoker, opts ...grpc.CallOption,
 ) error {
 	a := &answers{}
-	return a.beside(invoke(context.WithValue(ctx, answersKey{}, a), method, req, reply, cc, opts...))
+	ctx = context.WithValue(ctx, answersKey{}, a)
+	return a.beside(invoke(ctx, method, req, reply, cc, opts...))
 }
 
 type answersKey struct{}

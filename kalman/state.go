@@ -7,8 +7,8 @@ import (
 )
 
 // State is the estimate of one user, by a [Filter] or by [Dynamics]. It is derived: folding the
-// same events into NewState gives the same bits. Float32 changes no digit of the first six of HR and
-// NDCG on the reference data.
+// same events into NewState gives the same bits. Float32 changes no digit of the first six of HR
+// and NDCG on the reference data.
 type State struct {
 	X []float32 // Filter: k, x̂, the estimated spectrum. Dynamics: r·k, the bands y_1 … y_r
 	// Filter: k, z = Uᵀs, the spectrum of the signal seen so far, faded by the forgetting

@@ -3,7 +3,7 @@
 //
 //	go run ./load --gsimc ../bin/gsimc --scenario latency
 //
-// docs/benchmarking.md says what it measures and how.
+// bench/README.md says what it measures and how.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
 	"github.com/gsimc/gsimc/internal/fault"
 )
 

@@ -72,8 +72,8 @@ type benchLoad struct {
 }
 
 // manual stands above the flags.
-const manual = `Starts a server, measures it over gRPC and prints minimum, median and maximum over the
-repetitions. A bare gRPC echo of the same messages runs beside it, for comparison. Both are
+const manual = `Starts a server, measures it over gRPC and prints minimum, median and maximum
+over the repetitions. A bare gRPC echo of the same messages runs beside it, for comparison. Both are
 processes of their own.
 
   latency     one Recommend in flight: server, echo, and the search alone in this process

@@ -7,9 +7,9 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// Waits of a server without a model, each of which is at most Config.Every. The wait is doubled from
-// the first to the last as long as there are too few events. The first one also passes before a
-// model that is old at the start of the server is trained again.
+// Waits of a server without a model, each of which is at most Config.Every. The wait is doubled
+// from the first to the last as long as there are too few events. The first one also passes before
+// a model that is old at the start of the server is trained again.
 const (
 	firstWait = time.Minute
 	lastWait  = 10 * time.Minute

@@ -13,8 +13,8 @@ import (
 )
 
 // transact runs fn in a transaction that it commits. If the context ends, the caller gives up the
-// waiting and not the write. While the server is away it begins again; if the outcome of a commit is
-// unknown, it is retried only when repeats is true.
+// waiting and not the write. While the server is away it begins again; if the outcome of a commit
+// is unknown, it is retried only when repeats is true.
 func (s *Store) transact(
 	ctx context.Context, repeats bool, fn func(context.Context, pgx.Tx) error,
 ) error {

@@ -28,9 +28,9 @@
 //
 // A write whose outcome is open, by a failover say, is repeated until the context of the call ends;
 // so calls should have deadlines of more than a failover takes, which is the node timeout of the
-// cluster and some seconds. A primary that has had no replica for ten seconds takes no writes, which
-// end with store.ErrUnavailable at once. While the cluster cannot be reached calls wait in bounded queues, and
-// are refused with store.ErrUnavailable where those are full.
+// cluster and some seconds. A primary that has had no replica for ten seconds takes no writes,
+// which end with store.ErrUnavailable at once. While the cluster cannot be reached calls wait in
+// bounded queues, and are refused with store.ErrUnavailable where those are full.
 package valkey
 
 import (

@@ -27,10 +27,10 @@ func NewSets(rows []int32, ends []int64, limit int) Sets {
 //	dst[i] += weights[s-first] Σ_{j in set s} x[j],   i in set s
 //
 // This is dst += Rᵀ W R x, where row s of the 0/1 matrix R is set s and W is the diagonal matrix of
-// the weights. Each set is summed and added to while its rows are in the cache, and neither Rᵀ nor a
-// vector over the sets is formed. dst and x are row-major, limit×width without gaps (limit of [NewSets]), and do not
-// overlap. A width of [StripWidth] has fast kernels. The float32 kernels add up in another order
-// and differ from the plain one in the last digits.
+// the weights. Each set is summed and added to while its rows are in the cache, and neither Rᵀ nor
+// a vector over the sets is formed. dst and x are row-major, limit×width without gaps (limit of
+// [NewSets]), and do not overlap. A width of [StripWidth] has fast kernels. The float32 kernels add
+// up in another order and differ from the plain one in the last digits.
 func AddPairs[T Float](dst, x []T, width int, sets Sets, first int, weights []T) {
 	if size := sets.limit * width; width < 1 || len(dst) != size || len(x) != size {
 		panic(fmt.Sprintf("gemm: pairs of %d and %d elements, want %d rows of %d",

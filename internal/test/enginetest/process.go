@@ -61,8 +61,9 @@ func (p *Process) Start() error {
 		return err
 	}
 	cmd := exec.Command(p.path, p.args...)
-	// Not a file, so a pipe, and Wait waits until the children have closed it too: a child that saves
-	// a snapshot outlives its server by a moment, and writes into a folder that is being removed.
+	// Not a file, so a pipe, and Wait waits until the children have closed it too: a child that
+	// saves a snapshot outlives its server by a moment, and writes into a folder that is being
+	// removed.
 	written := struct{ io.Writer }{output}
 	cmd.WaitDelay = childDelay
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, written, written, dyingWithParent()

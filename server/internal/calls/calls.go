@@ -1,3 +1,5 @@
+// Package calls is what a call meets between its connection and its handler: admission, roles,
+// logs, audit, metrics and the recovery of panics. table.go says which of them a method is for.
 package calls
 
 import (

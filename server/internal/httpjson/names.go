@@ -5,9 +5,9 @@ import (
 	"unicode"
 )
 
-// lowerCamel returns the name of a parameter in lower camel case, as openapi.json has it. It reports
-// whether the key is a spelling that is taken: each of its parts is in lower camel case, or in snake
-// case.
+// lowerCamel returns the name of a parameter in lower camel case, as openapi.json has it. It
+// reports whether the key is a spelling that is taken: each of its parts is in lower camel case, or
+// in snake case.
 func lowerCamel(key string) (name string, ok bool) {
 	parts := strings.Split(key, ".")
 	ok = true

@@ -12,10 +12,10 @@ import (
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
-// nameFields gives an upsert without a mask one, if an item names a field whose value is empty, such
-// as "categories": []. The message cannot tell it from a field that is not there, which the item
-// keeps. One mask is for all items, so they have to name the same fields then. text is the JSON of
-// the request.
+// nameFields gives an upsert without a mask one, if an item names a field whose value is empty,
+// such as "categories": []. The message cannot tell it from a field that is not there, which the
+// item keeps. One mask is for all items, so they have to name the same fields then. text is the
+// JSON of the request.
 func nameFields(req *pb.BatchUpsertItemsRequest, text []byte) error {
 	if len(req.GetUpdateMask().GetPaths()) > 0 || len(req.GetItems()) > valid.MaxItems {
 		return nil

@@ -46,8 +46,8 @@ const preflightSeconds = 600
 // Handler guards h.
 func (p Policy) Handler(h http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(p.refusal("a page of another web site asks, and the server does not " +
-		"know it"))
+	protection.SetDenyHandler(p.refusal("a page of another web site asks, and the server does " +
+		"not know it"))
 	var origins, hosts []string
 	for _, o := range p.Origins {
 		if Valid(o) == "" && protection.AddTrustedOrigin(o) == nil {

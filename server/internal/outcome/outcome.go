@@ -121,8 +121,8 @@ var outcomes = []struct {
 		"the catalogue has as many items as this server takes; delete some, or raise --max-items",
 		0},
 	{catalogue.ErrDamaged, codes.DataLoss, reasonStoreCorrupt,
-		"the stored item is damaged, and not shown; write it with an update_mask of all fields, or " +
-			"delete it", 0},
+		"the stored item is damaged, and not shown; write it with an update_mask of all fields, " +
+			"or delete it", 0},
 	{ErrStaleRevision, codes.Unavailable, reasonStaleRevision,
 		"the store has not reached min_user_revision yet", 50 * time.Millisecond},
 	{ErrStaleSession, codes.Unavailable, reasonStaleSession,

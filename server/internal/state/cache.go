@@ -169,8 +169,8 @@ func (c *Cache) unlock(user string, e *entry) {
 	}
 }
 
-// A reader folds what a history has since the version of a state into the state. Readers are pooled:
-// the closure passed to Since would otherwise be allocated per call.
+// A reader folds what a history has since the version of a state into the state. Readers are
+// pooled: the closure passed to Since would otherwise be allocated per call.
 type reader struct {
 	cache  *Cache
 	model  *model.Model

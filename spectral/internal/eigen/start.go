@@ -71,8 +71,8 @@ func startKrylov[T gemm.Float](
 	}
 }
 
-// chooseFilter returns the filter that damps eigenvalues below cut. If K has no further eigenvalue but 0, it
-// returns the filter of degree 1, which is K itself.
+// chooseFilter returns the filter that damps eigenvalues below cut. If K has no further eigenvalue
+// but 0, it returns the filter of degree 1, which is K itself.
 func chooseFilter[T gemm.Float](
 	s *spectrum, f *filteredIteration[T], cut float64, p Problem,
 ) chebyshev {

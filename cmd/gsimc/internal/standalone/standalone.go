@@ -34,10 +34,10 @@ type Cmd struct {
 
 // Help is the manual under the flags.
 func (Cmd) Help() string {
-	return `Goes from files of events to a server as gsimc validate, train, serve and observe would, ` +
-		`so that the users of the files have their histories. The training says how good the ` +
-		`model is for users whose last items it did not see; gsimc evaluate measures it beside ` +
-		`other methods. The server answers this machine only. An interrupt (Ctrl-C) ends it.
+	return `Goes from files of events to a server as gsimc validate, train, serve and observe ` +
+		`would, so that the users of the files have their histories. The training says how ` +
+		`good the model is for users whose last items it did not see; gsimc evaluate measures it ` +
+		`beside other methods. The server answers this machine only. An interrupt (Ctrl-C) ends it.
 
   gsimc standalone events.csv.gz
   gsimc standalone events.csv.gz --dir ./try`

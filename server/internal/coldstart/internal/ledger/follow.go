@@ -117,8 +117,8 @@ func (s *Shared) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
 		}
 		if !s.tooLarge {
 			s.tooLarge = true
-			s.stage.Log.Warn("the extension by all new items is too large for the store: those with "+
-				"the fewest users are left out", slog.Int("bytes", len(document)),
+			s.stage.Log.Warn("the extension by all new items is too large for the store: those "+
+				"with the fewest users are left out", slog.Int("bytes", len(document)),
 				slog.Int("items", len(items)))
 		}
 		share := 0.95 * store.MaxNoteBytes / float64(len(document))

@@ -375,8 +375,8 @@ func (s *Shared) watchOther(ctx context.Context, base string) error {
 	if time.Since(last.seen) < abandoned {
 		return nil
 	}
-	s.stage.Log.LogAttrs(ctx, slog.LevelInfo, "no server has this model any more: what was kept of "+
-		"items that are new to it is removed", slog.String("model", base))
+	s.stage.Log.LogAttrs(ctx, slog.LevelInfo, "no server has this model any more: what was kept "+
+		"of items that are new to it is removed", slog.String("model", base))
 	delete(s.owned.others, base)
 	if err := s.store.DeleteNotes(ctx, basesTopic, []string{base}, store.Fence{}); err != nil {
 		return err

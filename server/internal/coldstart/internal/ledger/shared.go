@@ -77,8 +77,8 @@ func (s *Shared) Begin(base *model.Model, fixed bool) {
 	s.keeper.Want(leaseName(s.base))
 }
 
-// Take lets the newest extension serve. The owner also merges what servers have noticed; it gets the
-// account when that is due.
+// Take lets the newest extension serve. The owner also merges what servers have noticed; it gets
+// the account when that is due.
 func (s *Shared) Take(ctx context.Context, l *models.Lease, due bool) (*Account, error) {
 	if err := s.follow(ctx, l); err != nil {
 		return nil, err
