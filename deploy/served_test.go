@@ -31,10 +31,10 @@ type program struct {
 var edits = []struct{ file, was, is string }{
 	{"store/pebble/internal/engine/log.go", "return f.vitalFile.SyncData()\n",
 		"provoked.Hang(\"sync\")\n\treturn f.vitalFile.SyncData()\n"},
-	{"server/recommend.go", "	read, view := s.reading(",
-		"	provoked.Hang(\"read\")\n\tread, view := s.reading("},
-	{"server/events.go", "results, err := s.calls.Append(ctx, in.records)\n",
-		"provoked.Bug()\n\tresults, err := s.calls.Append(ctx, in.records)\n"},
+	{"server/internal/recommend/subject.go", "	return l.s.States.View(ctx,",
+		"	provoked.Hang(\"read\")\n\treturn l.s.States.View(ctx,"},
+	{"server/internal/ingest/ingest.go", "results, err := s.Append(ctx, in.records)\n",
+		"provoked.Bug()\n\tresults, err := s.Append(ctx, in.records)\n"},
 	{"store/pebble/internal/recent/journal.go", "SortBytes = 16 << 20\n", "SortBytes = 1 << 18\n"},
 }
 

@@ -1,4 +1,4 @@
-// Command clients runs the examples of this folder against a real server and compares what they
+// Command examples runs the examples of this folder against a real server and compares what they
 // print. Run it at the root of the repository, with bin/gsimc built: make clients-test.
 //
 // An example whose tool is missing, or whose packages cannot be had, is skipped with a message. One
@@ -176,7 +176,7 @@ func (e *example) run(ctx context.Context, s *server) outcome {
 // too.
 func (e *example) execute(ctx context.Context, args []string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir = filepath.Join("examples", "clients", e.name)
+	cmd.Dir = filepath.Join("client", "examples", e.name)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
