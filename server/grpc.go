@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -34,9 +35,10 @@ type servers struct {
 	json      *jsonSide // nil: there is none
 }
 
-// newServers builds the servers of the listeners, and registers the metrics.
-func (s *Server) newServers() (err error) {
-	if err = s.newGRPC(); err != nil {
+// newServers builds the servers of the listeners, and registers the metrics. started is the time at
+// which the server began to be built.
+func (s *Server) newServers(started time.Time) (err error) {
+	if err = s.newGRPC(started); err != nil {
 		return err
 	}
 	if s.json, err = s.newJSON(); err != nil {
@@ -54,7 +56,7 @@ func (s *Server) newServers() (err error) {
 
 // newGRPC registers the services: those of clients on one server, AdminService and reflection on
 // another, and health on both. It is an error if a method has no role.
-func (s *Server) newGRPC() error {
+func (s *Server) newGRPC(started time.Time) error {
 	s.gate, s.adminGate = s.newGate(calls.OfClients()), s.newGate(calls.OfOperators())
 	s.grpc = grpc.NewServer(append(s.grpcOptions(s.cfg.Listen, s.gate),
 		grpc.NumStreamWorkers(streamWorkers))...)
@@ -62,7 +64,7 @@ func (s *Server) newGRPC() error {
 	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
 	pb.RegisterAdminServiceServer(s.adminGRPC, operate.New(operate.Deps{Bounds: s.operate,
 		Arms: s.arms, Store: s.store, Catalogue: s.catalogue, UsersInMemory: s.states.Len,
-		BuildVersion: s.cfg.BuildVersion, Started: s.now(), Draining: s.isDraining,
+		BuildVersion: s.cfg.BuildVersion, Started: started, Draining: s.isDraining,
 		Caller: s.doors.Caller, Level: s.cfg.LogLevel, Log: s.log}))
 	s.health = health.NewServer()
 	for _, g := range []*grpc.Server{s.grpc, s.adminGRPC} {

@@ -77,7 +77,11 @@ func NewMetrics() *Metrics {
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
 			collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.registerLabelled()
+	m.typeLoads = metric.Counters("gsimc_event_types_reloads_total",
+		"Changes of the file of event types: success, or failure (the old weights stay).", "result")
+	m.typeLoads.WithLabelValues("success")
+	m.typeLoads.WithLabelValues("failure")
+	m.registry.MustRegister(m.typeLoads)
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
 		m.admission, m.arms, m.calls, m.coldstart, m.credit, m.doors, m.events, m.filters,
 		m.models, m.passes, m.quality, m.recommend, m.retrain, m.stages, m.states,
@@ -85,15 +89,6 @@ func NewMetrics() *Metrics {
 		m.registry.MustRegister(part.Collectors()...)
 	}
 	return m
-}
-
-// registerLabelled makes the metrics of the handlers that have a label.
-func (m *Metrics) registerLabelled() {
-	m.typeLoads = metric.Counters("gsimc_event_types_reloads_total",
-		"Changes of the file of event types: success, or failure (the old weights stay).", "result")
-	m.typeLoads.WithLabelValues("success")
-	m.typeLoads.WithLabelValues("failure")
-	m.registry.MustRegister(m.typeLoads)
 }
 
 // eventTypesReloaded counts a change of the file of event types.

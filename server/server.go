@@ -85,6 +85,7 @@ func newBounded(
 		return nil, fault.In("server configuration", err)
 	}
 	s := newServer(cfg, st, b)
+	started := s.now()
 	defer func() {
 		if err != nil {
 			s.closeModels()
@@ -120,7 +121,7 @@ func newBounded(
 	s.follow = follow.All{s.quality, popular, extenders}
 	// What answers, and works when nobody asks.
 	s.newServices(traced, named)
-	if err = s.newServers(); err != nil {
+	if err = s.newServers(started); err != nil {
 		return nil, err
 	}
 	s.background = []func(context.Context){s.quality.Run, popular.Run, notices.Run,

@@ -206,23 +206,22 @@ func (x *Extender) look(ctx context.Context, due bool) error {
 	if l.Root() != x.base {
 		x.begin(ctx, l)
 	}
+	var drift error
 	if due {
-		if err := x.measureDrift(ctx, l.Model); err != nil {
-			return err
-		}
+		drift = x.measureDrift(ctx, l.Model)
 	}
 	if x.fixed {
-		return nil
+		return drift
 	}
-	a, err := x.ledger.Take(ctx, l, due)
-	if reweighed := x.reweighed.Swap(false); err == nil && a != nil {
-		err = x.extend(ctx, l, a, reweighed)
+	a, err := x.ledger.Take(ctx, l, due) // also without a drift: the ledger keeps that it is due
+	if err == nil && a != nil {
+		err = x.extend(ctx, l, a, x.reweighed.Swap(false))
 	}
 	if errors.Is(err, ledger.ErrOtherModel) {
 		x.Wake()
-		return nil
+		err = nil
 	}
-	return err
+	return errors.Join(drift, err)
 }
 
 // begin starts anew with another model.

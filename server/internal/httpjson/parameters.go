@@ -32,6 +32,7 @@ type parameter struct {
 const (
 	inQuery  = "query"
 	inPath   = "path"
+	inBody   = "body"
 	listType = "array" // a type; those of the elements are texts
 )
 
@@ -47,7 +48,8 @@ func readRoutes(api []byte) (routes, error) {
 	all := routes{}
 	for path, methods := range file.Paths {
 		for method, route := range methods {
-			all[routeOf(strings.ToUpper(method), path)] = route.Parameters
+			all[routeOf(strings.ToUpper(method), path)] = slices.DeleteFunc(route.Parameters,
+				func(p parameter) bool { return p.In == inBody })
 		}
 	}
 	return all, nil

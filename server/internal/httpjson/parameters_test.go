@@ -212,6 +212,17 @@ func has(m protoreflect.Message, path string) bool {
 }
 
 // A form may have the parameters of a GET, since their text may be too long for a path.
+// The body of a request has a name in the description, which is no parameter of the query.
+func TestBodyIsNoParameter(t *testing.T) {
+	_, h := door(t)
+	for _, path := range []string{"/v1/events?event=x", "/v1/recommend?body=x"} {
+		code, got := ask(t, h, "POST", path, "{}")
+		if code != http.StatusBadRequest || !strings.Contains(got.Message, "is not a parameter") {
+			t.Errorf("%s: %d %+v", path, code, got)
+		}
+	}
+}
+
 func TestFormsHaveParameters(t *testing.T) {
 	c, h := door(t)
 	for body, want := range map[string]int{"page_size=3": 200, "pagesize=3": 400} {

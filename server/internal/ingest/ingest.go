@@ -244,7 +244,9 @@ func (s *service) commit(ctx context.Context, in *ingestion) error {
 		in.written = append(in.written, w)
 	}
 	s.States.Fold(in.written)
-	s.Follow.Observed(in.written)
+	if len(in.written) > 0 { // duplicates alone change nothing
+		s.Follow.Observed(in.written)
+	}
 	clear(in.written) // they hold states
 	return open
 }

@@ -142,7 +142,8 @@ func (l *list) fill(ctx context.Context) error {
 	if err := l.prepare(ctx); err != nil {
 		return err
 	}
-	size, err := valid.PageSize(l.req.GetPageSize()), error(nil)
+	var err error
+	size := valid.PageSize(l.req.GetPageSize())
 	if paged(l.req) {
 		size, err = l.rankPage(ctx)
 	} else {

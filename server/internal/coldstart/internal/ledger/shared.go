@@ -68,7 +68,8 @@ func (s *Shared) Run(ctx context.Context) { s.keeper.Run(ctx) }
 
 // Begin turns to another base: what is known of it stands in the store.
 func (s *Shared) Begin(base *model.Model, fixed bool) {
-	s.base, s.loaded, s.items, s.refused, s.written, s.owned = "", "", nil, "", "", nil
+	s.base, s.loaded, s.items, s.refused, s.written = "", "", nil, "", ""
+	s.disown()
 	if fixed {
 		s.keeper.Want("")
 		return
@@ -122,8 +123,6 @@ func (s *Shared) Done(err error) error {
 
 // disown forgets what only an owner knows: another server is told of erased users from now on.
 func (s *Shared) disown() {
-	if s.owned != nil {
-		s.owned = nil
-		s.stage.Metrics.Pending.Set(0)
-	}
+	s.owned = nil
+	s.stage.Metrics.Pending.Set(0)
 }

@@ -33,7 +33,7 @@ type Items struct {
 	users int64 // users of the store
 
 	// Erased users who may still be in samples, each with the items that were noted since: the user
-	// has returned. purge takes them out.
+	// has returned. Purge takes them out.
 	gone, purging map[string]map[string]bool
 
 	changed *[Parts]bool // parts that were changed since they were written; nil: not needed
