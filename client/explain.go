@@ -20,7 +20,7 @@ const (
 	Unreachable Reason = iota + 1 // there is no connection
 	NoAnswer                      // there may be a connection, but no answer came in time
 	Refused                       // the server answered with an error
-	Repeated                      // as Refused, to each attempt until the time was over
+	Repeated                      // as Refused, to attempts that went on until the time was over
 )
 
 // An Error says why a call failed.

@@ -117,19 +117,20 @@ func (l *Loop) Run(ctx context.Context) {
 }
 
 // once makes an attempt and reports it.
-func (l *Loop) once(ctx context.Context) {
+func (l *Loop) once(ctx context.Context) (few bool) {
 	began := time.Now()
 	l.cfg.Log.Info("retraining")
 	a := l.attempt(ctx)
 	if ctx.Err() != nil {
 		l.cfg.Log.Info("retraining stopped")
-		return
+		return false
 	}
 	a.Took = time.Since(began)
 	if l.cfg.Done != nil {
 		l.cfg.Done(a)
 	}
 	a.log(ctx, l.cfg.Log)
+	return a.Outcome == Skipped
 }
 
 // attempt trains, compares and swaps.

@@ -7,16 +7,18 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// Waits of a server without a model, each of which is at most Config.Every. The wait is doubled
-// from the first to the last as long as there are too few events. The first one also passes before
-// a model that is old at the start of the server is trained again.
+// Waits of a server without a model, each of which is at most Config.Every. The wait is doubled from
+// the first on, and up to the last as long as there are too few events, which is found out without a
+// training. The first one also passes before a model that is old at the start of the server is
+// trained again.
 const (
 	firstWait = time.Minute
 	lastWait  = 10 * time.Minute
 )
 
-// pace makes attempts when they are due, until ctx ends.
-func (l *Loop) pace(ctx context.Context, attempt func(context.Context)) {
+// pace makes attempts when they are due, until ctx ends. An attempt reports whether it found too few
+// events.
+func (l *Loop) pace(ctx context.Context, attempt func(context.Context) (few bool)) {
 	wait := min(firstWait, l.cfg.Every)
 	for next := wait; ; {
 		select {
@@ -27,9 +29,11 @@ func (l *Loop) pace(ctx context.Context, attempt func(context.Context)) {
 		if next = l.young(); next > 0 {
 			continue
 		}
-		attempt(ctx)
+		few := attempt(ctx)
 		if next = l.cfg.Every; l.cfg.Server.ModelVersion() == "" {
-			wait = min(2*wait, lastWait, l.cfg.Every)
+			if wait = min(2*wait, l.cfg.Every); few {
+				wait = min(wait, lastWait)
+			}
 			next = wait
 		}
 	}

@@ -34,10 +34,11 @@ func pace(
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), runs)
 	defer cancel()
-	l.pace(ctx, func(context.Context) {
+	l.pace(ctx, func(context.Context) bool {
 		began = append(began, time.Since(start))
 		time.Sleep(time.Second)
 		attempt(len(began))
+		return true
 	})
 	return began
 }
@@ -91,5 +92,26 @@ func TestAgeOfModelTellsWhen(t *testing.T) {
 
 		trainedModel(t, path, time.Now().Add(48*time.Hour))
 		wantPace("a clock that was ahead", 10*time.Hour, retrained, time.Minute)
+	})
+}
+
+// A first training that fails, which takes its time, is tried again ever more seldom.
+func TestFailuresOfTheFirstModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &Loop{cfg: Config{Every: time.Hour, Server: &fakeServer{}}}
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Hour)
+		defer cancel()
+		start, got := time.Now(), []time.Duration{}
+		l.pace(ctx, func(context.Context) bool {
+			got = append(got, time.Since(start))
+			return false
+		})
+		var want []time.Duration
+		for _, minutes := range []time.Duration{1, 3, 7, 15, 31, 63, 123, 183} {
+			want = append(want, minutes*time.Minute)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("attempts at %v, want %v", got, want)
+		}
 	})
 }

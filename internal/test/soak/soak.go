@@ -10,6 +10,7 @@ package soak
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -93,7 +94,7 @@ func Chance(tb testing.TB) func() bool {
 // source logs the seed of a sample and returns its source of chance.
 func source(tb testing.TB, what string) *rand.Rand {
 	tb.Helper()
-	seed := rand.Uint64()
+	seed := processSeed
 	if text := os.Getenv(seedFrom); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
@@ -101,8 +102,13 @@ func source(tb testing.TB, what string) *rand.Rand {
 		}
 	}
 	tb.Logf("-short: %s; %s=%d runs the same again", what, seedFrom, seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	name := fnv.New64a()
+	_, _ = name.Write([]byte(tb.Name() + what))
+	return rand.New(rand.NewPCG(seed, name.Sum64()))
 }
+
+// processSeed is that of all samples of a process, so that one number repeats each of them.
+var processSeed = rand.Uint64()
 
 // Brief reports whether time is dear: under -short, under the race detector and in an emulator.
 func Brief() bool { return testing.Short() || slowed() != "" }

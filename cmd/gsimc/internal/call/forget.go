@@ -18,7 +18,7 @@ import (
 type UserForget struct {
 	whose
 
-	Wait bool `help:"Wait until nothing is left of the user in the server's files: some ten seconds and more, so give a longer --timeout."`
+	Wait bool `help:"Wait until nothing is left of the user in the server's files: some ten seconds and more, so give a longer --timeout. What the user does meanwhile is erased too."`
 }
 
 // Run erases a user. A user without history is no error, so that the command may be repeated. The
@@ -74,6 +74,9 @@ func (c *UserForget) waitOn(
 		case pending && ctx.Err() != nil:
 			return nil, errors.New("the user is erased; bytes are still in files of the store, " +
 				"and leave them by themselves: the same command waits on")
+		case ctx.Err() != nil:
+			return nil, errors.New("the user is erased; --timeout ended before the server said " +
+				"whether bytes are still in files of the store: the same command waits on")
 		case reason == reasonCannotTell:
 			return nil, errors.New("the user is erased; the store of this server does not know " +
 				"what is in its files")

@@ -39,7 +39,7 @@ type Observe struct {
 
 // observeFile are the flags for streaming a file.
 type observeFile struct {
-	Data          []string `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events, as for train. Every row is sent, those of a user in the order of time. Events without times get the time of the last change of the file. May be given several times."`
+	Data          []string `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events, as for train. Every row of a weight above 0 is sent, those of a user in the order of time. Events without times get the time of the last change of the file. May be given several times."`
 	cli.FormFlags `group:"A file of events:"`
 	MaxBadRows    int64         `group:"A file of events:" default:"0" help:"Bad rows to skip and count before giving up."`
 	InFlight      int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
@@ -202,6 +202,10 @@ func (c *Observe) read(a *cli.App, p progress.Progress) (*fileEvents, error) {
 	if report.BadRows > 0 {
 		fmt.Fprintf(a.Stderr, "note: %d of %d rows left out as bad, the first: %s\n",
 			report.BadRows, report.Rows, report.BadRowMessages[0])
+	}
+	if report.Unliked > 0 {
+		fmt.Fprintf(a.Stderr, "note: %d of %d rows left out, of a weight that is not above 0\n",
+			report.Unliked, report.Rows)
 	}
 	cli.DataNotes(a.Stderr, report, "the events get the time at which the file was last written")
 	return events, nil

@@ -42,8 +42,7 @@ func TestBlocksReadWhatTheFileHas(t *testing.T) {
 		at += bytes.IndexByte(text[at:], '\n') + 1
 		return bytes.Join([][]byte{text[:at], []byte(what), text[at:]}, nil)
 	}
-	packed := []string{"none", "gzip", "truncated gzip"}
-	some := soak.SomeOf(t, len(packed), 1)
+	packed := []string{"gzip", "truncated gzip", "none"}
 	for name, text := range map[string][]byte{
 		"csv":              csv,
 		"json":             json,
@@ -56,7 +55,7 @@ func TestBlocksReadWhatTheFileHas(t *testing.T) {
 		"too long end":     append(bytes.Clone(csv), strings.Repeat("x", MaxRowBytes+1)...),
 		"too long object":  insert(json, blockSize, strings.Repeat(" ", MaxRowBytes)+"\n"),
 	} {
-		for _, i := range some {
+		for _, i := range append(soak.SomeOf(t, 2, 1), 2) {
 			how := packed[i]
 			t.Run(name+"/"+how, func(t *testing.T) {
 				data := text

@@ -44,6 +44,7 @@ func (l *lane) run() {
 func (l *lane) write(group []*Call) {
 	c := l.node.cluster
 	if why := l.node.alone(); why != nil && !c.options.NoWait {
+		c.refreshSoon() // its slots may have moved
 		for _, call := range group {
 			call.settle(rueidis.RedisMessage{}, why)
 		}

@@ -49,6 +49,8 @@ type Info struct {
 	Replicas int
 	// Alone is since when a primary has no replica, zero if it has one.
 	Alone time.Time
+	// Looked is when the node said this.
+	Looked time.Time
 	// Memory is what it uses, and MaxMemory what it may use, in bytes; 0 without a limit.
 	Memory, MaxMemory int64
 }
@@ -163,8 +165,12 @@ func (n *node) look(ctx context.Context) {
 	if err == nil {
 		var text string
 		if text, err = answers[0].ToString(); err == nil {
-			since := info.Alone
+			var since time.Time
+			if !info.stale() { // it may have been a replica meanwhile, which nobody looks at
+				since = info.Alone
+			}
 			info = parseInfo(n.addr, text)
+			info.Looked = time.Now()
 			info.noteAlone(since)
 		}
 	}
@@ -191,6 +197,9 @@ func parseInfo(addr, text string) Info {
 	return info
 }
 
+// stale reports whether several looks have been missed.
+func (i *Info) stale() bool { return time.Since(i.Looked) > 8*refreshEvery }
+
 // noteAlone sets since when a primary is alone; before is what was known of that.
 func (i *Info) noteAlone(before time.Time) {
 	switch {
@@ -209,7 +218,8 @@ const alonePatience = 10 * time.Second
 // alone returns why writes are not even tried, or nil: nobody would acknowledge them.
 func (n *node) alone() error {
 	info := n.info.Load()
-	if info == nil || info.Alone.IsZero() || time.Since(info.Alone) < alonePatience {
+	if info == nil || info.Err != nil || info.stale() || info.Alone.IsZero() ||
+		time.Since(info.Alone) < alonePatience {
 		return nil
 	}
 	return unavailable("%s has no replica, so that no write is acknowledged", n.addr)
