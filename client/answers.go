@@ -19,11 +19,17 @@ type answers struct {
 	last *status.Status
 }
 
+// add takes note of an answer. That the deadline of the call is over, which a server may notice just
+// before the client does, says nothing that the client does not know.
 func (a *answers) add(err error) {
+	s := status.Convert(err)
+	if s.Code() == codes.DeadlineExceeded && !answered(s) {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.n++
-	a.last = status.Convert(err)
+	a.last = s
 }
 
 // beside returns the error of the call with the answers, if it ended at its deadline and there were
