@@ -19,8 +19,8 @@ type answers struct {
 	last *status.Status
 }
 
-// add takes note of an answer. That the deadline of the call is over, which a server may notice just
-// before the client does, says nothing that the client does not know.
+// add takes note of an answer. That the deadline of the call is over, which a server may notice
+// just before the client does, says nothing that the client does not know.
 func (a *answers) add(err error) {
 	s := status.Convert(err)
 	if s.Code() == codes.DeadlineExceeded && !answered(s) {

@@ -7,17 +7,17 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// Waits of a server without a model, each of which is at most Config.Every. The wait is doubled from
-// the first on, and up to the last as long as there are too few events, which is found out without a
-// training. The first one also passes before a model that is old at the start of the server is
-// trained again.
+// Waits of a server without a model, each of which is at most Config.Every. The wait is doubled
+// from the first on, and up to the last as long as there are too few events, which is found out
+// without a training. The first one also passes before a model that is old at the start of the
+// server is trained again.
 const (
 	firstWait = time.Minute
 	lastWait  = 10 * time.Minute
 )
 
-// pace makes attempts when they are due, until ctx ends. An attempt reports whether it found too few
-// events.
+// pace makes attempts when they are due, until ctx ends. An attempt reports whether it found too
+// few events.
 func (l *Loop) pace(ctx context.Context, attempt func(context.Context) (few bool)) {
 	wait := min(firstWait, l.cfg.Every)
 	for next := wait; ; {
