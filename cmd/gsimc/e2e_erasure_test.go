@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,10 +50,16 @@ func TestErasureIsWaitedFor(t *testing.T) {
 func filesWith(t *testing.T, dir, text string) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the store has removed it since the folder was read
+		}
 		if err != nil || e.IsDir() {
 			return err
 		}
 		content, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 		if bytes.Contains(content, []byte(text)) {
 			names = append(names, filepath.Base(name))
 		}
