@@ -30,6 +30,7 @@ func (s *Server) Run(ctx context.Context) error {
 // that do not end are left behind. It may be called once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer s.arms.Close()
+	s.logServing(ctx, l) // before the line of any call: the listeners take connections already
 	failed := make(chan error, 4)
 	go func() { failed <- s.grpc.Serve(s.limited(l.GRPC, s.cfg.MaxConnections)) }()
 	if s.json != nil {
@@ -48,7 +49,6 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	for _, work := range s.background {
 		working.Go(func() { work(watch) })
 	}
-	s.logServing(ctx, l)
 
 	var err error
 	select {
