@@ -304,7 +304,9 @@ func TestFailover(t *testing.T) {
 // users of other primaries are served.
 func TestRoomOfPrimary(t *testing.T) {
 	t.Parallel()
-	c := enginetest.Redis(t, enginetest.RedisConfig{Primaries: 2})
+	// One of two primaries is no majority: it would stop too when it takes the other for dead.
+	c := enginetest.Redis(t, enginetest.RedisConfig{Primaries: 2,
+		Args: []string{"--cluster-node-timeout", "60000"}})
 	const room = 50
 	s := open(t, valkey.Options{Addrs: c.Addrs(), Namespace: "n", NotDurable: true, Room: room})
 	defer s.Close()
