@@ -17,7 +17,7 @@ func (p *progress) begin(stage string) {
 	}
 }
 
-// step begins a step of a stage, after those that are done.
+// step begins the next step of a stage: done of its steps have ended.
 func (p *progress) step(stage string, done, total int) {
 	p.begin(fmt.Sprintf("%s: %d of %d", stage, done+1, total))
 }

@@ -134,10 +134,12 @@ type BatchUpsertItemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 1000 items with different ids.
 	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
-	// The fields to write, by their names in Item: the others keep what the catalogue has, and are
-	// empty in an item that is added. Unset: of each item those that it has, which are hidden if it is
-	// set, and of the others those that are not empty. So a field is emptied by naming it here, and an
-	// item is replaced by naming all of them.
+	// The fields to write, by their names in Item. The catalogue keeps the other fields of an item; in
+	// an item that is added they are empty. To empty a field, name it here; to replace an item, name
+	// all fields.
+	//
+	// If unset, the fields that an item has are written: hidden and the times if they are set, hidden
+	// to false too, lists if they have an entry, and a title that is not empty.
 	//
 	// JSON says more: an empty value that an item names, such as [], "" or null, is written too. That
 	// needs the same fields in each item, or this field.
