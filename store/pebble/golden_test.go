@@ -117,15 +117,19 @@ func TestWriteGoldenFolders(t *testing.T) {
 }
 
 // TestGoldenFolders opens the folders of all formats. Their histories are whole, grow, and are the
-// same afterwards.
+// same afterwards. Each has a mark of its own, another one once its user was erased, and the store
+// notes what is durable.
 func TestGoldenFolders(t *testing.T) {
 	for format := formatWithoutID; format <= formatNumber; format++ {
 		for _, ending := range []string{"closed", "crashed"} {
 			t.Run(fmt.Sprintf("format %d %s", format, ending), func(t *testing.T) {
 				disk := vfs.NewMem()
 				copyTree(t, vfs.Default, goldenFolder(format, ending), disk, "store")
-				s := mustOpen(t, "store", Options{FS: disk})
 				want := goldenHistories()
+				if h, err := readDir(disk, "store"); err != nil || len(h) != len(want) {
+					t.Errorf("to read: %d users, %v", len(h), err)
+				}
+				s := mustOpen(t, "store", Options{FS: disk})
 				if diff := cmp.Diff(want, dump(t, s)); diff != "" {
 					t.Errorf("opened (-want +got):\n%s", diff)
 				}
@@ -141,6 +145,19 @@ func TestGoldenFolders(t *testing.T) {
 				before["user 0"] = store.Version{Revision: 3, Mark: before["user 0"].Mark}
 				if diff := cmp.Diff(before, versions(t, s)); diff != "" {
 					t.Errorf("versions when opened again (-want +got):\n%s", diff)
+				}
+				wantMarks(t, before)
+				if _, err := s.Erase(t.Context(), "user 1"); err != nil {
+					t.Fatal(err)
+				}
+				appendRange(t, s, "user 1", 0, len(want["user 1"]))
+				flush(t, s)
+				if v := versions(t, s)["user 1"]; v.Mark == before["user 1"].Mark {
+					t.Errorf("an erased user returned as %v", v)
+				}
+				awaitMark(t, disk, s)
+				if h, err := readHeader(s.engine.DB); h.format != formatNumber || err != nil {
+					t.Errorf("the format is %d, %v", h.format, err)
 				}
 			})
 		}

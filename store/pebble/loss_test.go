@@ -285,6 +285,11 @@ func TestGapHidesALife(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustClose(t, s)
+	_, err = openSoon("store", Options{FS: disk})
+	if loss, ok := errors.AsType[*LossError](err); !ok || loss.Kind != mark.Gap ||
+		loss.Missing != end-first {
+		t.Fatalf("got error %v, want a gap of %d commits", err, end-first)
+	}
 	s = mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
 	defer mustClose(t, s)
 	for range 2 { // in the journal, and then in rows
@@ -296,85 +301,6 @@ func TestGapHidesALife(t *testing.T) {
 			t.Errorf("the history of another user: %d events, %v", n, err)
 		}
 		settle(t, s)
-	}
-}
-
-// TestGapInJournal removes rows from the middle of the journal, as when a log other than the newest
-// is lost.
-func TestGapInJournal(t *testing.T) {
-	disk, want := crashedStore(t, 50, false)
-	s := mustOpen(t, "store", Options{FS: disk})
-	err := s.engine.DB.DeleteRange(row.JournalKey(nil, 10), row.JournalKey(nil, 15), lsm.Sync)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustClose(t, s)
-	_, err = openSoon("store", Options{FS: disk})
-	if loss, ok := errors.AsType[*LossError](err); !ok || loss.Kind != mark.Gap ||
-		loss.Missing != 5 {
-		t.Fatalf("got error %v, want a gap of 5 commits", err)
-	}
-	s = mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
-	settle(t, s)
-	mustClose(t, s)
-	s = mustOpen(t, "store", Options{FS: disk})
-	defer mustClose(t, s)
-	for user := range want {
-		if n, err := storetest.Revision(t.Context(), s, user); err != nil || n == 0 {
-			t.Errorf("user %s: %d events, %v", user, n, err)
-		}
-	}
-}
-
-// TestOlderFormatGetsAMark opens a store without an id and without a mark.
-func TestOlderFormatGetsAMark(t *testing.T) {
-	disk, want := crashedStore(t, 50, true)
-	s := mustOpen(t, "store", Options{FS: disk})
-	db := s.engine.DB
-	if err := errors.Join(db.Delete(row.IdentityKey, lsm.Sync), db.Delete(row.EmptiedKey, lsm.Sync),
-		db.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatWithoutID),
-			lsm.Sync)); err != nil {
-		t.Fatal(err)
-	}
-	mustClose(t, s)
-	if err := disk.Remove("store/" + mark.Name); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := readDir(disk, "store"); err != nil {
-		t.Errorf("to read: %v", err)
-	}
-	for range 2 {
-		if got := openedAfter(t, disk, "older format", want); got != "whole" {
-			t.Errorf("older format: %s", got)
-		}
-		m, found, err := mark.Read(disk, "store")
-		if !found || err != nil || m.Commit != 50 || m.ID == (mark.ID{}) {
-			t.Errorf("the mark is %+v, %v, %v, want commit 50", m, found, err)
-		}
-	}
-}
-
-// TestNumbersGoOn writes, sorts and opens again: the number of the last commit never falls, so that
-// the mark always tells a loss.
-func TestNumbersGoOn(t *testing.T) {
-	disk := vfs.NewMem()
-	for round := range 4 {
-		s := mustOpen(t, "store", Options{FS: disk})
-		if got := rowsWritten(t, s); got != uint64(5*round) {
-			t.Errorf("round %d begins at commit %d, want %d", round, got, 5*round)
-		}
-		for i := range 5 {
-			mustAppend(t, s, "u", 5*round+i, 5*round+i+1)
-		}
-		if round%2 == 0 {
-			flush(t, s)
-		}
-		mustClose(t, s)
-		m, _, err := mark.Read(disk, "store")
-		if want := uint64(5 * (round + 1)); m.Commit != want || err != nil {
-			t.Errorf("after round %d the mark is at commit %d, %v, want %d", round, m.Commit, err,
-				want)
-		}
 	}
 }
 

@@ -3,17 +3,14 @@ package pebble
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"testing"
 
-	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
-	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
 // versions returns the versions of all histories, after checking that Since tells the same.
@@ -32,6 +29,18 @@ func versions(t *testing.T, s store.Store) map[string]store.Version {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// wantMarks wants each history to have a mark of its own.
+func wantMarks(t *testing.T, all map[string]store.Version) {
+	t.Helper()
+	marks := map[uint64]bool{}
+	for _, v := range all {
+		marks[v.Mark] = true
+	}
+	if len(marks) != len(all) || marks[0] {
+		t.Errorf("%d users have %d marks, or one is 0", len(all), len(marks))
+	}
 }
 
 // lives writes users of whom some are in rows, some in the journal and some in both, and some have
@@ -67,13 +76,7 @@ func TestVersionsStay(t *testing.T) {
 	if len(want) != 48 {
 		t.Fatalf("%d users", len(want))
 	}
-	marks := map[uint64]bool{}
-	for _, v := range want {
-		marks[v.Mark] = true
-	}
-	if len(marks) != len(want) {
-		t.Errorf("%d users have %d marks", len(want), len(marks))
-	}
+	wantMarks(t, want)
 	crashed := powerCut(disk, 0)
 	mustClose(t, s)
 	for name, fs := range map[string]*vfs.MemFS{"closed": disk, "power cut": crashed} {
@@ -91,118 +94,6 @@ func TestVersionsStay(t *testing.T) {
 			mustClose(t, s)
 		}
 	}
-}
-
-// asFormat3 makes a store one of format 3, whose heads have no marks, and whose journal is empty or
-// has no first events.
-func asFormat3(t *testing.T, s *Store) {
-	t.Helper()
-	db := s.engine.DB
-	b := db.NewBatch()
-	for user, v := range versions(t, s) {
-		key := row.HeadKey(nil, user)
-		value, closer, err := db.Get(key)
-		if errors.Is(err, lsm.ErrNotFound) {
-			t.Fatalf("%s is in the journal", user)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		head, err := row.DecodeHead(key, value)
-		if err = errors.Join(err, closer.Close(),
-			b.Set(key, row.EncodeNumber(nil, key, head.Revision), nil)); err != nil {
-			t.Fatal(err)
-		}
-		if head.Revision > v.Revision {
-			t.Fatalf("%s: %v in rows, %v", user, head, v)
-		}
-	}
-	if err := errors.Join(
-		b.Set(row.FormatKey, row.EncodeNumber(nil, row.FormatKey, formatWithoutMarks), nil),
-		b.Commit(lsm.Sync)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestFormat3 opens a store without marks: it gives each history one, which is the same at all
-// times, and another one to those who are erased and return.
-func TestFormat3(t *testing.T) {
-	disk := vfs.NewMem()
-	s := mustOpen(t, "store", Options{FS: disk})
-	for i := range 20 {
-		mustAppend(t, s, fmt.Sprint("rows-", i), 0, 3)
-		mustAppend(t, s, fmt.Sprint("both-", i), 0, 3)
-	}
-	flush(t, s)
-	asFormat3(t, s)
-	for i := range 20 {
-		mustAppend(t, s, fmt.Sprint("both-", i), 3, 4)
-	}
-	mustClose(t, s)
-
-	r, err := OpenReadOnly("store", Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
-	events := 0
-	err = errors.Join(r.Each(t.Context(), func(string, uint64, store.Event) error {
-		events++
-		return nil
-	}), r.Close())
-	if err != nil || events != 20*3+20*4 {
-		t.Errorf("to read: %d events, %v", events, err)
-	}
-	s = mustOpen(t, "store", Options{FS: disk})
-	want := versions(t, s)
-	marks := map[uint64]bool{}
-	for _, v := range want {
-		marks[v.Mark] = true
-	}
-	if len(want) != 40 || len(marks) != 40 || marks[0] {
-		t.Errorf("%d users have %d marks, or one is 0", len(want), len(marks))
-	}
-	for start := range 3 {
-		mustClose(t, s)
-		s = mustOpen(t, "store", Options{FS: disk})
-		if diff := cmp.Diff(want, versions(t, s)); diff != "" {
-			t.Errorf("start %d (-want +got):\n%s", start, diff)
-		}
-		if start > 0 {
-			mustAppend(t, s, "rows-0", 2+start, 3+start)
-			v := want["rows-0"]
-			v.Revision++
-			want["rows-0"] = v
-			flush(t, s)
-		}
-	}
-	former := maps.Clone(want)
-	for user, v := range former {
-		if _, err := s.Erase(t.Context(), user); err != nil {
-			t.Fatal(err)
-		}
-		mustAppend(t, s, user, 0, int(v.Revision))
-	}
-	flush(t, s)
-	for user, v := range versions(t, s) {
-		if v == former[user] || v.Revision != former[user].Revision {
-			t.Errorf("%s returned as %v, was %v", user, v, former[user])
-		}
-	}
-	mustClose(t, s)
-	if _, err := mustHeader(t, disk); err != nil {
-		t.Error(err)
-	}
-}
-
-// mustHeader returns the rows of the store itself, which must be of the newest format.
-func mustHeader(t *testing.T, fs vfs.FS) (h header, err error) {
-	t.Helper()
-	s := mustOpen(t, "store", Options{FS: fs})
-	defer mustClose(t, s)
-	if h, err = readHeader(s.engine.DB); err == nil && h.format != formatNumber {
-		err = fmt.Errorf("the format is %d", h.format)
-	}
-	return h, err
 }
 
 // TestAcceptingNoLossKeepsVersions: who is ready to accept a loss at each start, and meets none,
