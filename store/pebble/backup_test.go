@@ -155,30 +155,6 @@ func TestBackupDamage(t *testing.T) {
 	}
 }
 
-// TestRestoredStoreIsAnother wants a store that goes on from a backup to have no version in common
-// with the one that went on after it.
-func TestRestoredStoreIsAnother(t *testing.T) {
-	disk := vfs.NewCrashableMem()
-	s := mustOpen(t, "store", Options{FS: disk})
-	mustAppend(t, s, "u", 0, 3)
-	none := func(store.Version, store.Event) error { return nil }
-	old, _, err := s.Since(t.Context(), "u", store.Version{}, none)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustClose(t, s)
-	mustBackup(t, disk, "store")
-	if _, err := Restore(t.Context(), "backup", "new", Options{FS: disk}, noProgress); err != nil {
-		t.Fatal(err)
-	}
-	s = mustOpen(t, "new", Options{FS: disk})
-	got, same, err := s.Since(t.Context(), "u", old, none)
-	if err != nil || same || got.Revision != 3 {
-		t.Errorf("version %+v begins with %+v: %t, %v", got, old, same, err)
-	}
-	mustClose(t, s)
-}
-
 // TestIDIsNotShown: the id of a store is the key of session tokens. The manifest of a backup, its
 // restoring and the errors of stores tell a name that follows from it, even of a backup whose
 // manifest has the id.

@@ -63,31 +63,6 @@ func TestCheckpointConformance(t *testing.T) {
 	})
 }
 
-// TestCheckpointOfTables copies histories that are in tables, in the log, in both, and erased from
-// tables.
-func TestCheckpointOfTables(t *testing.T) {
-	dir := t.TempDir()
-	s := mustOpen(t, dir, Options{})
-	defer mustClose(t, s)
-	mustAppend(t, s, "table", 0, 50)
-	mustAppend(t, s, "both", 0, 5)
-	mustAppend(t, s, "gone", 0, 5)
-	flush(t, s)
-	mustAppend(t, s, "both", 5, 9)
-	if _, err := s.Erase(context.Background(), "gone"); err != nil {
-		t.Fatal(err)
-	}
-	name, err := s.Checkpoint(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := readDir(vfs.Default, filepath.Join(dir, name))
-	if err != nil || len(got) != 2 || len(got["table"]) != 50 || len(got["both"]) != 9 {
-		t.Errorf("got %d users, %d and %d events, %v, want 2, 50 and 9", len(got),
-			len(got["table"]), len(got["both"]), err)
-	}
-}
-
 // TestReadOnlyChangesNothing reads the directory of a stopped and of a killed store: afterwards it
 // has the same files.
 func TestReadOnlyChangesNothing(t *testing.T) {

@@ -22,72 +22,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
-	"github.com/gsimc/gsimc/store/storetest"
 )
-
-// TestErasedBytesLeaveTheDisk looks for an erased user in all files, after the engine was forced to
-// do its usual work: flush, compact, change logs and rewrite the list of tables.
-func TestErasedBytesLeaveTheDisk(t *testing.T) {
-	dir := t.TempDir()
-	s := mustOpen(t, dir, Options{})
-	// Hardly compressible, so that they are found in tables.
-	const victim, item = "zQ8xV3kM1nB7victim", "zJ5wT2hG9dR4bought"
-	appendVictim := func(from, to int) {
-		for i := from; i < to; i++ {
-			e := testEvent(i)
-			e.Item = item
-			if _, err := s.Append(context.Background(),
-				[]store.Record{{User: victim, Event: e}}); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	appendVictim(0, 100)
-	mustAppend(t, s, "other", 0, 100)
-	flush(t, s)
-	appendVictim(100, 200)
-	for _, text := range []string{victim, item} {
-		if files := filesWith(t, dir, text); len(files) < 2 {
-			t.Fatalf("%q is in the files %v to begin with, want a table and a log: the test looks "+
-				"in the wrong way", text, files)
-		}
-	}
-	if n, err := s.Erase(context.Background(), victim); n != 200 || err != nil {
-		t.Fatalf("Erase: got %d, %v, want 200, nil", n, err)
-	}
-	for range 3 {
-		mustAppend(t, s, "other", 0, 100)
-		flush(t, s)
-	}
-	err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{0xff}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantGone(t, dir, item)
-	for range 2 {
-		mustClose(t, s)
-		s = mustOpen(t, dir, Options{})
-	}
-	defer mustClose(t, s)
-	wantGone(t, dir, victim)
-	if r, err := storetest.Revision(context.Background(), s, "other"); r != 100 || err != nil {
-		t.Errorf("Revision of another user: got %d, %v, want 100", r, err)
-	}
-}
-
-// wantGone waits until no file contains the text: obsolete files are removed in the background.
-func wantGone(t *testing.T, dir, text string) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		files := filesWith(t, dir, text)
-		if len(files) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%q is still in %v", text, files)
-		}
-	}
-}
 
 // filesWith returns the files below the directory that contain the text.
 func filesWith(t *testing.T, dir, text string) (files []string) {
