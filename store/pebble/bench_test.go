@@ -17,7 +17,6 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
-	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // BenchmarkAppend measures durable appends on the disk of the temporary directory: an operation is
@@ -114,27 +113,6 @@ func BenchmarkErase(b *testing.B) {
 			b.ReportMetric(float64(then)/float64(before), fmt.Sprintf("p%d/alone", q))
 		}
 		mustClose(b, s)
-	}
-}
-
-// BenchmarkRead measures reading a history of 100 events from the middle of a store.
-func BenchmarkRead(b *testing.B) {
-	s := mustOpen(b, b.TempDir(), Options{})
-	defer mustClose(b, s)
-	const users = 1000
-	for u := range users {
-		mustAppend(b, s, fmt.Sprint("user-", u), 0, 100)
-	}
-	flush(b, s)
-	b.ReportAllocs()
-	for b.Loop() {
-		events := 0
-		user := fmt.Sprint("user-", rand.IntN(users))
-		err := storetest.Read(context.Background(), s, user, 0,
-			func(uint64, store.Event) error { events++; return nil })
-		if err != nil || events != 100 {
-			b.Fatalf("%d events, %v", events, err)
-		}
 	}
 }
 

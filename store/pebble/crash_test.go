@@ -2,12 +2,10 @@ package pebble
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -322,68 +320,4 @@ func (l *traffic) run(rng *rand.Rand) error {
 		}
 		l.mu.Unlock()
 	}
-}
-
-// TestDuplicateWaitsForOriginal holds the disk up while an event is written and sends it again: the
-// answer to the second call must not come before the first is on disk, nor keep the caller beyond
-// its deadline.
-func TestDuplicateWaitsForOriginal(t *testing.T) {
-	disk := newHungDisk()
-	s := mustOpen(t, "store", Options{FS: disk})
-	disk.hang()
-	original := make(chan error, 1)
-	record := []store.Record{{User: "u", Event: testEvent(0)}}
-	go func() {
-		_, err := s.Append(context.Background(), record)
-		original <- err
-	}()
-	<-disk.waiting                                                       // the original is planned
-	ctx, cancel := context.WithTimeout(context.Background(), 50_000_000) // 50 ms
-	defer cancel()
-	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("duplicate while the original is not on disk: got error %v, want DeadlineExceeded",
-			err)
-	}
-	disk.goOn()
-	if err := <-original; err != nil {
-		t.Errorf("original: %v", err)
-	}
-	results, err := s.Append(context.Background(), record)
-	if err != nil || results[0].Revision != 1 || !results[0].Duplicate {
-		t.Errorf("duplicate: got %+v, %v, want that of revision 1", results, err)
-	}
-	mustClose(t, s)
-}
-
-// TestCrashOfLongLog cuts the power when a log has been extended many times.
-func TestCrashOfLongLog(t *testing.T) {
-	disk := vfs.NewCrashableMem()
-	s := mustOpen(t, "store", Options{FS: disk})
-	rng := rand.New(rand.NewPCG(1, 2))
-	item := strings.Repeat("i", store.MaxIDBytes)
-	const calls, batch = 400, 50
-	for call := range calls {
-		var records []store.Record
-		for i := range batch {
-			e := store.Event{ID: fmt.Sprint(call, "-", i), Item: item, Value: 1}
-			records = append(records, store.Record{User: fmt.Sprint("u", i), Event: e})
-		}
-		if _, err := s.Append(context.Background(), records); err != nil {
-			t.Fatal(err)
-		}
-		if call < calls-1 && rng.IntN(calls/4) > 0 {
-			continue // no crash here
-		}
-		after := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
-		crashed := mustOpen(t, "store", Options{FS: after})
-		for i := range batch {
-			user := fmt.Sprint("u", i)
-			if revision, err := storetest.Revision(context.Background(), crashed, user); err != nil ||
-				revision != uint64(call+1) {
-				t.Errorf("after %d calls: %s is at revision %d, %v", call+1, user, revision, err)
-			}
-		}
-		mustClose(t, crashed)
-	}
-	mustClose(t, s)
 }

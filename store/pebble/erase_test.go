@@ -3,7 +3,6 @@ package pebble
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -20,7 +19,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
-	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
@@ -135,37 +133,6 @@ func TestForgotten(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("the store would forget everybody again at the next start")
 		}
-	}
-}
-
-// TestForgetCompacts removes rows that lie below, without the journal, which shares tables with all
-// users.
-func TestForgetCompacts(t *testing.T) {
-	dir := t.TempDir()
-	s := mustOpen(t, dir, Options{})
-	defer func() { mustClose(t, s) }()
-	const user = "zQ8xV3kM1nB7"
-	mustAppend(t, s, user, 0, 500)
-	mustAppend(t, s, "other", 0, 500)
-	flush(t, s)
-	first, end := row.HeadKey(nil, user), row.EndKey(nil, user)
-	if err := s.engine.DB.Compact(context.Background(), first, end, false); err != nil {
-		t.Fatal(err)
-	}
-	removal := &removal{users: []string{user}, rows: s.engine.DB.NewSnapshot()}
-	b := s.engine.DB.NewBatch()
-	if err := errors.Join(removal.fill(b), b.Commit(nil), removal.rows.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if len(filesWith(t, dir, user)) < 2 {
-		t.Error("the user is not in a table and a log to begin with")
-	}
-	spans := []engine.Span{{First: first, End: end}}
-	if err := s.engine.Forget(context.Background(), spans, row.FillerPrefix); err != nil {
-		t.Fatal(err)
-	}
-	if files := filesWith(t, dir, user); len(files) > 0 {
-		t.Errorf("the user is still in %v", files)
 	}
 }
 

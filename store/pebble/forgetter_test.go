@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // TestForgettingIsBounded erases more users than are remembered one by one, while none can be
@@ -26,26 +28,39 @@ func TestForgettingIsBounded(t *testing.T) {
 	}
 }
 
-// TestForgettingWaitsForRepair erases a user of a store with a damaged table, in which nothing is
-// merged: nothing is sorted for that.
+// TestForgettingWaitsForRepair erases the users whose rows are damaged. They begin anew, and the
+// damage stays. Nothing is merged beside it, so nothing is sorted to forget them.
 func TestForgettingWaitsForRepair(t *testing.T) {
 	disk, events, tables := manyTables(t)
-	s := mustOpen(t, "store", Options{FS: flipped(t, disk, tables[0], 5000, 1),
-		eraseDelay: time.Millisecond})
+	opts := Options{FS: flipped(t, disk, tables[0], 5000, 1), eraseDelay: time.Millisecond}
+	s := mustOpen(t, "store", opts)
 	damaged := unreadable(t, s, events)
 	if len(damaged) == 0 {
 		t.Fatal("the damage harms nobody")
 	}
 	for user := range damaged {
-		if _, err := s.Erase(t.Context(), user); err != nil {
-			t.Fatal(err)
+		if n, err := s.Erase(t.Context(), user); n == 0 || err != nil {
+			t.Fatalf("Erase: got %d, %v", n, err)
 		}
+		mustAppend(t, s, user, 0, 1)
 	}
 	for range 10 {
 		time.Sleep(20 * time.Millisecond)
 		if journalRows(t, s) == 0 {
 			t.Fatal("the journal was sorted in vain")
 		}
+	}
+	for range 2 {
+		for user := range damaged {
+			if n, err := storetest.Revision(t.Context(), s, user); n != 1 || err != nil {
+				t.Errorf("after an erasure and an event: revision %d, %v", n, err)
+			}
+		}
+		if stats, err := s.Stats(t.Context()); stats.Damage == nil || err != nil {
+			t.Errorf("Stats: %v, %v, want damage", stats.Damage, err)
+		}
+		mustClose(t, s)
+		s = mustOpen(t, "store", opts)
 	}
 	mustClose(t, s)
 }

@@ -405,37 +405,3 @@ func opensDamaged(t *testing.T, fs vfs.FS, name string) bool {
 	}
 	return true
 }
-
-// TestErasedDamage erases the users whose rows are damaged: they begin anew, and the damage stays.
-func TestErasedDamage(t *testing.T) {
-	t.Parallel()
-	soak.Native(t)
-	disk, events, tables := manyTables(t)
-	damaged := flipped(t, disk, tables[0], 5000, 1)
-	s := mustOpen(t, "store", Options{FS: damaged})
-	users := unreadable(t, s, events)
-	if len(users) == 0 {
-		t.Fatal("the damage harms nobody")
-	}
-	for user := range users {
-		if n, err := s.Erase(t.Context(), user); n == 0 || err != nil {
-			t.Errorf("erasing: %d, %v", n, err)
-		}
-		mustAppend(t, s, user, 0, 1)
-	}
-	for range 2 {
-		for user := range users {
-			n := 0
-			err := storetest.Read(t.Context(), s, user, 0, func(uint64, store.Event) error { n++; return nil })
-			if n != 1 || err != nil {
-				t.Errorf("after an erasure and an event: %d events, %v", n, err)
-			}
-		}
-		if stats, err := s.Stats(t.Context()); stats.Damage == nil || err != nil {
-			t.Errorf("Stats: %v, %v, want damage", stats.Damage, err)
-		}
-		mustClose(t, s)
-		s = mustOpen(t, "store", Options{FS: damaged})
-	}
-	mustClose(t, s)
-}

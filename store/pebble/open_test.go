@@ -1,11 +1,9 @@
 package pebble
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -133,22 +131,6 @@ func removeSeal(t *testing.T, dir string) {
 	}
 }
 
-// TestInterruptedCreation opens a directory in which the creation of a store was interrupted: that
-// begins anew.
-func TestInterruptedCreation(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "new", "store")
-	if err := os.MkdirAll(filepath.Join(dir, engine.CreatingName), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, engine.CreatingName, "000004.log"), []byte("torn"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := mustOpen(t, dir, Options{})
-	mustAppend(t, s, "u", 0, 1)
-	mustClose(t, s)
-}
-
 func TestDirectoryIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	mustClose(t, mustOpen(t, dir, Options{}))
@@ -159,41 +141,6 @@ func TestDirectoryIsPrivate(t *testing.T) {
 	if got := info.Mode().Perm(); got != 0o700 {
 		t.Errorf("permissions of the directory: got %o, want 700", got)
 	}
-}
-
-// TestLockedByOtherProcess holds a store open in a second process, which is this test program
-// again.
-func TestLockedByOtherProcess(t *testing.T) {
-	const variable = "GSIMC_TEST_HOLD_STORE"
-	if dir := os.Getenv(variable); dir != "" {
-		s := mustOpen(t, dir, Options{})
-		fmt.Println("\nholding")
-		_, _ = bufio.NewReader(os.Stdin).ReadByte() // until the parent closes the pipe
-		mustClose(t, s)
-		return
-	}
-	dir := t.TempDir()
-	holder := exec.Command(os.Args[0], "-test.run=^TestLockedByOtherProcess$")
-	holder.Env = append(os.Environ(), variable+"="+dir)
-	release, err := holder.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "holding"; {
-	}
-	wantRefused(t, dir, "is in use by another process")
-	release.Close()
-	if err := holder.Wait(); err != nil {
-		t.Errorf("the other process: %v", err)
-	}
-	mustClose(t, mustOpen(t, dir, Options{}))
 }
 
 // quiet is a logger of the engine.
