@@ -123,14 +123,7 @@ func TestBurstIsLetGoOf(t *testing.T) {
 		t.Fatalf("the burst takes %d bytes, want more than %d for the test", bytes, 2*limit)
 	}
 	settle(t, s)
-	deadline := time.Now().Add(5 * time.Second)
-	for s.histories.Bytes() > limit {
-		if time.Now().After(deadline) {
-			t.Fatalf("the histories have %d bytes after 5 s, want at most %d", s.histories.Bytes(),
-				limit)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	await(t, "the histories take little", func() bool { return s.histories.Bytes() <= limit })
 }
 
 // TestSortDueWhileSorting asks for sorting while the sorter is held up, and then leaves the store
@@ -150,10 +143,5 @@ func TestSortDueWhileSorting(t *testing.T) {
 	sortNow(s)
 	time.Sleep(20 * time.Millisecond) // for the committer to see that it must wait
 	s.sorter.unlockRows()
-	deadline := time.Now().Add(5 * time.Second)
-	for ; journalRows(t, s) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the journal has not been sorted after 5 s")
-		}
-	}
+	await(t, "the journal is sorted", func() bool { return journalRows(t, s) == 0 })
 }

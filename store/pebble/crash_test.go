@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -151,23 +150,13 @@ func crashAnywhere(t *testing.T, seed uint64) {
 		completed, started int // steps
 	}
 	disk := vfs.NewCrashableMem()
-	var mu sync.Mutex
 	var crashes []crash
 	var completed, started atomic.Int64
-	rng := rand.New(rand.NewPCG(seed, 2))
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
-			return nil
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		c := crash{completed: int(completed.Load())}
-		// Sometimes a part of the unsynced bytes survives.
-		c.fs = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng})
+	fs := withCrashes(disk, rand.New(rand.NewPCG(seed, 2)), func(copied func() *vfs.MemFS) {
+		c := crash{completed: int(completed.Load()), fs: copied()}
 		c.started = int(started.Load())
 		crashes = append(crashes, c)
-		return nil
-	}))
+	})
 
 	states := []map[string][]string{{}}
 	for i := range 2 { // the second time on the store that is there, as duplicates and erasures

@@ -158,16 +158,11 @@ func (h *heldCalls) begin(t *testing.T, s *Store, write func(context.Context) er
 			t.Error(err)
 		}
 	})
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+	await(t, "a write queues up", func() bool {
 		s.queue.mu.Lock()
-		queued := len(s.queue.calls)
-		s.queue.mu.Unlock()
-		if queued == h.queued {
-			return
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
-	t.Error("a write does not queue up")
+		defer s.queue.mu.Unlock()
+		return len(s.queue.calls) == h.queued
+	})
 }
 
 func tryAppend(ctx context.Context, s *Store, user string, event int) error {

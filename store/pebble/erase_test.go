@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
@@ -122,18 +120,13 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("after a restart the mark is still in %v", files)
 	}
 	// The note is removed after those who wait are told.
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+	await(t, "the next start would forget nobody", func() bool {
 		erased, err := hasErased(s.engine.DB)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !erased {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the store would forget everybody again at the next start")
-		}
-	}
+		return !erased
+	})
 }
 
 func forgotten(t *testing.T, s *Store) {
@@ -245,14 +238,13 @@ func TestSyncedEvent(t *testing.T) {
 func TestClosedWhileErasureWaits(t *testing.T) {
 	t.Parallel()
 	var full, refused atomic.Bool
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && strings.HasSuffix(op.Path, ".sst") &&
-			op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-			refused.Store(true)
-			return syscall.ENOSPC
+	fs := withoutTables(vfs.NewMem(), func() error {
+		if !full.Load() {
+			return nil
 		}
-		return nil
-	}))
+		refused.Store(true)
+		return syscall.ENOSPC
+	})
 	opts := Options{FS: fs, eraseDelay: time.Millisecond}
 	s := mustOpen(t, "store", opts)
 	mustAppend(t, s, secret, 0, 10)
@@ -260,22 +252,8 @@ func TestClosedWhileErasureWaits(t *testing.T) {
 	if _, err := s.Erase(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); !refused.Load(); {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing was written to be forgotten")
-		}
-		time.Sleep(time.Millisecond)
-	}
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close() }()
-	select {
-	case err := <-closed:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("Close has not returned after 10 s")
-	}
+	await(t, "something is written to be forgotten", refused.Load)
+	closesSoon(t, s)
 	full.Store(false)
 	s = mustOpen(t, "store", opts)
 	if err := s.Forgotten(t.Context()); err != nil {

@@ -289,13 +289,12 @@ func TestTablesOutOfSpace(t *testing.T) {
 		t.Run(shortage.Error(), func(t *testing.T) {
 			t.Parallel()
 			var short atomic.Bool
-			fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-				if short.Load() && strings.HasSuffix(op.Path, ".sst") &&
-					op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			fs := withoutTables(vfs.NewMem(), func() error {
+				if short.Load() {
 					return shortage
 				}
 				return nil
-			}))
+			})
 			s := mustOpen(t, "store", Options{FS: fs})
 			mustAppend(t, s, "u", 0, 10)
 			short.Store(true)
@@ -310,17 +309,12 @@ func TestTablesOutOfSpace(t *testing.T) {
 func passes(t *testing.T, s *Store, over func()) {
 	t.Helper()
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	await(t, "Append gives ErrFull", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
 		_, err := s.Append(ctx, record) // one that is under way waits for the end of the shortage
-		cancel()
-		if errors.Is(err, store.ErrFull) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("Append still gives error %v after 10 s, want ErrFull", err)
-		}
-	}
+		return errors.Is(err, store.ErrFull)
+	})
 	over()
 	awaitAppend(t, s, record, nil)
 	if got := len(dump(t, s)["u"]); got != 11 {
@@ -359,16 +353,8 @@ func TestLogWithoutDescriptor(t *testing.T) {
 // TestHangingDisk lets no sync end for a while: the store says so, is read on, and recovers.
 func TestHangingDisk(t *testing.T) {
 	t.Parallel()
-	var hold atomic.Bool
-	release := make(chan struct{})
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if hold.Load() && strings.HasSuffix(op.Path, ".log") &&
-			(op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) {
-			<-release
-		}
-		return nil
-	}))
-	s := mustOpen(t, "store", Options{FS: fs, stallAfter: 50 * time.Millisecond})
+	disk := newHungDisk()
+	s := mustOpen(t, "store", Options{FS: disk, stallAfter: 50 * time.Millisecond})
 	mustAppend(t, s, "u", 0, 10)
 	refusal := func() error {
 		t.Helper()
@@ -382,23 +368,19 @@ func TestHangingDisk(t *testing.T) {
 	if err := refusal(); err != nil {
 		t.Errorf("while nothing is written: %v", err)
 	}
-	hold.Store(true)
+	disk.hang()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
 	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Append: got error %v, want DeadlineExceeded", err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); !errors.Is(refusal(), store.ErrStalled); {
-		if time.Now().After(deadline) {
-			t.Fatal("the store does not say that the disk hangs")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	await(t, "the store says that the disk hangs",
+		func() bool { return errors.Is(refusal(), store.ErrStalled) })
 	if n, err := storetest.Revision(t.Context(), s, "u"); n < 10 || err != nil {
 		t.Errorf("reading: %d, %v", n, err)
 	}
-	close(release)
+	disk.goOn()
 	awaitAppend(t, s, record, nil)
 	if err := refusal(); err != nil {
 		t.Errorf("when the disk answers: %v", err)
@@ -426,13 +408,10 @@ func awaitAppend(t *testing.T, s store.Store, records []store.Record, want error
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	disk := vfs.NewMem()
-	free := func(bytes uint64) {
-		disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: bytes, TotalBytes: 1 << 40})
-	}
-	free(100 << 20)
+	setFree(disk, 100<<20)
 	s := mustOpen(t, "store", Options{FS: disk, ReserveBytes: 64 << 20})
 	mustAppend(t, s, "u", 0, 10)
-	free(63 << 20)
+	setFree(disk, 63<<20)
 	awaitAppend(t, s, []store.Record{{User: "t", Event: testEvent(0)}}, store.ErrFull)
 	record := []store.Record{{User: "v", Event: testEvent(0)}}
 	_, err := s.Append(context.Background(), record)
@@ -450,11 +429,11 @@ func TestReserve(t *testing.T) {
 	if n, err := s.Erase(context.Background(), "u"); n != 10 || err != nil {
 		t.Errorf("Erase on the full disk: got %d, %v, want 10, nil", n, err)
 	}
-	free(65 << 20)
+	setFree(disk, 65<<20)
 	awaitAppend(t, s, record, nil)
 	mustClose(t, s)
 
-	free(0)
+	setFree(disk, 0)
 	s = mustOpen(t, "store", Options{FS: disk, ReserveBytes: -1})
 	mustAppend(t, s, "w", 0, 1) // without a reserve nothing is refused
 	mustClose(t, s)

@@ -3,10 +3,16 @@ package pebble
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -27,18 +33,80 @@ func sortNow(s *Store) {
 	s.queue.nudge()
 }
 
+// await waits until something holds.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited 10 s until %s", what)
+		}
+	}
+}
+
 // settle waits until everything is in rows and the journal is empty.
 func settle(t testing.TB, s *Store) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if journalRows(t, s) == 0 {
-			return
+	await(t, "the journal is sorted", func() bool {
+		sorted := journalRows(t, s) == 0
+		if !sorted {
+			sortNow(s)
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the journal has not been sorted after 10 s")
+		return sorted
+	})
+}
+
+// closesSoon closes a store, which must not hang.
+func closesSoon(t testing.TB, s store.Store) {
+	t.Helper()
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Errorf("Close: %v", err)
 		}
-		sortNow(s)
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close has not returned after 10 s")
 	}
+}
+
+// wantThere opens the store in a directory and wants it to have these events.
+func wantThere(t testing.TB, fs vfs.FS, dir string, want map[string][]string) {
+	t.Helper()
+	s := mustOpen(t, dir, Options{FS: fs})
+	defer mustClose(t, s)
+	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
+		t.Errorf("opened again (-want +got):\n%s", diff)
+	}
+}
+
+// withoutTables is a disk on which tables cannot be written while fails returns an error.
+func withoutTables(disk vfs.FS, fails func() error) vfs.FS {
+	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return fails()
+		}
+		return nil
+	}))
+}
+
+// withCrashes is a disk that calls crash with a copy of what a power cut before an operation would
+// leave, for each operation that is no read; of the unsynced bytes none, half or all are left. The
+// calls come one after the other.
+func withCrashes(disk *vfs.MemFS, rng *rand.Rand, crash func(copied func() *vfs.MemFS)) vfs.FS {
+	var mu sync.Mutex
+	copied := func() *vfs.MemFS {
+		return disk.CrashClone(
+			vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng})
+	}
+	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind.ReadOrWrite() != errorfs.OpIsRead {
+			mu.Lock()
+			defer mu.Unlock()
+			crash(copied)
+		}
+		return nil
+	}))
 }
 
 func journalRows(t testing.TB, s *Store) (n int) {

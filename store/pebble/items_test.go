@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -44,18 +43,11 @@ func TestItemsMeetCrashes(t *testing.T) {
 		least int64
 	}
 	var crashes []crash
-	lock := make(chan struct{}, 1)
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !armed.Load() {
-			return nil
+	fs := withCrashes(disk, rand.New(rand.NewPCG(61, 4)), func(copied func() *vfs.MemFS) {
+		if least := acknowledged.Load(); armed.Load() {
+			crashes = append(crashes, crash{copied(), least})
 		}
-		lock <- struct{}{}
-		defer func() { <-lock }()
-		least := acknowledged.Load()
-		crashes = append(crashes, crash{disk.CrashClone(
-			vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng}), least})
-		return nil
-	}))
+	})
 	s := mustOpen(t, "store", Options{FS: fs})
 	armed.Store(true)
 	batches := make([][]store.Item, 8)
@@ -75,9 +67,9 @@ func TestItemsMeetCrashes(t *testing.T) {
 		}
 	}
 	armed.Store(false)
-	lock <- struct{}{}
-	crashes = append(crashes, crash{disk.CrashClone(vfs.CrashCloneCfg{}), int64(len(batches))})
+	last := disk.CrashClone(vfs.CrashCloneCfg{})
 	mustClose(t, s)
+	crashes = append(crashes, crash{last, int64(len(batches))})
 	states := make([][]store.Item, len(batches)+1)
 	clean := mustOpen(t, "clean", Options{FS: vfs.NewMem()})
 	for n, batch := range batches {

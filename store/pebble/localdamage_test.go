@@ -116,8 +116,7 @@ func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
 // flipped returns a copy of the disk with one bit of a file flipped.
 func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.MemFS {
 	t.Helper()
-	copied := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100,
-		RNG: rand.New(rand.NewPCG(1, 1))})
+	copied := powerCut(disk, 100)
 	content, err := readAll(copied, path)
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -45,18 +44,13 @@ func crashedStore(t *testing.T, calls int, tables bool) (*vfs.MemFS, map[string]
 func awaitMark(t *testing.T, fs vfs.FS, s *Store) {
 	t.Helper()
 	want := rowsWritten(t, s)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	await(t, "the mark says what is durable", func() bool {
 		m, _, err := mark.Read(fs, "store")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Commit == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the mark is at commit %d after 10 s, want %d", m.Commit, want)
-		}
-	}
+		return m.Commit == want
+	})
 }
 
 // rowsWritten is the number of the last row of the journal, in the engine.

@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
@@ -54,12 +52,7 @@ func TestOpeningOnFullDisk(t *testing.T) {
 	t.Parallel()
 	disk, want := unwrittenTables(t)
 	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: 3 << 20, TotalBytes: 1 << 30})
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-			return syscall.ENOSPC
-		}
-		return nil
-	}))
+	fs := withoutTables(disk, func() error { return syscall.ENOSPC })
 	reasons := make(chan error, 2)
 	began := time.Now()
 	_, err := openSoon("dir/store", Options{FS: fs,
@@ -74,11 +67,7 @@ func TestOpeningOnFullDisk(t *testing.T) {
 	if reason := <-reasons; !errors.Is(reason, store.ErrFull) {
 		t.Errorf("Events.Failed: got %v, want ErrFull", reason)
 	}
-	s := mustOpen(t, "dir/store", Options{FS: powerCut(disk, 100)})
-	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-		t.Errorf("when there is space again (-want +got):\n%s", diff)
-	}
-	mustClose(t, s)
+	wantThere(t, powerCut(disk, 100), "dir/store", want)
 }
 
 // TestOpeningEndsWithItsContext opens a store on a disk that hangs.
@@ -87,13 +76,11 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 	disk, want := unwrittenTables(t)
 	hangs, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
-			once.Do(func() { close(hangs) })
-			<-release
-		}
+	fs := withoutTables(disk, func() error {
+		once.Do(func() { close(hangs) })
+		<-release
 		return nil
-	}))
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		<-hangs
@@ -107,19 +94,15 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 	}
 	close(release)
 	// The engine opens after all and is closed, as no caller waits for it.
-	for deadline := time.Now().Add(openingLimit); ; time.Sleep(10 * time.Millisecond) {
+	await(t, "the store can be opened again", func() bool {
 		s, err := openSoon("dir/store", Options{FS: fs})
-		if err == nil {
-			if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-				t.Errorf("opened again (-want +got):\n%s", diff)
-			}
-			mustClose(t, s)
-			return
+		if err != nil {
+			return false
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the store cannot be opened again: %v", err)
-		}
-	}
+		mustClose(t, s)
+		return true
+	})
+	wantThere(t, fs, "dir/store", want)
 }
 
 // TestEveryOperationOfOpeningFails is [TestEveryOperationFails] for the opening of a store with

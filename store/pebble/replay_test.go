@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
@@ -101,14 +99,7 @@ func TestReadFaultsWhileOpening(t *testing.T) {
 		}
 		last := reads.Load() < at
 		// A store that could not be opened may have left locks behind. A process would not.
-		disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100,
-			RNG: rand.New(rand.NewPCG(1, 1))})
-		s = mustOpen(t, "store", Options{FS: disk})
-		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-			t.Errorf("read %d failed (%v): the histories differ afterwards (-want +got):\n%.400s",
-				at, err, diff)
-		}
-		mustClose(t, s)
+		wantThere(t, powerCut(disk, 100), "store", want)
 		if last {
 			break
 		}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -96,21 +95,14 @@ func TestLongRewriteMeetsCrashes(t *testing.T) {
 	t.Parallel()
 	soak.Native(t)
 	const n = 3000
-	rng := rand.New(rand.NewPCG(1, 4))
 	disk := vfs.NewCrashableMem()
 	var armed atomic.Bool
 	var crashes []*vfs.MemFS
-	lock := make(chan struct{}, 1)
-	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if op.Kind.ReadOrWrite() == errorfs.OpIsRead || !armed.Load() {
-			return nil
+	fs := withCrashes(disk, rand.New(rand.NewPCG(1, 4)), func(copied func() *vfs.MemFS) {
+		if armed.Load() {
+			crashes = append(crashes, copied())
 		}
-		lock <- struct{}{}
-		defer func() { <-lock }()
-		crashes = append(crashes, disk.CrashClone(
-			vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng}))
-		return nil
-	}))
+	})
 	s := mustOpen(t, "store", Options{FS: fs})
 	long := strings.Repeat("x", 250)
 	var records []store.Record
@@ -140,9 +132,9 @@ func TestLongRewriteMeetsCrashes(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Rewrite: %v", err)
 	}
-	lock <- struct{}{}
-	crashes = append(crashes, disk.CrashClone(vfs.CrashCloneCfg{}))
+	final := disk.CrashClone(vfs.CrashCloneCfg{})
 	mustClose(t, s)
+	crashes = append(crashes, final)
 	all, last := 0, len(crashes)-1
 	for _, i := range append(soak.Some(t, last), last) {
 		s := mustOpen(t, "store", Options{FS: crashes[i]})

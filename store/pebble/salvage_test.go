@@ -115,8 +115,7 @@ func salvageable(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Eve
 	appendBig(t, s, events+1, events+2)
 	if crashed {
 		awaitMark(t, disk, s)
-		disk = disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100,
-			RNG: rand.New(rand.NewPCG(1, 1))})
+		disk = powerCut(disk, 100)
 	}
 	mustClose(t, s)
 	before := histories(t, disk, "store")

@@ -93,12 +93,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 	setFree(disk, 1<<30)
 	awaitAppend(t, s, record, nil)
 	before := reads.Load()
-	for deadline := time.Now().Add(10 * time.Second); reads.Load() < before+20; {
-		if time.Now().After(deadline) {
-			t.Fatal("readers hang")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	await(t, "readers go on", func() bool { return reads.Load() >= before+20 })
 	stop()
 	readers.Wait()
 	if stats, err := s.Stats(t.Context()); stats.Refusal != nil || err != nil {
@@ -110,12 +105,8 @@ func TestReadsOnFullDisk(t *testing.T) {
 	}
 	checkItems(t, items, "kept", "later")
 	mustClose(t, s)
-	again := mustOpen(t, "dir/store", Options{FS: disk})
 	want["new"] = []string{testEvent(0).ID}
-	if diff := cmp.Diff(want, dump(t, again)); diff != "" {
-		t.Errorf("opened again (-want +got):\n%s", diff)
-	}
-	mustClose(t, again)
+	wantThere(t, disk, "dir/store", want)
 }
 
 // checkItems reads the items of a store in all ways there are.
@@ -146,16 +137,14 @@ func TestWaitingStoreConforms(t *testing.T) {
 		setFree(disk, 1<<20)
 		s := mustWait(t, disk, Options{})
 		setFree(disk, 1<<40)
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-			if stats, err := s.Stats(context.Background()); err != nil {
+		await(t, "the store is written to", func() bool {
+			stats, err := s.Stats(context.Background())
+			if err != nil {
 				t.Fatal(err)
-			} else if stats.Refusal == nil {
-				return s
 			}
-			if time.Now().After(deadline) {
-				t.Fatal("the store is not written to after 10 s")
-			}
-		}
+			return stats.Refusal == nil
+		})
+		return s
 	})
 }
 
@@ -199,11 +188,7 @@ func TestChangeoverFails(t *testing.T) {
 		t.Error("the store can be opened twice")
 	}
 	mustClose(t, s)
-	again := mustOpen(t, "dir/store", Options{FS: disk})
-	if diff := cmp.Diff(want, dump(t, again)); diff != "" {
-		t.Errorf("opened again (-want +got):\n%s", diff)
-	}
-	mustClose(t, again)
+	wantThere(t, disk, "dir/store", want)
 }
 
 // TestClosedDuringChangeover closes a store while it waits for room, and at many moments of its
@@ -221,27 +206,14 @@ func TestClosedDuringChangeover(t *testing.T) {
 			setFree(disk, 1<<40)
 			time.Sleep(time.Duration(i%20) * time.Millisecond)
 		}
-		closed := make(chan error, 1)
-		go func() { closed <- s.Close() }()
-		select {
-		case err := <-closed:
-			if err != nil {
-				t.Fatalf("after %d ms: %v", i, err)
-			}
-		case <-time.After(10 * time.Second):
-			t.Fatalf("after %d ms: Close has not returned after 10 s", i)
-		}
+		closesSoon(t, s)
 		_, err := s.Append(t.Context(), []store.Record{{User: "u", Event: testEvent(0)}})
 		if !errors.Is(err, store.ErrClosed) || !errors.Is(s.Close(), store.ErrClosed) {
 			t.Errorf("after Close: got error %v, want ErrClosed", err)
 		}
 		disk = powerCut(disk, 100)
 		setFree(disk, 1<<40)
-		again := mustOpen(t, "dir/store", Options{FS: disk})
-		if diff := cmp.Diff(want, dump(t, again)); diff != "" {
-			t.Errorf("opened again (-want +got):\n%s", diff)
-		}
-		mustClose(t, again)
+		wantThere(t, disk, "dir/store", want)
 	}
 }
 
@@ -255,10 +227,9 @@ func TestChangeoverDropsMemory(t *testing.T) {
 	histories := weak.Make(s.(*waiting).reads.histories)
 	setFree(disk, 1<<40)
 	awaitAppend(t, s, []store.Record{{User: "u", Event: testEvent(0)}}, nil)
-	for deadline := time.Now().Add(10 * time.Second); histories.Value() != nil; runtime.GC() {
-		if time.Now().After(deadline) {
-			t.Fatal("they are in memory 10 s after the changeover")
-		}
-	}
+	await(t, "they are not in memory any more", func() bool {
+		runtime.GC()
+		return histories.Value() == nil
+	})
 	mustClose(t, s)
 }
