@@ -25,7 +25,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -46,8 +45,7 @@ type Engine struct {
 	opts    Options
 	dir     string
 	fs      vfs.FS
-	watched vfs.FS // fs as the engine sees it
-	watch   io.Closer
+	watched watchedFS // fs, as the engine sees it
 	lock    *sharedLock
 
 	space     spaceGuard
@@ -75,7 +73,7 @@ func newEngine(dir string, opts Options) *Engine {
 		space:   spaceGuard{fs: opts.FS, dir: dir, reserve: opts.ReserveBytes},
 		failure: failure{ch: make(chan struct{})},
 	}
-	e.watched, e.watch = e.watchedFS(opts.FS)
+	e.watched = e.watch(opts.FS)
 	return e
 }
 
@@ -100,7 +98,7 @@ func OpenReadOnly(ctx context.Context, dir string, opts Options) (*Engine, error
 // open calls how, which may hang on a disk that does not answer.
 func open(ctx context.Context, e *Engine, how func(*Engine) error) (*Engine, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, errors.Join(err, e.watch.Close(), e.unlock())
+		return nil, errors.Join(err, e.watched.Close(), e.unlock())
 	}
 	e.opening.Store(true)
 	opened := make(chan error, 1)
@@ -109,7 +107,7 @@ func open(ctx context.Context, e *Engine, how func(*Engine) error) (*Engine, err
 	case err := <-opened:
 		e.opening.Store(false)
 		if err != nil {
-			return nil, errors.Join(e.explain(err), e.watch.Close())
+			return nil, errors.Join(e.explain(err), e.watched.Close())
 		}
 		if reason := e.Err(); reason != nil { // background work has failed since
 			_ = e.Close(false)
@@ -122,7 +120,7 @@ func open(ctx context.Context, e *Engine, how func(*Engine) error) (*Engine, err
 			if <-opened == nil {
 				_ = e.Close(true)
 			} else {
-				_ = e.watch.Close()
+				_ = e.watched.Close()
 			}
 		}()
 		return nil, ctx.Err()
@@ -344,7 +342,7 @@ func (e *Engine) Close(seal bool) error {
 		// without a seal the next opening is not checked, and that is all
 		_ = writeSeal(e.fs, e.dir)
 	}
-	return errors.Join(err, e.unlock(), e.watch.Close())
+	return errors.Join(err, e.unlock(), e.watched.Close())
 }
 
 // Wait waits until done is closed, or if the engine has failed, for a short time only.

@@ -202,9 +202,15 @@ func (f vitalFile) SyncTo(length int64) (fullSync bool, err error) {
 // slowDisk is how long a disk operation may take before it is reported.
 const slowDisk = 5 * time.Second
 
-// watchedFS returns the file system for the engine, which reports slow operations until the closer
-// is closed.
-func (e *Engine) watchedFS(disk vfs.FS) (vfs.FS, io.Closer) {
+// watchedFS is a file system that reports slow operations until it is closed.
+type watchedFS struct {
+	vfs.FS
+	io.Closer
+}
+
+// watch returns the file system for the engine.
+func (e *Engine) watch(disk vfs.FS) watchedFS {
 	slow := func(info vfs.DiskSlowInfo) { e.opts.Slow("disk "+info.OpType.String(), info.Duration) }
-	return vfs.WithDiskHealthChecks(engineFS{FS: disk, e: e}, slowDisk, nil, slow)
+	fs, closer := vfs.WithDiskHealthChecks(engineFS{FS: disk, e: e}, slowDisk, nil, slow)
+	return watchedFS{fs, closer}
 }

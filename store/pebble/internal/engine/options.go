@@ -70,7 +70,7 @@ func (e *Engine) engineOptions() *lsm.Options {
 	opts := &lsm.Options{
 		// The zero value is the oldest format, whose log cannot tell damage from a torn end.
 		FormatMajorVersion:          lsm.FormatNewest,
-		FS:                          e.watched,
+		FS:                          e.watched.FS,
 		Logger:                      logger{e},
 		EventListener:               e.listener(),
 		CacheSize:                   e.opts.CacheBytes,
