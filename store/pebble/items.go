@@ -7,7 +7,6 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 
 	"github.com/gsimc/gsimc/store"
-	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
 
@@ -136,28 +135,13 @@ func (r reader) eachItem(
 	if after != "" {
 		lower = append(row.ItemKey(nil, after), 0)
 	}
-	it, err := r.db.NewIter(&lsm.IterOptions{LowerBound: lower, UpperBound: row.ItemEnd})
-	if err != nil {
-		return engine.ReadError(err)
-	}
-	defer func() { _ = it.Close() }() // its errors are those of it.Error
-	for valid := it.First(); valid; valid = it.Next() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		value, err := it.ValueAndErr()
-		if err != nil {
-			return engine.ReadError(err)
-		}
-		item, damage := row.DecodeItem(it.Key(), value)
+	return eachRow(ctx, r.db, lower, row.ItemEnd, func(key, value []byte) error {
+		item, damage := row.DecodeItem(key, value)
 		if damage != nil {
-			item = store.Item{ID: row.ItemID(it.Key())}
+			item = store.Item{ID: row.ItemID(key)}
 		}
-		if err := fn(item, damage); err != nil {
-			return err
-		}
-	}
-	return readIfFailed(it)
+		return fn(item, damage)
+	})
 }
 
 // PutItems implements [store.Items].

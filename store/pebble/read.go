@@ -375,23 +375,24 @@ func (s *Store) Each(
 	})
 }
 
-// headAt returns the user and the version of the head row under the iterator.
-func (r reader) headAt(it *lsm.Iterator) (user string, head store.Version, err error) {
-	if user, err = row.UserOfHead(it.Key()); err != nil {
-		return "", head, err
+// headAt returns the version of the head row under the iterator.
+func (r reader) headAt(it *lsm.Iterator) (head store.Version, err error) {
+	user, err := row.UserOfHead(it.Key())
+	if err != nil {
+		return head, err
 	}
 	value, err := it.ValueAndErr()
 	if err != nil {
-		return "", head, engine.ReadError(err)
+		return head, engine.ReadError(err)
 	}
 	if head, err = row.DecodeHead(it.Key(), value); err == nil && head.Revision == 0 {
 		err = errors.New("the head of a history says it is empty")
 	}
 	if err != nil {
-		return "", head, fmt.Errorf("%w: head of a history: %w", store.ErrCorrupt, err)
+		return head, fmt.Errorf("%w: head of a history: %w", store.ErrCorrupt, err)
 	}
 	if head.Mark == 0 {
 		head.Mark = r.oldMark(user)
 	}
-	return user, head, nil
+	return head, nil
 }

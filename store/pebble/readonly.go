@@ -92,7 +92,7 @@ func (r *Reader) history(
 	if at == nil {
 		return r.reader.read(ctx, user, 0, fn)
 	}
-	_, head, err := r.reader.headAt(at)
+	head, err := r.reader.headAt(at)
 	if err == nil {
 		err = eachEvent(ctx, at, len(user), head.Revision, decoded(fn))
 	}

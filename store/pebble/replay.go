@@ -89,9 +89,14 @@ func (l *loaded) replay(
 func eachJournalRow(
 	ctx context.Context, db *lsm.DB, after uint64, fn func(key, value []byte) error,
 ) error {
-	it, err := db.NewIter(&lsm.IterOptions{
-		LowerBound: row.JournalKey(nil, after+1), UpperBound: row.FirstUserKey,
-	})
+	return eachRow(ctx, db, row.JournalKey(nil, after+1), row.FirstUserKey, fn)
+}
+
+// eachRow calls fn with the rows from a key on and below another one, in order.
+func eachRow(
+	ctx context.Context, db *lsm.DB, lower, upper []byte, fn func(key, value []byte) error,
+) error {
+	it, err := db.NewIter(&lsm.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		return engine.ReadError(err)
 	}

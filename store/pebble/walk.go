@@ -255,7 +255,7 @@ func (w *walk) head(user string, at *lsm.Iterator) (store.Version, error) {
 		return newer, nil
 	}
 	if at != nil {
-		if _, head, err := w.reader.headAt(at); err == nil {
+		if head, err := w.reader.headAt(at); err == nil {
 			return head, nil
 		}
 	}
