@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -84,36 +85,18 @@ const (
 
 // withDefaults returns the options with every default filled in.
 func (o Options) withDefaults() Options {
-	if o.CacheBytes == 0 {
-		o.CacheBytes = DefaultCacheBytes
-	}
-	if o.ReserveBytes == 0 {
-		o.ReserveBytes = DefaultReserveBytes
-	}
-	if o.OpenTables == 0 {
-		o.OpenTables = DefaultOpenTables
-	}
+	o.CacheBytes = cmp.Or(o.CacheBytes, DefaultCacheBytes)
+	o.ReserveBytes = cmp.Or(o.ReserveBytes, DefaultReserveBytes)
+	o.OpenTables = cmp.Or(o.OpenTables, DefaultOpenTables)
 	if o.sortBytes == 0 {
 		o.sortBytes, o.sortBatch = recent.SortBytes, sortBatch
 	}
-	if o.closePatience == 0 {
-		o.closePatience = closePatience
-	}
-	if o.markEvery == 0 {
-		o.markEvery = mark.Interval
-	}
-	if o.roomEvery == 0 {
-		o.roomEvery = roomInterval
-	}
-	if o.eraseDelay == 0 {
-		o.eraseDelay = eraseDelay
-	}
-	if o.stallAfter == 0 {
-		o.stallAfter = stallAfter
-	}
-	if o.FS == nil {
-		o.FS = vfs.Default
-	}
+	o.closePatience = cmp.Or(o.closePatience, closePatience)
+	o.markEvery = cmp.Or(o.markEvery, mark.Interval)
+	o.roomEvery = cmp.Or(o.roomEvery, roomInterval)
+	o.eraseDelay = cmp.Or(o.eraseDelay, eraseDelay)
+	o.stallAfter = cmp.Or(o.stallAfter, stallAfter)
+	o.FS = cmp.Or(o.FS, vfs.Default)
 	if o.Events.Synced == nil {
 		o.Events.Synced = func(time.Duration) {}
 	}

@@ -34,6 +34,7 @@
 package valkey
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -123,12 +124,8 @@ var (
 // which settings do not hold; other errors wrap store.ErrUnavailable or say what is wrong with the
 // options or the store.
 func Open(ctx context.Context, options Options) (*Store, error) {
-	if options.Replicas == 0 {
-		options.Replicas = DefaultReplicas
-	}
-	if options.Room == 0 {
-		options.Room = DefaultRoom
-	}
+	options.Replicas = cmp.Or(options.Replicas, DefaultReplicas)
+	options.Room = cmp.Or(options.Room, DefaultRoom)
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}

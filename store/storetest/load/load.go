@@ -18,6 +18,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -111,21 +112,9 @@ func Start(write, read store.Store, options Options) *Load {
 }
 
 func defaults(o *Options) {
-	if o.Writers == 0 {
-		o.Writers = 4
-	}
-	if o.Readers == 0 {
-		o.Readers = 1
-	}
-	if o.Batch == 0 {
-		o.Batch = 20
-	}
-	if o.NameBytes == 0 {
-		o.NameBytes = 20
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 2 * time.Second
-	}
+	o.Writers, o.Readers = cmp.Or(o.Writers, 4), cmp.Or(o.Readers, 1)
+	o.Batch, o.NameBytes = cmp.Or(o.Batch, 20), cmp.Or(o.NameBytes, 20)
+	o.Timeout = cmp.Or(o.Timeout, 2*time.Second)
 }
 
 // Acked returns the number of events that were acknowledged.
