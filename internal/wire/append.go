@@ -7,32 +7,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// AppendEvent appends an Event of these ids, encoded, to b. The ids must not be empty.
-func AppendEvent(b, id, user []byte, item string) []byte {
-	b = append(appendLength(b, eventEventID, len(id)), id...)
-	b = append(appendLength(b, eventUserID, len(user)), user...)
-	return appendString(b, eventItemID, item)
-}
-
-// AppendObserveRequest appends an ObserveRequest around an encoded event to b.
-func AppendObserveRequest(b, event []byte) []byte {
-	return append(appendLength(b, observeEvent, len(event)), event...)
-}
-
-// AppendStreamRequest appends a StreamObserveRequest around encoded events to b. sequence is that
-// of the first event, at least 1.
-func AppendStreamRequest(b []byte, sequence uint64, events [][]byte) []byte {
-	t := streamEvents
-	if len(events) == 1 {
-		t = streamEvent
-	}
-	b = appendUint(b, streamSequence, sequence)
-	for _, e := range events {
-		b = append(appendLength(b, t, len(e)), e...)
-	}
-	return b
-}
-
 // appendLength appends the start of a field of size bytes.
 func appendLength(b []byte, t tag, size int) []byte {
 	return protowire.AppendVarint(append(b, t), uint64(size))

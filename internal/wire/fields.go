@@ -60,8 +60,6 @@ var (
 
 	timeSeconds = tagOf(&timestamppb.Timestamp{}, "seconds")
 	timeNanos   = tagOf(&timestamppb.Timestamp{}, "nanos")
-
-	observeEvent = tagOf(&pb.ObserveRequest{}, "event")
 )
 
 // tagOf returns the tag of a field. It panics if the message has no such field, or the tag is

@@ -155,39 +155,3 @@ func BenchmarkDecodeStreamMessage(b *testing.B) {
 		}
 	})
 }
-
-// The Append functions give messages that the library decodes, and that have the ordinary form.
-func TestAppend(t *testing.T) {
-	var events [][]byte
-	want := &pb.StreamObserveRequest{Sequence: 1 << 20}
-	for _, item := range []string{"x", strings.Repeat("y", 200)} {
-		event := AppendEvent(nil, []byte("id"), []byte("ann"), item)
-		events = append(events, event)
-		want.Events = append(want.Events, &pb.Event{EventId: "id", UserId: "ann", ItemId: item})
-		var unary pb.ObserveRequest
-		if err := proto.Unmarshal(AppendObserveRequest(nil, event), &unary); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(&pb.ObserveRequest{Event: want.Events[len(events)-1]}, &unary,
-			protocmp.Transform()); d != "" {
-			t.Errorf("ObserveRequest (-want +got):\n%s", d)
-		}
-	}
-	for n := 1; n <= len(events); n++ {
-		message := AppendStreamRequest(nil, want.Sequence, events[:n])
-		expected := &pb.StreamObserveRequest{Sequence: want.Sequence, Events: want.Events[:n]}
-		if n == 1 {
-			expected.Event, expected.Events = want.Events[0], nil
-		}
-		var got pb.StreamObserveRequest
-		if err := proto.Unmarshal(message, &got); err != nil {
-			t.Fatal(err)
-		}
-		if d := cmp.Diff(expected, &got, protocmp.Transform()); d != "" {
-			t.Errorf("StreamObserveRequest of %d events (-want +got):\n%s", n, d)
-		}
-		if m := (&StreamMessage{}); !m.ordinary(string(message)) {
-			t.Errorf("a message of %d events has not the ordinary form", n)
-		}
-	}
-}

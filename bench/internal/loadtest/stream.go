@@ -10,7 +10,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/wire"
 )
 
 // eventStream is a StreamObserve on one connection, shared by any number of senders. The first
@@ -73,17 +72,8 @@ func (s *eventStream) send(events [][]byte, settled func(error)) error {
 		return err
 	}
 	// the receiver gets the reason of the failure and settles the events
-	_ = o.stream.SendMsg(streamMessage(first, events))
+	_ = o.stream.SendMsg(frame(streamRequest(first, events)))
 	return nil
-}
-
-// streamMessage encodes a StreamObserveRequest around encoded events.
-func streamMessage(first uint64, events [][]byte) frame {
-	size := 16
-	for _, e := range events {
-		size += len(e) + 4
-	}
-	return wire.AppendStreamRequest(make([]byte, 0, size), first, events)
 }
 
 // current is the open stream, a new one if there is none.

@@ -288,24 +288,6 @@ func TestPreload(t *testing.T) {
 	}
 }
 
-// Events of one message have one sequence number, that of the first, and stand in another field
-// than a single one.
-func TestStreamMessage(t *testing.T) {
-	a, b := encode(&pb.Event{ItemId: "a"}), encode(&pb.Event{ItemId: "b"})
-	if m := decode(t, streamMessage(300, [][]byte{a}),
-		&pb.StreamObserveRequest{}); m.GetSequence() != 300 || m.GetEvent().GetItemId() != "a" {
-		t.Errorf("a single event became %v", m)
-	}
-	m := decode(t, streamMessage(7, [][]byte{a, b}), &pb.StreamObserveRequest{})
-	var items []string
-	for _, e := range m.GetEvents() {
-		items = append(items, e.GetItemId())
-	}
-	if m.GetSequence() != 7 || !slices.Equal(items, []string{"a", "b"}) || m.GetEvent() != nil {
-		t.Errorf("two events became %v, want sequence 7 and a, b", m)
-	}
-}
-
 // A streamed event of a mix is answered when it is acknowledged, and a new stream follows on a
 // broken one.
 func TestStreamCall(t *testing.T) {

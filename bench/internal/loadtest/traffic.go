@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/wire"
 )
 
 // Streams of random numbers, which must differ for one seed.
@@ -143,7 +142,7 @@ func (s *Source) Event() []byte {
 	s.events++
 	s.id = strconv.AppendUint(append(s.id[:0], s.name...), s.events, 36)
 	s.userID = appendUserID(s.userID[:0], s.User())
-	b := wire.AppendEvent(s.event[:0], s.id, s.userID, s.t.Items[s.item.Uint64()])
+	b := appendEvent(s.event[:0], s.id, s.userID, s.t.Items[s.item.Uint64()])
 	s.event = b
 	return bytes.Clone(b)
 }
@@ -152,7 +151,7 @@ func (s *Source) Event() []byte {
 func (s *Source) User() int { return int(s.user.Uint64()) }
 
 func (s *Source) observe() []byte {
-	return wire.AppendObserveRequest(nil, s.Event())
+	return appendField(nil, observeEvent, s.Event())
 }
 
 func (s *Source) recommend() []byte {
