@@ -110,9 +110,6 @@ func (p *Process) Running() bool {
 // Kill ends the process as kill -9 does and waits until it is gone.
 func (p *Process) Kill() { p.end(syscall.SIGKILL) }
 
-// Terminate asks the process to end and waits until it is gone.
-func (p *Process) Terminate() { p.end(syscall.SIGTERM) }
-
 // Pause stops the process without ending it, as a machine that hangs.
 func (p *Process) Pause() { p.signal(syscall.SIGSTOP) }
 
