@@ -174,8 +174,15 @@ func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
 		return 0, nil
 	}
 	name := token()
-	call := &cluster.Call{Function: function("erase"), Keys: s.keys.once(user, name),
-		Args: []string{name}}
+	n, err := s.count(ctx, "erase", s.keys.once(user, name), name)
+	return uint64(n), err
+}
+
+// count calls a function that writes and answers with a number.
+func (s *Store) count(
+	ctx context.Context, name string, keys []string, args ...string,
+) (int64, error) {
+	call := &cluster.Call{Function: function(name), Keys: keys, Args: args}
 	s.cluster.Write(ctx, call)
 	if call.Err != nil {
 		return 0, call.Err
@@ -184,5 +191,5 @@ func (s *Store) Erase(ctx context.Context, user string) (uint64, error) {
 	if err != nil {
 		return 0, errAnswer
 	}
-	return uint64(n), nil
+	return n, nil
 }

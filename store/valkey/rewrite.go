@@ -6,7 +6,6 @@ import (
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/internal/plan"
-	"github.com/gsimc/gsimc/store/valkey/internal/cluster"
 )
 
 // Rewrite implements store.Store. Each history is replaced in one atomic step, and several one
@@ -87,14 +86,6 @@ func (s *Store) replace(
 		head = store.Version{Revision: uint64(i + 1), Mark: drawMark()}
 		args = append(args, standIn(events[i].ID), packEvent(head.Mark, &events[i]))
 	}
-	call := &cluster.Call{Function: function("replace"), Keys: s.keys.once(user, name), Args: args}
-	s.cluster.Write(ctx, call)
-	if call.Err != nil {
-		return head, false, call.Err
-	}
-	n, err := call.Reply.AsInt64()
-	if err != nil {
-		return head, false, errAnswer
-	}
-	return head, n == 1, nil
+	n, err := s.count(ctx, "replace", s.keys.once(user, name), args...)
+	return head, n == 1, err
 }

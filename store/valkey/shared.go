@@ -77,21 +77,12 @@ func (s *Store) fenced(
 		term = strconv.FormatUint(fence.Term, 10)
 	}
 	id := token()
-	call := &cluster.Call{Function: function(name), Keys: s.keys.topic(topic, id, fence.Lease),
-		Args: append([]string{id, term}, args...)}
-	s.cluster.Write(ctx, call)
-	if call.Err != nil {
-		return call.Err
-	}
-	n, err := call.Reply.AsInt64()
-	switch {
-	case err != nil:
-		return errAnswer
-	case n == 0:
+	n, err := s.count(ctx, name, s.keys.topic(topic, id, fence.Lease),
+		append([]string{id, term}, args...)...)
+	if err == nil && n == 0 {
 		return store.ErrLeaseLost
-	default:
-		return nil
 	}
+	return err
 }
 
 // Note implements store.Shared.
