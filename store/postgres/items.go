@@ -110,20 +110,13 @@ func (s *Store) EachItem(ctx context.Context, after string, fn func(store.Item) 
 
 func (s *Store) itemsAfter(ctx context.Context, after string) (items []store.Item, err error) {
 	err = s.read(ctx, func(conn *pgxpool.Conn) error {
-		items = items[:0]
 		rows, err := conn.Query(ctx, s.sql.items, []byte(after), pageItems)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		for rows.Next() {
-			item, err := scanItem(rows)
-			if err != nil {
-				return err
-			}
-			items = append(items, item)
-		}
-		return rows.Err()
+		items, err = pgx.CollectRows(rows,
+			func(r pgx.CollectableRow) (store.Item, error) { return scanItem(r) })
+		return err
 	})
 	return items, err
 }

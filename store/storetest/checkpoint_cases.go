@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -32,16 +31,7 @@ func RunCheckpoints(t *testing.T, open func(t testing.TB) store.Checkpointer,
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := open(t)
-			tt := &checkpointTester{&tester{T: t, Store: s, ctx: context.Background()}, s, read}
-			t.Cleanup(func() {
-				if t.Failed() {
-					t.Logf("the rule: %s", c.explanation)
-				}
-				if err := s.Close(); err != nil && !tt.closed {
-					t.Errorf("Close: %v", err)
-				}
-			})
-			c.run(tt)
+			test(t, s, c.explanation, func(t *tester) { c.run(&checkpointTester{t, s, read}) })
 		})
 	}
 }

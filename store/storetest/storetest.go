@@ -55,20 +55,24 @@ func Run(t *testing.T, open func(t testing.TB) store.Store, options ...Option) {
 				if parallel {
 					t.Parallel()
 				}
-				s := open(t)
-				tt := &tester{T: t, Store: s, ctx: context.Background()}
-				t.Cleanup(func() {
-					if t.Failed() {
-						t.Logf("the rule: %s", c.explanation)
-					}
-					if err := s.Close(); err != nil && !tt.closed {
-						t.Errorf("Close: %v", err)
-					}
-				})
-				c.run(tt)
+				test(t, open(t), c.explanation, c.run)
 			})
 		}
 	}
+}
+
+// test runs the test of a rule with a store, and closes that.
+func test(t *testing.T, s store.Store, rule string, run func(*tester)) {
+	tt := &tester{T: t, Store: s, ctx: context.Background()}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the rule: %s", rule)
+		}
+		if err := s.Close(); err != nil && !tt.closed {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	run(tt)
 }
 
 // tester is a store in a test, with methods that fail the test on errors.

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -303,10 +304,5 @@ func (c *Cluster) primaries() []*node {
 			known[n] = true
 		}
 	}
-	all := make([]*node, 0, len(known))
-	for n := range known {
-		all = append(all, n)
-	}
-	slices.SortFunc(all, byAddr)
-	return all
+	return slices.SortedFunc(maps.Keys(known), byAddr)
 }

@@ -3,7 +3,9 @@ package cluster
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -107,9 +109,7 @@ func (c *Cluster) keysOf(ctx context.Context, n *node, from, to int) ([]string, 
 				seen[key] = true
 			}
 		}
-		for key := range seen {
-			keys = append(keys, key)
-		}
+		keys = slices.AppendSeq(keys, maps.Keys(seen))
 	}
 	return keys, nil
 }
@@ -213,11 +213,7 @@ func (c *Cluster) ReadAll(
 func (c *Cluster) Nodes() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	addrs := make([]string, 0, len(c.nodes))
-	for addr := range c.nodes {
-		addrs = append(addrs, addr)
-	}
-	return addrs
+	return slices.Collect(maps.Keys(c.nodes))
 }
 
 // Ask sends a command to a node. An error that wraps store.ErrUnavailable means that there is no

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -102,14 +103,10 @@ func (c *Cluster) learn(ctx context.Context) error {
 func (c *Cluster) inTurn() []*node {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := make([]*node, 0, len(c.nodes))
-	for _, n := range c.nodes {
-		known = append(known, n)
-	}
+	known := slices.SortedFunc(maps.Values(c.nodes), byAddr)
 	if len(known) == 0 {
 		return nil
 	}
-	slices.SortFunc(known, byAddr)
 	c.turn = (c.turn + 1) % len(known)
 	return slices.Concat(known[c.turn:], known[:c.turn])
 }
