@@ -19,6 +19,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/manifest"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 func noProgress(Stage, int64, int64) {}
@@ -122,7 +123,7 @@ func TestBackupDamage(t *testing.T) {
 	for _, i := range soak.SomeOf(t, len(names), 4) {
 		name := names[i]
 		path := disk.PathJoin("backup", name)
-		content, err := readAll(disk, path)
+		content, err := smallfile.Read(disk, path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +166,7 @@ func TestIDIsNotShown(t *testing.T) {
 	id := s.Identity().ID
 	mustClose(t, s)
 	made := mustBackup(t, disk, "store")
-	content, err := readAll(disk, "backup/"+manifest.Name)
+	content, err := smallfile.Read(disk, "backup/"+manifest.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

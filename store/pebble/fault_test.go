@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
@@ -482,7 +482,7 @@ func TestDamagedFiles(t *testing.T) {
 	outcomes := map[string]int{}
 	for _, name := range append(names, "../"+engine.SealName) {
 		path := disk.PathJoin(data, name)
-		content, err := readAll(disk, path)
+		content, err := smallfile.Read(disk, path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -629,23 +629,7 @@ func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]str
 
 func writeFile(t *testing.T, fs vfs.FS, path string, content []byte) {
 	t.Helper()
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
+	if err := smallfile.Replace(fs, fs.PathDir(path), fs.PathBase(path), content); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Write(content); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func readAll(fs vfs.FS, path string) ([]byte, error) {
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(f)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 var writeGolden = flag.Bool("golden", false,
@@ -87,7 +88,7 @@ func copyTree(t *testing.T, from vfs.FS, source string, to vfs.FS, target string
 			copyTree(t, from, path, to, copied)
 			continue
 		}
-		content, err := readAll(from, path)
+		content, err := smallfile.Read(from, path)
 		if err != nil {
 			t.Fatal(err)
 		}

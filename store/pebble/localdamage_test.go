@@ -18,6 +18,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 	"github.com/gsimc/gsimc/store/pebble/internal/table"
 	"github.com/gsimc/gsimc/store/storetest"
 )
@@ -102,7 +103,7 @@ func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
 	}
 	for _, name := range names {
 		path := disk.PathJoin(dataDir, name)
-		content, err := readAll(disk, path)
+		content, err := smallfile.Read(disk, path)
 		if err == nil && strings.HasSuffix(name, ".sst") && len(content) > 100<<10 {
 			tables = append(tables, path)
 		}
@@ -117,7 +118,7 @@ func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
 func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.MemFS {
 	t.Helper()
 	copied := powerCut(disk, 100)
-	content, err := readAll(copied, path)
+	content, err := smallfile.Read(copied, path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
@@ -78,7 +79,7 @@ func newestLog(t *testing.T, fs vfs.FS) (path string, content []byte) {
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".log") })
 	path = fs.PathJoin(dataDir, slices.Max(names))
-	if content, err = readAll(fs, path); err != nil {
+	if content, err = smallfile.Read(fs, path); err != nil {
 		t.Fatal(err)
 	}
 	return path, content
@@ -252,7 +253,7 @@ func copyFolder(t *testing.T, from, to vfs.FS, dir string) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		content, err := readAll(from, path.Join(dir, name))
+		content, err := smallfile.Read(from, path.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}

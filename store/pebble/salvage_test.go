@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // histories returns all that Each finds in a store on the disk.
@@ -95,7 +96,7 @@ func filesOf(t *testing.T, disk vfs.FS) map[string]string {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			content, err := readAll(disk, disk.PathJoin(dir, name))
+			content, err := smallfile.Read(disk, disk.PathJoin(dir, name))
 			if err == nil && name != engine.LockName { // else a folder
 				files[disk.PathJoin(dir, name)] = string(bytes.Clone(content))
 			}

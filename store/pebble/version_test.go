@@ -11,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // versions returns the versions of all histories, after checking that Since tells the same.
@@ -120,12 +121,8 @@ func TestLossChangesVersions(t *testing.T) {
 				mark.Write(fs, "store", mark.Mark{ID: mark.NewID(), Commit: 1 << 30})
 		},
 		"another seal": func(fs vfs.FS) (Options, error) {
-			f, err := fs.Create("store/"+engine.SealName, vfs.WriteCategoryUnspecified)
-			if err != nil {
-				return Options{}, err
-			}
-			_, err = f.Write([]byte("00000000 7 000001.log\nffffffff\n"))
-			return Options{AcceptLoss: true}, errors.Join(err, f.Close())
+			return Options{AcceptLoss: true}, smallfile.Replace(fs, "store", engine.SealName,
+				[]byte("00000000 7 000001.log\nffffffff\n"))
 		},
 		"without mark": func(fs vfs.FS) (Options, error) {
 			return Options{}, fs.Remove("store/" + mark.Name)

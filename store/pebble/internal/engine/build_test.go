@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // TestBuildWithASlash: a name with a slash at its end, as shells complete it, is that of the folder.
@@ -13,11 +15,7 @@ func TestBuildWithASlash(t *testing.T) {
 	fs := vfs.Default
 	dir := t.TempDir() + "/new/"
 	err := Build(fs, dir, func(building string) error {
-		file, err := fs.Create(fs.PathJoin(building, "file"), vfs.WriteCategoryUnspecified)
-		if err != nil {
-			return err
-		}
-		return file.Close()
+		return smallfile.Replace(fs, building, "file", nil)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -72,11 +70,7 @@ func TestBuildTwice(t *testing.T) {
 
 func mustCreate(t *testing.T, fs vfs.FS, name string) {
 	t.Helper()
-	file, err := fs.Create(name, vfs.WriteCategoryUnspecified)
-	if err == nil {
-		err = file.Close()
-	}
-	if err != nil {
+	if err := smallfile.Replace(fs, fs.PathDir(name), fs.PathBase(name), nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -108,7 +108,7 @@ func (e *Engine) recallDamage() error {
 	if err != nil || !slices.Contains(names, DamageName) {
 		return err
 	}
-	content, err := readAll(e.fs, e.fs.PathJoin(e.dir, DamageName))
+	content, err := smallfile.Read(e.fs, e.fs.PathJoin(e.dir, DamageName))
 	if err != nil {
 		return err
 	}

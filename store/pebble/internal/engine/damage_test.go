@@ -57,7 +57,7 @@ func noteFiles(t *testing.T, fs vfs.FS, names []string) {
 // notedFiles returns what the file of the damaged tables says.
 func notedFiles(t *testing.T, fs vfs.FS) []string {
 	t.Helper()
-	content, err := readAll(fs, fs.PathJoin("dir", DamageName))
+	content, err := smallfile.Read(fs, fs.PathJoin("dir", DamageName))
 	if err != nil {
 		t.Fatal(err)
 	}

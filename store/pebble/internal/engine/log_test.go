@@ -12,6 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // TestLogFile writes pieces to a log, on a disk that takes zeroes and on one that does not: the
@@ -51,7 +53,7 @@ func TestLogFile(t *testing.T) {
 				if n, err := log.Write(piece); n != size || err != nil {
 					t.Fatalf("Write of %d bytes: got %d, %v", size, n, err)
 				}
-				got, err := readAll(disk, "log")
+				got, err := smallfile.Read(disk, "log")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -96,7 +98,7 @@ func TestReadingActiveLog(t *testing.T) {
 	if err := errors.Join(reader.Close(), log.Close()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := readAll(fs, "1.log")
+	got, err := smallfile.Read(fs, "1.log")
 	if want := "written before, and after"; !strings.HasPrefix(string(got), want) ||
 		len(bytes.Trim(got[len(want):], "\x00")) > 0 || err != nil {
 		t.Errorf("a closed log reads %q, %v", got, err)

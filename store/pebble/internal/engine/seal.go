@@ -127,7 +127,7 @@ func checkSeal(fs vfs.FS, dir string) error {
 	if err != nil || !slices.Contains(names, SealName) {
 		return err
 	}
-	sealed, err := readAll(fs, path)
+	sealed, err := smallfile.Read(fs, path)
 	if err != nil {
 		return err
 	}
@@ -158,13 +158,4 @@ func sealDifference(sealed, found string) string {
 		}
 	}
 	return ""
-}
-
-func readAll(fs vfs.FS, path string) ([]byte, error) {
-	file, err := fs.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	return io.ReadAll(file)
 }

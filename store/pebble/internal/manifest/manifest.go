@@ -81,12 +81,7 @@ func sum(content []byte) string {
 
 // Read reads the manifest in a folder. A damaged one is a [*FileError].
 func Read(fs vfs.FS, dir string) (m Manifest, err error) {
-	file, err := fs.Open(fs.PathJoin(dir, Name))
-	if err != nil {
-		return m, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	content, err := io.ReadAll(file)
+	content, err := smallfile.Read(fs, fs.PathJoin(dir, Name))
 	if err != nil {
 		return m, err
 	}

@@ -31,7 +31,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"slices"
 	"time"
 
@@ -123,12 +122,7 @@ func read(fs vfs.FS, dir string) (m Mark, turn uint64, found bool, err error) {
 	if err != nil || !slices.Contains(names, Name) {
 		return Mark{}, 0, false, err
 	}
-	file, err := fs.Open(fs.PathJoin(dir, Name))
-	if err != nil {
-		return Mark{}, 0, false, err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	content, err := io.ReadAll(file)
+	content, err := smallfile.Read(fs, fs.PathJoin(dir, Name))
 	if err != nil {
 		return Mark{}, 0, false, fmt.Errorf("reading %s: %w", Name, err)
 	}

@@ -2,7 +2,6 @@ package mark
 
 import (
 	"errors"
-	"io"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 var first = Mark{ID: ID{1, 2, 3}, Commit: 7, At: time.Unix(1_700_000_000, 42).UTC()}
@@ -175,12 +175,7 @@ func TestCheck(t *testing.T) {
 
 func content(t *testing.T, fs vfs.FS) []byte {
 	t.Helper()
-	f, err := fs.Open(Name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(f)
+	b, err := smallfile.Read(fs, Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,14 +184,7 @@ func content(t *testing.T, fs vfs.FS) []byte {
 
 func put(t *testing.T, fs vfs.FS, b []byte) {
 	t.Helper()
-	f, err := fs.Create(Name, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
+	if err := smallfile.Replace(fs, "", Name, b); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,10 +1,11 @@
-// Package smallfile puts small files into the folder of a store, whole or not at all, and makes
-// folders and names durable.
+// Package smallfile puts small files into the folder of a store, whole or not at all, reads them,
+// and makes folders and names durable.
 package smallfile
 
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -28,6 +29,16 @@ func Replace(fs vfs.FS, dir, name string, content []byte) error {
 		return err
 	}
 	return SyncDir(fs, dir)
+}
+
+// Read returns the content of a file.
+func Read(fs vfs.FS, path string) ([]byte, error) {
+	file, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	return io.ReadAll(file)
 }
 
 // SyncDir makes the names in a folder durable.

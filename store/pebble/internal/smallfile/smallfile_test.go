@@ -1,7 +1,6 @@
 package smallfile
 
 import (
-	"io"
 	"math/rand/v2"
 	"syscall"
 	"testing"
@@ -78,12 +77,7 @@ func newDisk(t *testing.T) *vfs.MemFS {
 
 func content(t *testing.T, fs vfs.FS) string {
 	t.Helper()
-	file, err := fs.Open("dir/FILE")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	b, err := io.ReadAll(file)
+	b, err := Read(fs, "dir/FILE")
 	if err != nil {
 		t.Fatal(err)
 	}

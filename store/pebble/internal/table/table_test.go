@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
 // counting counts the files that are open.
@@ -35,14 +37,7 @@ func (f *counted) Close() error {
 func TestWholeClosesFiles(t *testing.T) {
 	for _, content := range []string{"", "short", string(make([]byte, 4096))} {
 		fs := &counting{FS: vfs.NewMem()}
-		file, err := fs.Create("000001.sst", vfs.WriteCategoryUnspecified)
-		if err == nil {
-			_, err = file.Write([]byte(content))
-		}
-		if err == nil {
-			err = file.Close()
-		}
-		if err != nil {
+		if err := smallfile.Replace(fs, "", "000001.sst", []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 		if err := Whole(fs, "000001.sst"); err == nil {
