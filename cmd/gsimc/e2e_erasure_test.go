@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/filetest"
 )
 
 // TestErasureIsWaitedFor looks into all files of a server once DeleteUser with wait_for_erasure has
@@ -30,7 +27,7 @@ func TestErasureIsWaitedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if files := filesWith(t, dir, mark); len(files) == 0 {
+	if files := filetest.With(t, dir, mark); len(files) == 0 {
 		t.Fatal("the mark is in no file: nothing is tested")
 	}
 	r, err := pb.NewUserServiceClient(conn).DeleteUser(ctx,
@@ -38,35 +35,10 @@ func TestErasureIsWaitedFor(t *testing.T) {
 	if err != nil || r.GetDeletedEventCount() != 1 {
 		t.Fatalf("DeleteUser: %v, %v; want 1 event", r, err)
 	}
-	if files := filesWith(t, dir, mark); len(files) > 0 {
+	if files := filetest.With(t, dir, mark); len(files) > 0 {
 		t.Errorf("the call was answered while the mark is in %v", files)
 	}
-	if files := filesWith(t, dir, "bob-e1"); len(files) == 0 {
+	if files := filetest.With(t, dir, "bob-e1"); len(files) == 0 {
 		t.Error("another user is gone")
 	}
-}
-
-// filesWith returns the files below a folder that contain a text.
-func filesWith(t *testing.T, dir, text string) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the store has removed it since the folder was read
-		}
-		if err != nil || e.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if bytes.Contains(content, []byte(text)) {
-			names = append(names, filepath.Base(name))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }

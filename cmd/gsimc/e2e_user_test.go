@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/filetest"
 )
 
 // TestUserCommands goes the way of support with the real binary: look at a user, take an event back,
@@ -96,7 +98,7 @@ func TestUserCommands(t *testing.T) {
 		MatchString(got) {
 		t.Errorf("user forget printed %q", got)
 	}
-	if files := filesWith(t, dir, "alice"); len(files) > 0 {
+	if files := filetest.With(t, dir, "alice"); len(files) > 0 {
 		t.Errorf("the user is still in %v", files)
 	}
 	if got := on("observe", "--data", path, "--type-column", "event_type"); !strings.Contains(got,

@@ -1,12 +1,8 @@
 package pebble
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -16,27 +12,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/filetest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
-
-// filesWith returns the files below the directory that contain the text.
-func filesWith(t *testing.T, dir, text string) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil // removed meanwhile, or a directory
-		}
-		if content, err := os.ReadFile(path); err == nil && bytes.Contains(content, []byte(text)) {
-			files = append(files, filepath.Base(path))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
 
 // TestForgotten erases users among the traffic of others, and looks for their ids and events in all
 // files once they are said to be forgotten: with what they had in tables, in the journal and in
@@ -81,7 +60,7 @@ func TestForgotten(t *testing.T) {
 			write(mark, u, 400, 410)
 		}
 	}
-	if files := filesWith(t, dir, mark); len(files) < 2 {
+	if files := filetest.With(t, dir, mark); len(files) < 2 {
 		t.Fatalf("the mark is in %v to begin with, want tables and a log", files)
 	}
 	var wg sync.WaitGroup
@@ -97,7 +76,7 @@ func TestForgotten(t *testing.T) {
 		}
 	}
 	forgotten(t, s)
-	if files := filesWith(t, dir, mark); len(files) > 0 {
+	if files := filetest.With(t, dir, mark); len(files) > 0 {
 		t.Errorf("the mark is still in %v", files)
 	}
 	write(mark, 0, 0, 10)
@@ -111,12 +90,12 @@ func TestForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustClose(t, s)
-	if len(filesWith(t, dir, mark)) == 0 {
+	if len(filetest.With(t, dir, mark)) == 0 {
 		t.Error("the mark is in no file of the closed store: nothing is tested")
 	}
 	s = mustOpen(t, dir, opts)
 	forgotten(t, s)
-	if files := filesWith(t, dir, mark); len(files) > 0 {
+	if files := filetest.With(t, dir, mark); len(files) > 0 {
 		t.Errorf("after a restart the mark is still in %v", files)
 	}
 	// The note is removed after those who wait are told.

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/filetest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -57,14 +58,14 @@ func TestRetractedBytesLeaveTheDisk(t *testing.T) {
 		flush(t, s)
 	}
 	write("ann", 600, 610)
-	if files := filesWith(t, dir, secretID); len(files) < 2 {
+	if files := filetest.With(t, dir, secretID); len(files) < 2 {
 		t.Fatalf("the mark is in %v to begin with, want tables and a log", files)
 	}
 	for _, user := range []string{"ann", "bob"} {
 		takeOut(t, s, user, retracted)
 	}
 	forgotten(t, s)
-	if files := filesWith(t, dir, secretID); len(files) > 0 {
+	if files := filetest.With(t, dir, secretID); len(files) > 0 {
 		t.Errorf("the mark is still in %v", files)
 	}
 	check := func() {

@@ -1,47 +1,18 @@
 package postgres_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/filetest"
 	"github.com/gsimc/gsimc/store"
 )
 
 // canary is a part of all ids of the erased users.
 const canary = "canary-3f9c1d"
-
-// filesWith counts the files of a server that hold the canary.
-func filesWith(t *testing.T, n *enginetest.PostgresNode) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(n.Data, func(path string, d os.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed since the folder was read
-		}
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if bytes.Contains(text, []byte(canary)) {
-			files = append(files, path)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
 
 // TestErasedBytes does what docs/scale.md says that an operator has to do to have the bytes of
 // erased users leave the files of the primary and of the standby.
@@ -72,7 +43,7 @@ func TestErasedBytes(t *testing.T) {
 	if err := p.Primary.SQL("CHECKPOINT"); err != nil {
 		t.Fatal(err)
 	}
-	if len(filesWith(t, p.Primary)) == 0 {
+	if len(filetest.With(t, p.Primary.Data, canary)) == 0 {
 		t.Error("the test does not find bytes that are there")
 	}
 	var full []string
@@ -92,7 +63,7 @@ func TestErasedBytes(t *testing.T) {
 		if err := p.Standby.SQL("CHECKPOINT"); err != nil {
 			t.Fatal(err)
 		}
-		files = append(filesWith(t, p.Primary), filesWith(t, p.Standby)...)
+		files = append(filetest.With(t, p.Primary.Data, canary), filetest.With(t, p.Standby.Data, canary)...)
 	}
 	if len(files) > 0 {
 		t.Errorf("%d files still have bytes of erased users: %v", len(files), files)

@@ -161,6 +161,7 @@ cmd/gsimc: cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/cal
 docs:
 internal/test/archtest:
 internal/test/certtest:
+internal/test/filetest:
 internal/test/h2test:
 internal/test/mutants:
 internal/test/soak:

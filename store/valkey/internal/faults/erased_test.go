@@ -1,17 +1,13 @@
 package faults
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/filetest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -52,7 +48,7 @@ func TestErasedBytesLeaveAllNodes(t *testing.T) {
 		}
 	}
 	for i, node := range n.Nodes {
-		if found := filesWith(t, n.folder(node), canary); len(found) == 0 {
+		if found := filetest.With(t, n.folder(node), canary); len(found) == 0 {
 			t.Errorf("node %d: the canary is in no file before the rewrite", i)
 		}
 	}
@@ -69,7 +65,7 @@ func TestErasedBytesLeaveAllNodes(t *testing.T) {
 				}
 			}
 			// Old files are removed in the background.
-			if found := filesWith(t, n.folder(node), canary); len(found) > 0 {
+			if found := filetest.With(t, n.folder(node), canary); len(found) > 0 {
 				return fmt.Errorf("the canary is in %v", found)
 			}
 			return nil
@@ -77,7 +73,7 @@ func TestErasedBytesLeaveAllNodes(t *testing.T) {
 	}
 	found := 0
 	for _, node := range n.Nodes {
-		found += len(filesWith(t, n.folder(node), kept.User))
+		found += len(filetest.With(t, n.folder(node), kept.User))
 	}
 	if found < 3 {
 		t.Errorf("a user who was not erased is in %d files, want those of three nodes", found)
@@ -92,29 +88,4 @@ func (n *nine) folder(node *enginetest.RedisNode) string {
 		n.Fatal("a node does not say where its files are")
 	}
 	return dir
-}
-
-// filesWith returns the files in a folder that contain a text.
-func filesWith(t *testing.T, dir, text string) (found []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // removed since the folder was listed
-			return nil
-		}
-		if err != nil || d.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if bytes.Contains(content, []byte(text)) {
-			found = append(found, path)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
 }
