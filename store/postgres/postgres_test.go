@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -94,60 +93,6 @@ func TestModel(t *testing.T) {
 		})
 		if err := s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
-		}
-	}
-}
-
-// A history that is longer than a page is passed anew if it changes while it is read.
-func TestHistoryChangesBetweenPages(t *testing.T) {
-	s := open(t)
-	defer closeAll(t, s)
-	ctx := context.Background()
-	var records []store.Record
-	for i := range 2500 {
-		records = append(records, store.Record{User: "u", Event: store.Event{ID: fmt.Sprint(i),
-			Item: "i", Value: float64(i)}})
-	}
-	if _, err := s.Append(ctx, records); err != nil {
-		t.Fatal(err)
-	}
-	for name, change := range map[string]func() error{
-		"an event more": func() error {
-			_, err := s.Append(ctx, []store.Record{{User: "u", Event: store.Event{ID: "more",
-				Item: "i"}}})
-			return err
-		},
-		"a rewrite": func() error {
-			_, err := s.Rewrite(ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event {
-				return [][]store.Event{h[0][100:]}
-			})
-			return err
-		},
-		"an erasure": func() error {
-			_, err := s.Erase(ctx, "u")
-			return err
-		},
-	} {
-		known, calls := store.Version{}, 0
-		head, same, err := s.Since(ctx, "u", known, func(v store.Version, _ store.Event) error {
-			if v.Revision != 1 && v.Revision != known.Revision+1 {
-				return fmt.Errorf("revision %d after %d", v.Revision, known.Revision)
-			}
-			known = v
-			if calls++; calls == 500 {
-				return change()
-			}
-			return nil
-		})
-		if err != nil || head.Revision > 0 && known != head ||
-			same != (name == "an event more") {
-			t.Errorf("%s: head %v after %v, same %v, %v", name, head, known, same, err)
-		}
-		if _, err := s.Erase(ctx, "u"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Append(ctx, records); err != nil {
-			t.Fatal(err)
 		}
 	}
 }

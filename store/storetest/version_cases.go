@@ -71,8 +71,8 @@ var versionCases = []testCase{
 	},
 	{
 		name: "since-replaced",
-		explanation: "a reader of a long history that is replaced or erased while it is passed " +
-			"ends with one history as a whole: what comes after revision 1 was passed last",
+		explanation: "a reader of a long history that grows, or is replaced or erased while it is " +
+			"passed ends with one history as a whole: what comes after revision 1 was passed last",
 		run: runSinceReplaced,
 	},
 	{
@@ -280,7 +280,8 @@ func runShards(t *tester) {
 
 func runSinceReplaced(t *tester) {
 	const long, short = 4500, 2300
-	for _, after := range []int{0, 3, short} {
+	const grows = long + 1
+	for _, after := range []int{grows, 0, 3, short} {
 		user := fmt.Sprint("user-", after)
 		for from := 0; from < long; from += 500 {
 			t.append(records(user, from, from+500)...)
@@ -296,6 +297,10 @@ func runSinceReplaced(t *tester) {
 					return nil
 				}
 				replaced = true
+				if after == grows {
+					t.append(records(user, long, grows)...)
+					return nil
+				}
 				_, err := t.Rewrite(t.ctx, []string{user},
 					func([][]store.Event) [][]store.Event { return [][]store.Event{series(after)} })
 				return err
