@@ -14,9 +14,7 @@ import (
 func TestPrimaryWithoutReplica(t *testing.T) {
 	t.Parallel()
 	c, a, _ := pair(t)
-	if _, err := a.Append(t.Context(), []store.Record{record("u", 1)}); err != nil {
-		t.Fatal(err)
-	}
+	mustAppend(t, a, "u", 1)
 	replica := c.ReplicasOf(0)[0]
 	replica.Kill()
 	const words = "1 of 1 primaries have no replica: no write is acknowledged until they have one"

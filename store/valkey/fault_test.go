@@ -36,6 +36,34 @@ func record(user string, i int) store.Record {
 		Item: fmt.Sprint("i", i), Type: "view", Time: time.Unix(int64(i), 0), Value: 1}}
 }
 
+// mustAppend appends an event of a user.
+func mustAppend(t *testing.T, s *valkey.Store, user string, i int) {
+	t.Helper()
+	if _, err := s.Append(t.Context(), []store.Record{record(user, i)}); err != nil {
+		t.Fatalf("Append: %v", err)
+	}
+}
+
+// unchanging are calls that change nothing in a store with the first event of "u" and no user
+// "gone".
+func unchanging(s *valkey.Store) map[string]func(context.Context) error {
+	appending := func(r store.Record) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := s.Append(ctx, []store.Record{r}) // a conflict is in the results
+			return err
+		}
+	}
+	other := record("u", 1)
+	other.Event.Value = 2
+	return map[string]func(context.Context) error{
+		"a duplicate": appending(record("u", 1)), "a conflict": appending(other),
+		"an erasure of nobody": func(ctx context.Context) error {
+			_, err := s.Erase(ctx, "gone")
+			return err
+		},
+	}
+}
+
 // within returns a context that ends after a time.
 func within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
@@ -49,9 +77,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 func TestAnswersWaitForReplicas(t *testing.T) {
 	t.Parallel()
 	c, a, b := pair(t)
-	if _, err := a.Append(t.Context(), []store.Record{record("gone", 1)}); err != nil {
-		t.Fatal(err)
-	}
+	mustAppend(t, a, "gone", 1)
 	replica := c.ReplicasOf(0)[0]
 	waitUntil(t, "the replica has acknowledged all", func() bool {
 		info, err := c.Nodes[0].Do("INFO", "replication")
@@ -73,23 +99,8 @@ func TestAnswersWaitForReplicas(t *testing.T) {
 		err != nil {
 		t.Fatalf("the primary has %v, %v, want the event", head, err)
 	}
-	other := record("u", 1)
-	other.Event.Value = 2
 	var asking sync.WaitGroup
-	for what, ask := range map[string]func(ctx context.Context) error{
-		"a duplicate": func(ctx context.Context) error {
-			_, err := b.Append(ctx, []store.Record{record("u", 1)})
-			return err
-		},
-		"a conflict": func(ctx context.Context) error {
-			_, err := b.Append(ctx, []store.Record{other})
-			return err
-		},
-		"an erasure of nobody": func(ctx context.Context) error {
-			_, err := b.Erase(ctx, "gone")
-			return err
-		},
-	} {
+	for what, ask := range unchanging(b) {
 		asking.Go(func() {
 			if err := ask(within(t, short)); !errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("%s of what no replica has: %v, want ErrUnavailable", what, err)
@@ -110,9 +121,7 @@ func TestLateWritesAreNotDone(t *testing.T) {
 	t.Parallel()
 	c, a, b := pair(t)
 	for i := range 8 { // all lanes of a are connected
-		if _, err := a.Append(t.Context(), []store.Record{record("u", i)}); err != nil {
-			t.Fatal(err)
-		}
+		mustAppend(t, a, "u", i)
 	}
 	primary := c.Nodes[0]
 	primary.Pause()
@@ -158,27 +167,10 @@ func TestAnswersAreWrites(t *testing.T) {
 		}
 		return n
 	}
-	if _, err := a.Append(t.Context(), []store.Record{record("u", 1)}); err != nil {
-		t.Fatal(err)
-	}
-	other := record("u", 1)
-	other.Event.Value = 2
-	for what, ask := range map[string]func() error{
-		"a duplicate": func() error {
-			_, err := b.Append(t.Context(), []store.Record{record("u", 1)})
-			return err
-		},
-		"a conflict": func() error {
-			_, err := b.Append(t.Context(), []store.Record{other}) // it is in the results
-			return err
-		},
-		"an erasure of nobody": func() error {
-			_, err := b.Erase(t.Context(), "nobody")
-			return err
-		},
-	} {
+	mustAppend(t, a, "u", 1)
+	for what, ask := range unchanging(b) {
 		before := written()
-		if err := ask(); err != nil {
+		if err := ask(t.Context()); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		if after := written(); after != before+1 {
@@ -313,9 +305,7 @@ func TestRoomOfPrimary(t *testing.T) {
 	users := map[string][]string{} // by the node that has them
 	for i := range 1000 {
 		user := fmt.Sprint("u", i)
-		if _, err := s.Append(t.Context(), []store.Record{record(user, 1)}); err != nil {
-			t.Fatal(err)
-		}
+		mustAppend(t, s, user, 1)
 		key := fmt.Sprintf("{n:%s}h", user)
 		for _, n := range c.Nodes {
 			if got, err := n.Do("EXISTS", key); err == nil && got == "1" {
@@ -446,9 +436,7 @@ func TestFunctionsAreLoadedAgain(t *testing.T) {
 func TestMemoryIsFull(t *testing.T) {
 	t.Parallel()
 	c, s, _ := pair(t)
-	if _, err := s.Append(t.Context(), []store.Record{record("u", 1)}); err != nil {
-		t.Fatal(err)
-	}
+	mustAppend(t, s, "u", 1)
 	if _, err := c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "1"); err != nil {
 		t.Fatal(err)
 	}

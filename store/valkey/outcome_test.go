@@ -17,9 +17,7 @@ func TestDamagedHistories(t *testing.T) {
 	if err != nil || len(results) != 1 || !errors.Is(results[0].Err, store.ErrCorrupt) {
 		t.Errorf("Append to a damaged history: %v, %v, want ErrCorrupt of the record", results, err)
 	}
-	if _, err := a.Append(t.Context(), []store.Record{record("good", 1)}); err != nil {
-		t.Fatal(err)
-	}
+	mustAppend(t, a, "good", 1)
 	var users []string
 	err = a.Each(t.Context(), 0, 1, func(user string, _ store.Version) error {
 		users = append(users, user)
