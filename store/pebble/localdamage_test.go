@@ -97,21 +97,37 @@ func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
 		}
 	}
 	mustClose(t, s)
+	tables = slices.DeleteFunc(tablesOf(t, disk),
+		func(path string) bool { return sizeOf(t, disk, path) <= 100<<10 })
+	if len(tables) < 3 {
+		t.Fatalf("%d tables of users, want several", len(tables))
+	}
+	return disk, manyEvents * 7, tables
+}
+
+// tablesOf returns the paths of all tables of a closed store.
+func tablesOf(t *testing.T, disk vfs.FS) (paths []string) {
+	t.Helper()
 	names, err := disk.List(dataDir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		path := disk.PathJoin(dataDir, name)
-		content, err := smallfile.Read(disk, path)
-		if err == nil && strings.HasSuffix(name, ".sst") && len(content) > 100<<10 {
-			tables = append(tables, path)
+		if strings.HasSuffix(name, ".sst") {
+			paths = append(paths, disk.PathJoin(dataDir, name))
 		}
 	}
-	if len(tables) < 3 {
-		t.Fatalf("%d tables of users, want several", len(tables))
+	slices.Sort(paths)
+	return paths
+}
+
+func sizeOf(t *testing.T, disk vfs.FS, path string) int {
+	t.Helper()
+	info, err := disk.Stat(path)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return disk, manyEvents * 7, tables
+	return int(info.Size())
 }
 
 // flipped returns a copy of the disk with one bit of a file flipped.
@@ -143,11 +159,8 @@ func TestDamageStaysLocal(t *testing.T) {
 		if i < len(sample) {
 			path = sample[i]
 		}
-		info, err := disk.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := rng.IntN(int(info.Size()) * 9 / 10) // the blocks of data come first
+		size := sizeOf(t, disk, path)
+		at := rng.IntN(size * 9 / 10) // the blocks of data come first
 		if i == 0 {
 			at = 10 // beside the rows of the store itself, if these were in the same table
 		}
@@ -235,14 +248,11 @@ func TestDamagedFilter(t *testing.T) {
 	}
 	mustClose(t, s)
 	path := largestTable(t, disk)
-	info, err := disk.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	size := sizeOf(t, disk, path)
 	filter := filterOf(t, disk, path)
 	harmless := 0
 	places := []int{filter, filter + 1}
-	for at := info.Size() * 9 / 10; at < info.Size(); at += 300 {
+	for at := size * 9 / 10; at < size; at += 300 {
 		places = append(places, int(at))
 	}
 	others := places[2:]
@@ -288,23 +298,11 @@ func filterOf(t *testing.T, disk vfs.FS, path string) int {
 	return int(layout.Filter[0].Offset)
 }
 
-func largestTable(t *testing.T, disk vfs.FS) (largest string) {
+func largestTable(t *testing.T, disk vfs.FS) string {
 	t.Helper()
-	names, err := disk.List(dataDir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	most := int64(0)
-	for _, name := range names {
-		info, err := disk.Stat(disk.PathJoin(dataDir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(name, ".sst") && info.Size() > most {
-			largest, most = disk.PathJoin(dataDir, name), info.Size()
-		}
-	}
-	return largest
+	return slices.MaxFunc(tablesOf(t, disk), func(a, b string) int {
+		return sizeOf(t, disk, a) - sizeOf(t, disk, b)
+	})
 }
 
 // TestDamagedOwnRows damages the tables of the store's own rows and of the journal. The newest is

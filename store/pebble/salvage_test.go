@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -134,32 +133,24 @@ func TestSalvageTables(t *testing.T) {
 	disk, before := salvageable(t, true)
 	rng := rand.New(rand.NewPCG(4, 4))
 	refused, flips, kept := 0, 0, int64(0)
-	var tables []string
-	for _, path := range slices.Sorted(maps.Keys(filesOf(t, disk))) {
-		if strings.HasSuffix(path, ".sst") {
-			tables = append(tables, path)
-		}
-	}
+	tables := tablesOf(t, disk)
 	for _, i := range soak.SomeOf(t, len(tables), 3) {
 		path := tables[i]
-		info, err := disk.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		size := sizeOf(t, disk, path)
 		for range soak.Times(1) {
-			at := rng.IntN(int(info.Size()) - 60)
+			at := rng.IntN(size - 60)
 			damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
 			old := filesOf(t, damaged)
 			result, lost, err := salvaged(t, damaged)
 			if err != nil {
-				t.Fatalf("%s, byte %d of %d: %v", path, at, info.Size(), err)
+				t.Fatalf("%s, byte %d of %d: %v", path, at, size, err)
 			}
 			if diff := cmp.Diff(old, filesOf(t, damaged)); diff != "" {
 				t.Errorf("%s, byte %d: the old store has changed", path, at)
 			}
 			checkSalvaged(t, damaged, before, result, lost)
 			if t.Failed() {
-				t.Fatalf("%s, byte %d of %d: %+v", path, at, info.Size(), result)
+				t.Fatalf("%s, byte %d of %d: %+v", path, at, size, result)
 			}
 			flips++
 			kept += result.Users

@@ -72,11 +72,7 @@ func TestUsersSkipDamage(t *testing.T) {
 	harmful := 0
 	for i := range flips {
 		path := tables[i%len(tables)]
-		info, err := disk.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := rng.IntN(int(info.Size()) - 200)
+		at := rng.IntN(sizeOf(t, disk, path) - 200)
 		damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
 		each, eachSkipped := eachOnce(t, damaged)
 		s := mustOpen(t, "store", Options{FS: damaged})
