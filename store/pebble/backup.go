@@ -21,9 +21,6 @@ import (
 // Manifest says what a backup is: see [Backup].
 type Manifest = manifest.Manifest
 
-// BackupFileError is the error of restoring a backup one of whose files is not what it was.
-type BackupFileError = manifest.FileError
-
 // A Stage is a part of the work of [Backup] and [Restore], of which they tell the bytes.
 type Stage string
 
@@ -131,7 +128,7 @@ func checkCopy(
 }
 
 // Restore makes a store of a backup, in a directory that is empty or not there. Each file must be
-// what the manifest says, or the error is a [*BackupFileError]. The directory gets its content at
+// what the manifest says, or the error is a [*manifest.FileError]. The directory gets its content at
 // once, when the store in it has been opened and checked.
 //
 // The store goes on from the moment of the backup, with the id that it had, and with a mark of its

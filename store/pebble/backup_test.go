@@ -108,7 +108,7 @@ func TestBackupDamage(t *testing.T) {
 	refused := func(damaged vfs.FS, name, how string) {
 		t.Helper()
 		_, err := Restore(t.Context(), "backup", "restored", Options{FS: damaged}, noProgress)
-		bad, ok := errors.AsType[*BackupFileError](err)
+		bad, ok := errors.AsType[*manifest.FileError](err)
 		if !ok || bad.File != name || !strings.Contains(err.Error(), name) ||
 			!errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s %s: %v", name, how, err)
