@@ -128,8 +128,8 @@ func checkCopy(
 }
 
 // Restore makes a store of a backup, in a directory that is empty or not there. Each file must be
-// what the manifest says, or the error is a [*manifest.FileError]. The directory gets its content at
-// once, when the store in it has been opened and checked.
+// what the manifest says, or the error is a [*manifest.FileError]. The directory gets its content
+// at once, when the store in it has been opened and checked.
 //
 // The store goes on from the moment of the backup, with the id that it had, and with a mark of its
 // own: what was written after the backup is not missed. Users who were erased after it are back.

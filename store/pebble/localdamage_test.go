@@ -253,7 +253,7 @@ func TestDamagedFilter(t *testing.T) {
 	harmless := 0
 	places := []int{filter, filter + 1}
 	for at := size * 9 / 10; at < size; at += 300 {
-		places = append(places, int(at))
+		places = append(places, at)
 	}
 	others := places[2:]
 	places = places[:2]

@@ -71,8 +71,9 @@ var versionCases = []testCase{
 	},
 	{
 		name: "since-replaced",
-		explanation: "a reader of a long history that grows, or is replaced or erased while it is " +
-			"passed ends with one history as a whole: what comes after revision 1 was passed last",
+		explanation: "a reader of a long history that grows, is replaced or is erased while it " +
+			"is passed ends with one history as a whole: what comes after revision 1 was passed " +
+			"last",
 		run: runSinceReplaced,
 	},
 	{
