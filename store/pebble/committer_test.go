@@ -61,6 +61,18 @@ func TestRecordsStayTheCallers(t *testing.T) {
 	mustClose(t, s)
 }
 
+// appendOneEach appends an event of each of some users by one call.
+func appendOneEach(t *testing.T, s *Store, from, to int) {
+	t.Helper()
+	var records []store.Record
+	for u := from; u < to; u++ {
+		records = append(records, store.Record{User: fmt.Sprint("user-", u), Event: testEvent(0)})
+	}
+	if err := appendAll(t.Context(), s, records); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestBoundedByDuplicates sends an event of each user again, and then erases users, in a store that
 // may keep only a few of them in memory.
 func TestBoundedByDuplicates(t *testing.T) {
@@ -71,13 +83,7 @@ func TestBoundedByDuplicates(t *testing.T) {
 	s := mustOpen(t, "store", opts)
 	all := func() {
 		for from := 0; from < users; from += perCall {
-			records := make([]store.Record, perCall)
-			for i := range records {
-				records[i] = store.Record{User: fmt.Sprint("user-", from+i), Event: testEvent(0)}
-			}
-			if _, err := s.Append(context.Background(), records); err != nil {
-				t.Fatal(err)
-			}
+			appendOneEach(t, s, from, from+perCall)
 		}
 	}
 	bounded := func(after string) {
@@ -111,13 +117,7 @@ func TestBurstIsLetGoOf(t *testing.T) {
 	opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20}
 	s := mustOpen(t, "store", opts)
 	defer mustClose(t, s)
-	records := make([]store.Record, 20_000)
-	for i := range records {
-		records[i] = store.Record{User: fmt.Sprint("user-", i), Event: testEvent(0)}
-	}
-	if _, err := s.Append(context.Background(), records); err != nil {
-		t.Fatal(err)
-	}
+	appendOneEach(t, s, 0, 20_000)
 	limit := int(2 * opts.CacheBytes)
 	if bytes := s.histories.Bytes(); bytes < 2*limit {
 		t.Fatalf("the burst takes %d bytes, want more than %d for the test", bytes, 2*limit)

@@ -83,8 +83,7 @@ func (st step) do(s store.Store) error {
 		records = append(records, store.Record{User: st.user, Event: testEvent(i)},
 			store.Record{User: "all", Event: testEvent(i)})
 	}
-	err := appendAll(context.Background(), s, records)
-	return err
+	return appendAll(context.Background(), s, records)
 }
 
 // ids are those of the events of the step.

@@ -166,8 +166,7 @@ func (h *heldCalls) begin(t *testing.T, s *Store, write func(context.Context) er
 }
 
 func tryAppend(ctx context.Context, s *Store, user string, event int) error {
-	err := appendAll(ctx, s, []store.Record{{User: user, Event: testEvent(event)}})
-	return err
+	return appendAll(ctx, s, []store.Record{{User: user, Event: testEvent(event)}})
 }
 
 // TestReadersSeeWhatSurvives cuts the power while readers look on. The syncs are slow, so that

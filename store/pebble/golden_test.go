@@ -56,10 +56,7 @@ func writeHistories(t *testing.T, s *Store) {
 func appendRange(t *testing.T, s *Store, user string, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
-		records := []store.Record{{User: user, Event: testEvent(i)}}
-		if _, err := s.Append(context.Background(), records); err != nil {
-			t.Fatal(err)
-		}
+		mustAppend(t, s, user, i, i+1)
 	}
 }
 

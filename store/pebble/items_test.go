@@ -61,10 +61,7 @@ func TestItemsMeetCrashes(t *testing.T) {
 			t.Fatal(err)
 		}
 		acknowledged.Store(int64(n + 1))
-		if err := appendAll(context.Background(), s,
-			[]store.Record{{User: "u", Event: testEvent(n)}}); err != nil {
-			t.Fatal(err)
-		}
+		mustAppend(t, s, "u", n, n+1)
 	}
 	armed.Store(false)
 	last := disk.CrashClone(vfs.CrashCloneCfg{})
@@ -106,9 +103,7 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 	if err := s.PutItems(ctx, want); err != nil {
 		t.Fatal(err)
 	}
-	if err := appendAll(ctx, s, []store.Record{{User: "u", Event: testEvent(1)}}); err != nil {
-		t.Fatal(err)
-	}
+	mustAppend(t, s, "u", 1, 2)
 	key := row.ItemKey(nil, "b")
 	value := bytes.Repeat([]byte{7}, 20)
 	mustClose(t, s)
