@@ -170,7 +170,8 @@ func (s *Server) newServices(traced store.Store, named *filters.Set) {
 			Meter: meter, Metrics: s.metrics.events, Log: s.log}),
 		users: users.New(users.Deps{Bounds: s.users, Store: s.store, Arms: s.arms,
 			States: s.states, Updater: s.updater, Follow: s.follow,
-			Estimator: s.cfg.Estimator, Now: s.now, Draining: s.drain.streams, Log: s.log}),
+			Estimator: s.cfg.Estimator, Now: s.now, Caller: s.doors.Caller,
+			Draining: s.drain.streams, Log: s.log}),
 		items: items.New(items.Deps{Catalogue: s.catalogue, Models: s.arms.Main().Models}),
 	}
 }

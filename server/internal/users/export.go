@@ -15,6 +15,7 @@ import (
 // Exports last as long as their clients read, so they have a bound of their own.
 const (
 	maxExports  = 16
+	exportStall = time.Second // that a client may take for a message while others want its place
 	exportTime  = 10 * time.Minute
 	ExportChunk = 500 // events of a message
 )
@@ -27,18 +28,20 @@ func (s *service) ExportUser(
 	if err := valid.UserID(req.GetUserId()); err != nil {
 		return err
 	}
-	select {
-	case s.Exports <- struct{}{}:
-		defer func() { <-s.Exports }()
-	default:
-		return outcome.ErrExports
-	}
-	admission.Of(stream.Context()).Leave()
 	ctx, cancel := context.WithTimeout(stream.Context(), exportTime)
 	defer cancel()
-	err := s.export(ctx, req.GetUserId(), stream.Send)
-	if err != nil && s.Draining.Err() != nil {
+	place := s.Exports.begin(s.Caller(ctx), cancel)
+	if place == nil {
+		return outcome.ErrExports
+	}
+	defer place.end()
+	admission.Of(stream.Context()).Leave()
+	err := s.export(ctx, req.GetUserId(), place.sending(stream.Send))
+	switch {
+	case err != nil && s.Draining.Err() != nil:
 		return outcome.ErrDraining
+	case place.ended():
+		return outcome.ErrExports
 	}
 	return err
 }

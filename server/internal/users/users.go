@@ -35,22 +35,24 @@ type Deps struct {
 	Follow    follow.Follower // is told of histories that change
 	Estimator model.Estimator
 	Now       func() time.Time
-	Draining  context.Context // ends when calls that last are told to come to an end
+	Caller    func(context.Context) string // who makes a call
+	Draining  context.Context              // ends when calls that last are told to come to an end
 	Log       *slog.Logger
 }
 
 // Bounds are what the calls that last, or need much memory, share. A channel has the room of so
 // many calls.
 type Bounds struct {
-	ErasureWaits, Exports, Rewrites chan struct{}
-	RewriteHistory                  uint64 // events of the histories that a call rewrites
+	ErasureWaits, Rewrites chan struct{}
+	Exports                *Exports
+	RewriteHistory         uint64 // events of the histories that a call rewrites
 }
 
 // Usual returns the bounds of a server.
 func Usual() Bounds {
 	return Bounds{
 		ErasureWaits:   make(chan struct{}, maxErasureWaits),
-		Exports:        make(chan struct{}, maxExports),
+		Exports:        NewExports(maxExports),
 		Rewrites:       make(chan struct{}, maxRewrites),
 		RewriteHistory: maxRewriteHistory,
 	}
