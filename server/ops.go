@@ -36,11 +36,15 @@ func (s *Server) newOps() *http.Server {
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
+	// A foreign page, whose name may be made to lead to this machine, reads neither metrics nor
+	// profiles. Where other machines reach the listener, they know it by names of their own.
+	pages := origin.Policy{AnyHost: !onThisMachine(s.cfg.OpsListen)}.Handler(mux)
 	return &http.Server{
-		Handler:           s.inTime(mux),
+		Handler:           s.inTime(pages),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnContext:       withPeer,
 	}
 }
 

@@ -101,7 +101,7 @@ func isAddress(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		return true
 	}
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))

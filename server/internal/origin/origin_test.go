@@ -43,6 +43,7 @@ func TestPolicy(t *testing.T) {
 			map[string]string{"Origin": "https://evil.example"}, true, ""},
 		{"a name that leads here", Policy{}, "POST", "evil.example:80",
 			map[string]string{"Sec-Fetch-Site": "same-origin"}, false, ""},
+		{"the own name in another case", Policy{}, "GET", "LocalHost:80", nil, true, ""},
 		{"any name, with tokens", Policy{AnyHost: true}, "GET", "api.shop.example", nil, true, ""},
 		{"an allowed page", Policy{Origins: []string{shop}}, "POST", "localhost:80",
 			map[string]string{"Origin": shop, "Sec-Fetch-Site": "cross-site"}, true, shop},
