@@ -15,13 +15,16 @@ func (s *Server) newGate(methods map[string]admission.Method) *admission.Gate {
 		MaxInFlight: s.cfg.MaxInFlight, MaxStreams: s.cfg.MaxStreams,
 		// A client has a connection and watches the health by it.
 		MaxWatches: s.cfg.MaxConnections, MaxReceiving: maxReceiving,
+		MaxBodies: s.maxBodies,
 	}, s.metrics.admission)
 }
 
-// Clients that do not read lose their connections, see [admission.Bounds].
+// Clients that do not read lose their connections, see [admission.Bounds], and slow large bodies
+// make room.
 const (
 	sendTimeout   = 30 * time.Second
 	maxUnreadSize = 64 << 20
+	maxBodies     = 64 << 20 // of the JSON side, on their way
 )
 
 // limited is a listener with a bounded number of connections, and of bytes that wait for them.

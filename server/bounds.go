@@ -17,11 +17,12 @@ type bounds struct {
 
 	sendTimeout   time.Duration // see [admission.Bounds]
 	maxUnreadSize int           // the same
+	maxBodies     int           // see [admission.Config]
 	opsWrite      time.Duration // for a page of the ops listener to be read
 }
 
 func usualBounds() bounds {
 	return bounds{users: users.Usual(), operate: operate.Usual(),
 		readAhead: admission.NewBudget(ingest.MaxReadAhead), sendTimeout: sendTimeout,
-		maxUnreadSize: maxUnreadSize, opsWrite: opsWriteTimeout}
+		maxUnreadSize: maxUnreadSize, maxBodies: maxBodies, opsWrite: opsWriteTimeout}
 }

@@ -192,41 +192,37 @@ func TestRefusedCallsLeaveTheirRoom(t *testing.T) {
 	}
 }
 
-// Refused streams keep no room from anybody either, those included that there was no room for.
-func TestRefusedStreamsLeaveTheirRoom(t *testing.T) {
-	ts, tokens := withTokens(t, func(c *Config) { c.MaxStreams = 1 }, "recommend")
+// Calls that are refused for their token after their message take no room of those with one, and
+// none when they are refused.
+func TestStrangersTakeNoRoom(t *testing.T) {
+	ts, tokens := withTokens(t, func(c *Config) { c.MaxStreams, c.MaxInFlight = 1, 1 }, "recommend")
 	far, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	const method = pb.EventService_StreamObserve_FullMethodName
-	tap := func(ctx context.Context, method string) (context.Context, error) {
-		return ts.chain.Tap(ctx, ts.gate, method)
-	}
-	first, err := tap(far, method) // has the only room, until it is told that it has no token
-	if err != nil {
-		t.Fatal(err)
-	}
-	refuse := func(ctx context.Context) {
+	const stream = pb.EventService_StreamObserve_FullMethodName
+	tap := func(ctx context.Context, method string) context.Context {
 		t.Helper()
-		err := ts.chain.Stream(nil, serverStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: method},
+		ctx, err := ts.chain.Tap(ctx, ts.gate, method)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ctx
+	}
+	var strangers []context.Context
+	for range maxReceiving {
+		strangers = append(strangers, tap(far, stream),
+			tap(far, pb.RecommenderService_Recommend_FullMethodName))
+	}
+	good := metadata.NewIncomingContext(far, metadata.Pairs("authorization", "Bearer "+tokens[0]))
+	tap(good, pb.RecommenderService_Recommend_FullMethodName)
+	for _, ctx := range strangers {
+		err := ts.chain.Stream(nil, serverStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: stream},
 			func(any, grpc.ServerStream) error { return nil })
 		if got := problemOf(t, err).Code; got != codes.Unauthenticated {
 			t.Fatalf("a stream without a token: %v", err)
 		}
 	}
-	for range 20 * maxReceiving {
-		stream, err := tap(far, method)
-		if err != nil {
-			t.Fatal(err)
-		}
-		refuse(stream)
-	}
-	refuse(first)
-	good := metadata.NewIncomingContext(far, metadata.Pairs("authorization", "Bearer "+tokens[0]))
-	if _, err := tap(good, pb.RecommenderService_Recommend_FullMethodName); err != nil {
-		t.Errorf("a call with a token: %v", err)
-	}
-	if got := value1(t, ts, `gsimc_calls_under_way{class="stream",state="running"}`); got != 0 {
-		t.Errorf("%v refused streams are under way", got)
+	if got := value1(t, ts, `gsimc_calls_under_way{class="stranger",state="receiving"}`); got != 0 {
+		t.Errorf("%v refused calls are under way", got)
 	}
 }
 

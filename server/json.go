@@ -11,7 +11,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/gsimc/gsimc/server/internal/doors"
@@ -25,16 +27,15 @@ const inProcess = socket.UnixPrefix
 
 // Bounds of the JSON side, besides those that it shares.
 const (
-	maxJSONBodies = 64 << 20
 	jsonBodyTime  = 10 * time.Second
-	// for a part of an answer to be read, besides the time that a call may take
-	jsonWriteGrace = 30 * time.Second
-	jsonPipeBytes  = 256 << 10
+	maxDecoded    = 64 << 20
+	jsonPipeBytes = 256 << 10
 )
 
 // jsonSide serves the methods of clients as JSON over HTTP. It reaches the services through a gRPC
 // server of its own in this process: calls pass the same doors, gate and interceptors, but neither
-// TLS once more nor the limit of calls of a single connection.
+// TLS once more nor the limit of calls of a single connection. Bodies pass the gate, too, and
+// answers that are not read count with their connection.
 type jsonSide struct {
 	grpc    *grpc.Server
 	pipe    *bufconn.Listener
@@ -50,7 +51,8 @@ func (s *Server) newJSON() (*jsonSide, error) {
 	}
 	j := &jsonSide{pipe: bufconn.Listen(jsonPipeBytes)}
 	j.grpc = grpc.NewServer(append(s.grpcOptions(inProcess, s.gate),
-		grpc.MaxConcurrentStreams(math.MaxUint32))...)
+		grpc.MaxConcurrentStreams(math.MaxUint32),
+		grpc.KeepaliveParams(keepalive.ServerParameters{}))...) // of any age: it has calls of all
 	s.services.register(j.grpc)
 	var err error
 	j.conn, err = grpc.NewClient("passthrough:///json",
@@ -63,12 +65,12 @@ func (s *Server) newJSON() (*jsonSide, error) {
 		return nil, err
 	}
 	handler, err := httpjson.NewHandler(context.Background(), j.conn, httpjson.Limits{
-		Body: s.cfg.MaxRecvBytes, Bodies: maxJSONBodies, BodyTime: jsonBodyTime,
+		Gate: s.gate, Body: s.cfg.MaxRecvBytes, BodyTime: jsonBodyTime, Decoded: maxDecoded,
 		Known: s.doors.Knows, Metadata: certificateName})
 	if err != nil {
 		return nil, errors.Join(err, j.conn.Close())
 	}
-	j.handler = inTime(handler, s.cfg.MaxTimeout+jsonWriteGrace)
+	j.handler = handler
 	j.http = &http.Server{
 		Handler:           s.cfg.jsonPages().Handler(j.handler),
 		ReadHeaderTimeout: handshakeTimeout,
@@ -76,6 +78,7 @@ func (s *Server) newJSON() (*jsonSide, error) {
 		MaxHeaderBytes:    maxHeaderBytes,
 		TLSConfig:         s.doors.HTTPS(),
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnContext:       withPeer,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: int(s.cfg.MaxConcurrentStreams)},
 	}
 	return j, nil
@@ -94,40 +97,10 @@ func certificateName(r *http.Request) metadata.MD {
 	return metadata.Pairs(doors.CertificateHeader, doors.CertificateName(r.TLS))
 }
 
-// inTime ends answers that are not read, so that they hold no memory: each part of an answer must
-// be taken within the limit, and the first one within it from the beginning of the request. A long
-// answer, as an export, may take as long as it is read.
-func inTime(h http.Handler, limit time.Duration) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		t := &timedWriter{w, http.NewResponseController(w), limit}
-		t.renew()
-		h.ServeHTTP(t, r)
-	})
+// withPeer tells a request its connection as gRPC does.
+func withPeer(ctx context.Context, c net.Conn) context.Context {
+	return peer.NewContext(ctx, &peer.Peer{Addr: c.RemoteAddr()})
 }
-
-type timedWriter struct {
-	http.ResponseWriter
-	control *http.ResponseController
-	limit   time.Duration
-}
-
-// renew fails for connections without deadlines only, which a listener does not have.
-func (w *timedWriter) renew() { _ = w.control.SetWriteDeadline(time.Now().Add(w.limit)) }
-
-// Write implements [io.Writer].
-func (w *timedWriter) Write(b []byte) (int, error) {
-	w.renew()
-	return w.ResponseWriter.Write(b)
-}
-
-// Flush implements [http.Flusher]. An error means that the client has gone.
-func (w *timedWriter) Flush() {
-	w.renew()
-	_ = w.control.Flush()
-}
-
-// Unwrap is for [http.ResponseController].
-func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // serve serves on a listener until one of the two servers ends. Nil: only the console asks.
 func (j *jsonSide) serve(l net.Listener) error {

@@ -135,6 +135,48 @@ var mutants = []mutant{
 		pkg:  "./server", test: "TestUnreadAnswers",
 	},
 	{
+		name: "jsonstrangers", breaks: "bodies of those without a token fill the memory",
+		file: "server/json.go",
+		was:  `Known: s.doors.Knows,`,
+		is:   `Known: func([]string) bool { return true },`,
+		pkg:  "./server", test: "TestJSONStrangersAreNotRead",
+	},
+	{
+		name: "jsonunread", breaks: "JSON answers that nobody reads fill the memory",
+		file: "server/internal/httpjson/httpjson.go",
+		was:  `answer: admission.AnswerOf(r.Context())`,
+		is:   `answer: nil`,
+		pkg:  "./server", test: "TestJSONUnreadAnswers",
+	},
+	{
+		name: "jsonstalled", breaks: "bodies that stall keep others out",
+		file: "server/internal/admission/bodies.go",
+		was:  `g.end(t)`,
+		is:   ``,
+		pkg:  "./server", test: "TestJSONBodiesMakeRoom",
+	},
+	{
+		name: "jsonsmuggled", breaks: "a proxy that reads a body otherwise lets calls pass",
+		file: "server/internal/httpjson/bodies.go",
+		was:  `if len(r.TransferEncoding) == 0 {`,
+		is:   `if true {`,
+		pkg:  "./server", test: "TestJSONRequestsAreNotSmuggled",
+	},
+	{
+		name: "exportsstay", breaks: "exports that nobody reads keep all others out",
+		file: "server/internal/users/exports.go",
+		was:  `victim := all.slowest(time.Now())`,
+		is:   `victim := (*export)(nil)`,
+		pkg:  "./server", test: "TestUnreadExportsMakeRoom",
+	},
+	{
+		name: "strangersroom", breaks: "calls without a token take the room of others",
+		file: "server/internal/admission/receiving.go",
+		was:  `		return &g.strangers`,
+		is:   `		return &g.receiving`,
+		pkg:  "./server", test: "TestStrangersTakeNoRoom",
+	},
+	{
 		name: "norevoke", breaks: "streams outlive the token that opened them",
 		file: "server/internal/calls/calls.go",
 		was:  `	d.Doors.OnTokens = c.tokensChanged`,
@@ -147,7 +189,7 @@ var mutants = []mutant{
 		was: "	if err := c.refused(stream.Context()); err != nil {\n" +
 			"		ticket.Forget()",
 		is:  "	if err := c.refused(stream.Context()); err != nil {",
-		pkg: "./server", test: "TestRefusedStreamsLeaveTheirRoom",
+		pkg: "./server", test: "TestStrangersTakeNoRoom",
 	},
 	{
 		name: "stalecache", breaks: "an answer lacks an acknowledged event",

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -61,6 +62,15 @@ func (t *Ticket) Answer() *Answer {
 	return &Answer{conn: t.conn}
 }
 
+// AnswerOf returns the answer of a request without a ticket whose peer is in the context, nil for
+// one of an unknown connection.
+func AnswerOf(ctx context.Context) *Answer {
+	if c := noteCall(ctx); c != nil {
+		return &Answer{conn: c}
+	}
+	return nil
+}
+
 // Queued is called when the answer takes memory.
 func (a *Answer) Queued(bytes int) {
 	all := a.conn.of.answers
@@ -84,14 +94,30 @@ func (a *Answer) Queued(bytes int) {
 		all.owing[a.conn] = struct{}{}
 		all.wait()
 	}
-	var cut []*conn
-	for all.bytes > all.most {
-		c := all.worst(at)
-		all.forget(c)
-		cut = append(cut, c)
-	}
+	cut := all.beyond(at)
 	all.mu.Unlock()
 	all.close(cut)
+}
+
+// Left is called when a part of a queued answer is written, and bytes of it are left: its
+// connection goes on.
+func (a *Answer) Left(bytes int) {
+	all := a.conn.of.answers
+	at := now()
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	u := &a.conn.unwritten
+	if u.closed {
+		return
+	}
+	u.queued[a.step]--
+	a.step = all.step % steps
+	u.queued[a.step]++
+	more := bytes + callBytes - a.bytes
+	a.bytes += more
+	u.bytes += more
+	all.bytes += more
+	u.wrote = at
 }
 
 // Gone is called when the answer is written, or will never be.
@@ -106,6 +132,16 @@ func (a *Answer) Gone() {
 		u.wrote = at
 		all.bytes -= a.bytes
 	}
+}
+
+// beyond takes out what is beyond the bound, and returns its connections.
+func (all *answers) beyond(at int64) (cut []*conn) {
+	for all.bytes > all.most {
+		c := all.worst(at)
+		all.forget(c)
+		cut = append(cut, c)
+	}
+	return cut
 }
 
 // worst is the connection with most bytes, of those that write nothing if there are any.

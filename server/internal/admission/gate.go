@@ -22,11 +22,13 @@ const (
 	Other                  // calls about users, and of unknown methods
 	Watch                  // streams that tell the health
 	Probe                  // questions about the health, which are always taken
+	Stranger               // calls that are refused for their token when their message is there
 	numClasses
 )
 
 var classNames = [numClasses]string{
-	"recommend", "observe", "batch", "lists", "stream", "admin", "other", "watch", "probe"}
+	"recommend", "observe", "batch", "lists", "stream", "admin", "other", "watch", "probe",
+	"stranger"}
 
 // String is the value of the label class of the metrics.
 func (c Class) String() string { return classNames[c] }
@@ -81,6 +83,8 @@ type Config struct {
 	// MaxReceiving is the number of calls whose message may take long to come, those of [Probe] and
 	// [Watch] aside.
 	MaxReceiving int
+	// MaxBodies is the number of bytes of the bodies that are receiving, see [Gate.Receive].
+	MaxBodies int
 }
 
 const (
@@ -92,6 +96,8 @@ const (
 	// messages are small. Many come at once when a server starts.
 	maxProbes  = 16
 	probeBurst = 512
+	// maxStrangers is the same for those of Stranger.
+	maxStrangers = 16
 	// unfair is how many times as many calls one connection may be sending as another, when there
 	// is no room.
 	unfair = 4
@@ -118,7 +124,9 @@ type Gate struct {
 
 	mu        sync.Mutex
 	receiving arrivals
+	bodies    int      // bytes of them, see Grow
 	probes    arrivals // of Probe and Watch, which take no room of others
+	strangers arrivals // of Stranger, which neither do
 	sweeping  bool     // a sweep is due
 	classes   [numClasses]class
 }
@@ -153,7 +161,8 @@ func (c *class) busy() int { return c.running - c.ending }
 func New(cfg Config, metrics *Metrics) *Gate {
 	g := &Gate{cfg: cfg, metrics: metrics,
 		receiving: arrivals{slow: cfg.MaxReceiving, all: burst * cfg.MaxReceiving},
-		probes:    arrivals{slow: maxProbes, all: probeBurst}}
+		probes:    arrivals{slow: maxProbes, all: probeBurst},
+		strangers: arrivals{slow: maxStrangers, all: maxStrangers}}
 	few := max(cfg.MaxInFlight/8, 1)
 	for i, limits := range [numClasses][2]int{
 		Recommend: {min(minLimit, cfg.MaxInFlight), cfg.MaxInFlight},
@@ -165,6 +174,7 @@ func New(cfg Config, metrics *Metrics) *Gate {
 		Admin:     {adminLimit, adminLimit},
 		Watch:     {cfg.MaxWatches, cfg.MaxWatches},
 		Probe:     {math.MaxInt32, math.MaxInt32}, // they take no time
+		Stranger:  {math.MaxInt32, math.MaxInt32}, // nor do these
 	} {
 		g.classes[i].limit = newLimiter(limits[0], limits[1])
 		switch Class(i) {
@@ -178,12 +188,25 @@ func New(cfg Config, metrics *Metrics) *Gate {
 // Admit returns the context of a call whose headers have come, or a [RefusedError]. It takes no
 // time to speak of and never waits.
 func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error) {
-	m, known := g.cfg.Methods[method]
-	if !known {
-		m = Method{Class: Other}
+	return g.admit(ctx, g.method(method))
+}
+
+func (g *Gate) method(name string) Method {
+	if m, known := g.cfg.Methods[name]; known {
+		return m
 	}
-	t := &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now(), conn: noteCall(ctx),
-		asked: m.Stream && !m.Feed, feed: m.Feed}
+	return Method{Class: Other}
+}
+
+// AdmitStranger is Admit for a call that is refused for its token, but only after its message, see
+// [RefusedAtOnce]. Such calls take no room of others.
+func (g *Gate) AdmitStranger(ctx context.Context) context.Context {
+	t, _ := g.admit(ctx, Method{Class: Stranger}) // which is never refused
+	return t
+}
+
+func (g *Gate) admit(ctx context.Context, m Method) (context.Context, error) {
+	t := g.newTicket(ctx, m)
 	deadline, timed := ctx.Deadline()
 	left := deadline.Sub(t.since)
 	g.mu.Lock()
@@ -210,13 +233,18 @@ func (g *Gate) Admit(ctx context.Context, method string) (context.Context, error
 	return t, nil
 }
 
+func (g *Gate) newTicket(ctx context.Context, m Method) *Ticket {
+	return &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now(), conn: noteCall(ctx),
+		asked: m.Stream && !m.Feed, feed: m.Feed}
+}
+
 // take counts a call that there is room for, or returns why there is none.
 func (g *Gate) take(t *Ticket) Reason {
 	a := g.arrivalsOf(t)
 	if a.n >= a.slow {
 		g.evict(a, t.since, a.slow-1)
 	}
-	if a == &g.probes {
+	if a != &g.receiving {
 		if a.n >= a.all {
 			g.end(a.victim())
 		}

@@ -11,8 +11,11 @@ type arrivals struct {
 
 // arrivalsOf returns the list that a call is in while its message is on its way.
 func (g *Gate) arrivalsOf(t *Ticket) *arrivals {
-	if t.class == Probe || t.class == Watch {
+	switch t.class {
+	case Probe, Watch:
 		return &g.probes
+	case Stranger:
+		return &g.strangers
 	}
 	return &g.receiving
 }
@@ -38,6 +41,7 @@ func (g *Gate) received(t *Ticket) {
 	if t.refusal == nil {
 		g.classes[t.class].receiving--
 	}
+	g.bodies -= t.body
 	t.state = done
 }
 
@@ -47,7 +51,7 @@ func (g *Gate) sweep() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now, next := time.Now(), slowAfter
-	for _, a := range []*arrivals{&g.receiving, &g.probes} {
+	for _, a := range []*arrivals{&g.receiving, &g.probes, &g.strangers} {
 		for t := a.first; t != nil; {
 			after := t.next
 			if t.Context.Err() != nil {
@@ -60,7 +64,7 @@ func (g *Gate) sweep() {
 			next = slowAfter / 4
 		}
 	}
-	if g.sweeping = g.receiving.n+g.probes.n > 0; g.sweeping {
+	if g.sweeping = g.receiving.n+g.probes.n+g.strangers.n > 0; g.sweeping {
 		time.AfterFunc(next, g.sweep)
 	}
 }

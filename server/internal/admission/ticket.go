@@ -30,6 +30,7 @@ type Ticket struct {
 	ending     bool // a feed that was told to end
 	state      state
 	refusal    *RefusedError // to be told when the message is there
+	body       int           // bytes, see Grow
 	came       time.Duration // from the headers to the message
 	began      time.Time     // of running
 	turn       chan struct{} // closed when a waiting call may run

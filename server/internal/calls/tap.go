@@ -25,11 +25,7 @@ func (c *Chain) Tap(
 		c.refusals.add(method, outcome.Status(err).Code(), cause(err))
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) > admission.RefusedAtOnce {
-		ctx, full := gate.Admit(ctx, method) // its message takes room until then
-		if full != nil {
-			return ctx, outcome.Status(full).Err()
-		}
-		return context.WithValue(ctx, refusedKey{}, err), nil
+		return context.WithValue(gate.AdmitStranger(ctx), refusedKey{}, err), nil
 	}
 	return ctx, outcome.Status(err).Err()
 }

@@ -17,6 +17,9 @@ import (
 // the first document of a body, such as the second of two events.
 func (l lines) NewDecoder(r io.Reader) runtime.Decoder {
 	return runtime.DecoderFunc(func(v any) error {
+		if received, ok := r.(*body); ok {
+			defer received.decoded()
+		}
 		d := json.NewDecoder(r)
 		var text json.RawMessage
 		if err := d.Decode(&text); errors.Is(err, io.EOF) {

@@ -2,6 +2,7 @@ package httpjson
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -38,10 +39,29 @@ func (r *refusal) status() *status.Status {
 	return st
 }
 
-// refuse answers a request of which not all was read.
-func refuse(w http.ResponseWriter, r *refusal) {
-	w.Header().Set("Connection", "close")
-	writeStatus(w, r.http, r.status())
+// Error is the message.
+func (r *refusal) Error() string { return r.message }
+
+// refuse answers a request that is not called. The error is a [refusal], or one of those that calls
+// have too.
+func refuse(w http.ResponseWriter, err error) {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		writeStatus(w, r.http, r.status())
+		return
+	}
+	st := outcome.Status(err)
+	writeStatus(w, runtime.HTTPStatusFromCode(st.Code()), st)
+}
+
+// retryAfter tells when a call may be repeated, in whole seconds.
+func retryAfter(w http.ResponseWriter, st *status.Status) {
+	for _, d := range st.Details() {
+		if info, ok := d.(*errdetails.RetryInfo); ok {
+			wait := info.GetRetryDelay().AsDuration()
+			seconds := int64((wait + time.Second - 1) / time.Second)
+			w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+		}
+	}
 }
 
 // RefusePage answers a page that may not call, see package origin.
@@ -58,6 +78,7 @@ func writeStatus(w http.ResponseWriter, httpStatus int, st *status.Status) {
 		http.Error(w, st.Message(), http.StatusInternalServerError)
 		return
 	}
+	retryAfter(w, st)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(httpStatus)
 	_, _ = w.Write(text) // an error means that the client has gone
@@ -91,13 +112,7 @@ func writeError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
 	if len(st.Details()) == 0 {
 		err = ownError(st)
 	}
-	for _, d := range st.Details() {
-		if info, ok := d.(*errdetails.RetryInfo); ok {
-			wait := info.GetRetryDelay().AsDuration()
-			seconds := int64((wait + time.Second - 1) / time.Second)
-			w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
-		}
-	}
+	retryAfter(w, st)
 	runtime.DefaultHTTPErrorHandler(ctx, mux, m, w, r, err)
 }
 

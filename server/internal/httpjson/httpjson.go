@@ -11,19 +11,15 @@
 package httpjson
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -35,21 +31,19 @@ import (
 //go:embed openapi.swagger.json
 var openAPI []byte
 
-// Limits are the bounds of what clients make the handler hold.
+// Limits are the bounds of what clients make the handler hold. Those of answers that are not read
+// are the listener's, see [admission.Limit].
 type Limits struct {
-	Body     int           // bytes of a request's body, at most
-	Bodies   int           // bytes of all bodies under way, and again of what they become, about
-	BodyTime time.Duration // for a body to come
+	Gate     *admission.Gate // which calls pass too
+	Body     int             // bytes of a request's body, at most
+	BodyTime time.Duration   // for a body to come and to be decoded
+	Decoded  int             // bytes of what bodies are decoded to at a time, about
 	// Known reports whether the values of the header Authorization are those of somebody who may
 	// send a body.
 	Known func(authorization []string) bool
 	// Metadata returns metadata for the call of a request. Clients cannot set these names.
 	Metadata func(*http.Request) metadata.MD
 }
-
-// decodedFactor is how much larger the messages of a body may be than its text: lists of empty
-// objects become 45 times as large.
-const decodedFactor = 45
 
 // NewHandler returns the handler of all paths. Calls go to conn.
 func NewHandler(
@@ -60,7 +54,10 @@ func NewHandler(
 		return nil, err
 	}
 	mux := runtime.NewServeMux(
-		runtime.WithMiddlewares(all.check),
+		runtime.WithMiddlewares(all.check, newBodies(all, l).receive),
+		runtime.WithForwardResponseOption(owe),
+		// A POST is no GET or DELETE in disguise, which a proxy would not know.
+		runtime.WithDisablePathLengthFallback(),
 		runtime.WithIncomingHeaderMatcher(named),
 		runtime.WithMetadata(func(_ context.Context, r *http.Request) metadata.MD {
 			return l.Metadata(r)
@@ -82,17 +79,29 @@ func NewHandler(
 	if err != nil {
 		return nil, err
 	}
-	calls := newBodies(mux, l)
 	// No ServeMux, which would redirect a path with an empty id to another method.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := &answerWriter{ResponseWriter: w, answer: admission.AnswerOf(r.Context())}
+		defer answer.end()
 		read := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if !read || r.URL.Path != "/openapi.json" {
-			calls.ServeHTTP(w, r)
+			call(mux, answer, r)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(openAPI) // an error means that the client has gone
+		_, _ = answer.Write(openAPI) // an error means that the client has gone
 	}), nil
+}
+
+// call answers a call. Nobody keeps what it says of a user.
+func call(mux http.Handler, w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	if hasBody(r) {
+		h.Set("Connection", "close") // unless the body is read whole
+	}
+	mux.ServeHTTP(w, r)
 }
 
 // lines writes each message of a stream as a line of its own, and an error that ends the stream as
@@ -122,80 +131,4 @@ func named(header string) (string, bool) {
 // requestIDOnly keeps other metadata from becoming headers.
 func requestIDOnly(header string) (string, bool) {
 	return "X-Request-Id", strings.EqualFold(header, "X-Request-Id")
-}
-
-// bodies reads the body of a request, within bounds, before the handler that it serves. What it is
-// decoded to has a bound of its own: those who wait for room there hold room for bodies already.
-type bodies struct {
-	next            http.Handler
-	limits          Limits
-	budget, decoded *admission.Budget
-}
-
-func newBodies(next http.Handler, l Limits) *bodies {
-	return &bodies{next: next, limits: l, budget: admission.NewBudget(l.Bodies),
-		decoded: admission.NewBudget(l.Bodies)}
-}
-
-// ServeHTTP implements [http.Handler].
-func (b *bodies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Body == nil || r.Body == http.NoBody {
-		b.next.ServeHTTP(w, r)
-		return
-	}
-	if !b.limits.Known(r.Header.Values("Authorization")) {
-		refuse(w, &refusal{http.StatusUnauthorized, codes.Unauthenticated, "UNAUTHENTICATED",
-			"this server wants a token that it knows, as header Authorization: Bearer TOKEN"})
-		return
-	}
-	body, err := b.read(w, r)
-	defer b.budget.Give(cap(body))
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	decoded := decodedFactor * len(body)
-	if b.decoded.Take(r.Context(), decoded) != nil {
-		return // the client has gone
-	}
-	defer b.decoded.Give(decoded)
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	b.next.ServeHTTP(w, r)
-}
-
-// read returns the body; its capacity is taken from the budget, after an error too.
-func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, err *refusal) {
-	ctx, cancel := context.WithTimeout(r.Context(), b.limits.BodyTime)
-	defer cancel()
-	// It fails for connections without deadlines only, which a listener does not have.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(b.limits.BodyTime))
-	const first = 4 << 10
-	for size := first; ; size *= 2 {
-		if err := b.budget.Take(ctx, size); err != nil {
-			return body, &refusal{http.StatusTooManyRequests, codes.ResourceExhausted,
-				"OVERLOADED", "the server has as many requests as it can hold; nothing was done"}
-		}
-		longer := make([]byte, len(body), size)
-		copy(longer, body)
-		b.budget.Give(cap(body))
-		body = longer
-		n, ioErr := io.ReadFull(r.Body, body[len(body):size])
-		body = body[:len(body)+n]
-		switch {
-		case len(body) > b.limits.Body:
-			return body, &refusal{http.StatusRequestEntityTooLarge, codes.ResourceExhausted,
-				"BODY_TOO_LARGE", fmt.Sprintf("the body has more than %d bytes", b.limits.Body)}
-		case ioErr == nil:
-		case ended(ioErr) && (r.ContentLength < 0 || int64(len(body)) == r.ContentLength):
-			return body, nil
-		default:
-			return body, &refusal{http.StatusRequestTimeout, codes.InvalidArgument,
-				"BODY_INCOMPLETE", "the body did not come whole in time"}
-		}
-	}
-}
-
-// ended reports whether a reader had fewer bytes than were wanted.
-func ended(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

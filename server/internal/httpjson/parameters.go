@@ -9,16 +9,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 
-	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
-// routes are what each route takes in a query, by its method and its path with {} for an id. They
-// are read from openapi.json, so what it names is what the server takes.
-type routes map[string][]parameter
+// routes are all routes, by the method and the path with {} for an id. They are read from
+// openapi.json, so what it names is what the server takes.
+type routes map[string]route
+
+// route is what a route takes in a query and in its path, and the method that it calls.
+type route struct {
+	parameters []parameter
+	rpc        string
+}
 
 // parameter is one that a route may have, in the query or in the path. Name is in lower camel case.
 type parameter struct {
@@ -40,6 +46,8 @@ func readRoutes(api []byte) (routes, error) {
 	var file struct {
 		Paths map[string]map[string]struct {
 			Parameters []parameter `json:"parameters"`
+			// RecommenderService_Recommend, with a number if it is not the first of its method
+			OperationID string `json:"operationId"`
 		} `json:"paths"`
 	}
 	if err := json.Unmarshal(api, &file); err != nil {
@@ -47,9 +55,11 @@ func readRoutes(api []byte) (routes, error) {
 	}
 	all := routes{}
 	for path, methods := range file.Paths {
-		for method, route := range methods {
-			all[routeOf(strings.ToUpper(method), path)] = slices.DeleteFunc(route.Parameters,
-				func(p parameter) bool { return p.In == inBody })
+		for method, r := range methods {
+			service, rpc, _ := strings.Cut(strings.TrimRight(r.OperationID, "0123456789"), "_")
+			all[routeOf(strings.ToUpper(method), path)] = route{
+				slices.DeleteFunc(r.Parameters, func(p parameter) bool { return p.In == inBody }),
+				"/gsimc.v1." + service + "/" + rpc}
 		}
 	}
 	return all, nil
@@ -71,26 +81,33 @@ func routeOf(method, path string) string {
 	}
 }
 
+// of returns the route that the library has found for a request. That of a HEAD is that of a GET.
+func (all routes) of(r *http.Request) route {
+	pattern, _ := runtime.HTTPPattern(r.Context())
+	found, ok := all[routeOf(r.Method, pattern.String())]
+	if !ok {
+		found = all[routeOf(http.MethodGet, pattern.String())]
+	}
+	return found
+}
+
 // check is the middleware that refuses a request whose query has what its route does not take. The
 // library would pass over it, so that a list would come without the filter that was asked for.
 func (all routes) check(next runtime.HandlerFunc) runtime.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, ids map[string]string) {
-		pattern, _ := runtime.HTTPPattern(r.Context())
 		values, err := url.ParseQuery(r.URL.RawQuery)
-		known, ok := all[routeOf(r.Method, pattern.String())]
-		if !ok {
-			known = all[routeOf(http.MethodGet, pattern.String())]
-		}
-		if r.Form != nil { // the parameters of a GET, which the library has taken from a form
-			values = r.Form
-		}
 		if err == nil {
-			err = checkQuery(values, known)
+			err = checkQuery(values, all.of(r).parameters)
 		} else {
 			err = valid.Bad("the query", "cannot be read")
 		}
+		for name, id := range ids {
+			if !utf8.ValidString(id) {
+				err = valid.Bad(name, "is not valid UTF-8")
+			}
+		}
 		if err != nil {
-			writeStatus(w, http.StatusBadRequest, outcome.Status(err))
+			refuse(w, err)
 			return
 		}
 		next(w, r, ids)

@@ -1,0 +1,56 @@
+package admission
+
+import (
+	"context"
+	"time"
+)
+
+// SmallBody is the number of bytes up to which a body never makes room for others, nor waits behind
+// them.
+const SmallBody = 64 << 10
+
+// Receive is [Gate.Admit] for a request whose body comes otherwise than by gRPC: by HTTP, a request
+// is refused when its headers have come, whatever its deadline. The time for the body is that of
+// ctx. [Ticket.Forget] ends it, when the body has become a message: the call with that message is
+// admitted like any other.
+func (g *Gate) Receive(ctx context.Context, method string) (*Ticket, error) {
+	t := g.newTicket(ctx, g.method(method))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if reason := g.take(t); reason != "" {
+		return nil, g.refuse(t.class, reason)
+	}
+	t.Context, t.cancel = context.WithCancel(ctx)
+	return t, nil
+}
+
+// Grow is called before the body of a request takes n bytes more. If all bodies would take more
+// than they may, the slow ones that are large make room, the oldest first. The error is a
+// [RefusedError]: that was not enough, or the request itself had to make room.
+func (t *Ticket) Grow(n int) error {
+	g := t.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.state != receiving {
+		return &RefusedError{t.class, Slow} // counted when it was ended
+	}
+	if t.body+n > SmallBody && !g.bodyRoom(t, n) {
+		return g.refuse(t.class, Receiving)
+	}
+	t.body += n
+	g.bodies += n
+	return nil
+}
+
+// bodyRoom makes room for n bytes more of a request, and reports whether there is any.
+func (g *Gate) bodyRoom(of *Ticket, n int) bool {
+	now := time.Now()
+	for t := g.receiving.first; t != nil && g.bodies+n > g.cfg.MaxBodies; {
+		next := t.next
+		if t != of && t.body > SmallBody && g.slow(t, now) {
+			g.end(t)
+		}
+		t = next
+	}
+	return g.bodies+n <= g.cfg.MaxBodies
+}

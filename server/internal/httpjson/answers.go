@@ -1,0 +1,85 @@
+package httpjson
+
+import (
+	"context"
+	"net/http"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gsimc/gsimc/server/internal/admission"
+)
+
+// answerWriter tells the connection of a request what it owes: see [admission.Answer]. So answers
+// that are not read are bounded as those of gRPC are.
+type answerWriter struct {
+	http.ResponseWriter
+	answer *admission.Answer
+	made   func() // gives back the room of a large answer that is text now
+	queued bool
+	gone   bool // the client does not read any more
+}
+
+const (
+	// memoryOfByte is about the number of bytes that a message and its text take together for each
+	// byte of the message as gRPC sends it.
+	memoryOfByte = 6
+	// part is the number of bytes that are written at a time: a client that reads them goes on.
+	part = 64 << 10
+)
+
+// owe is called with a message that is about to become an answer, or a part of one.
+func owe(_ context.Context, w http.ResponseWriter, message proto.Message) error {
+	if a, ok := w.(*answerWriter); ok && message != nil {
+		a.owes(memoryOfByte * proto.Size(message))
+	}
+	return nil
+}
+
+func (w *answerWriter) owes(bytes int) {
+	switch {
+	case w.answer == nil: // the connection is none of a listener with bounds
+	case w.queued:
+		w.answer.Left(bytes)
+	default:
+		w.queued = true
+		w.answer.Queued(bytes)
+	}
+}
+
+// Write implements [io.Writer]. If the client has gone, so that the context of its call ends, the
+// library would log that as a fault of the server: here it gets no error.
+func (w *answerWriter) Write(text []byte) (int, error) {
+	w.text()
+	for rest := text; !w.gone && len(rest) > 0; {
+		w.owes(len(rest))
+		n, err := w.ResponseWriter.Write(rest[:min(part, len(rest))])
+		rest, w.gone = rest[n:], err != nil
+	}
+	w.owes(0)
+	return len(text), nil
+}
+
+// FlushError is for [http.ResponseController], and has no error as Write has none.
+func (w *answerWriter) FlushError() error {
+	w.gone = http.NewResponseController(w.ResponseWriter).Flush() != nil || w.gone
+	return nil
+}
+
+// text is called when the message is text, or there is none.
+func (w *answerWriter) text() {
+	if w.made != nil {
+		w.made()
+		w.made = nil
+	}
+}
+
+// end is called when nothing more is written.
+func (w *answerWriter) end() {
+	w.text()
+	if w.queued {
+		w.answer.Gone()
+	}
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,213 @@
+package httpjson
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/grpc/codes"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/admission"
+)
+
+// bodies reads the body of a request before its call, by the rules of the gate that calls pass: see
+// [admission.Gate.Receive]. Decoding has a bound of its own, about in bytes, one for small bodies
+// and one for the others.
+type bodies struct {
+	limits       Limits
+	methods      routes
+	small, large *admission.Budget
+	slots        *admission.Budget // of calls with large answers
+}
+
+const (
+	// largeSlots is the number of calls with large answers from their bodies until their answers
+	// are text. Each is work for a processor, and takes up to a hundred MB.
+	largeSlots = 2
+
+	// maxValues is the number of values of a body: members and elements, inner ones included. The
+	// largest call that a method takes has less than half of them.
+	maxValues = 250_000
+	// Of a decoded body: bytes for each of its own, and for each of its values.
+	bytesOfByte, bytesOfValue = 3, 300
+)
+
+func newBodies(methods routes, l Limits) *bodies {
+	return &bodies{limits: l, methods: methods, small: admission.NewBudget(l.Decoded),
+		large: admission.NewBudget(l.Decoded), slots: admission.NewBudget(largeSlots)}
+}
+
+// largeAnswers are the methods whose answers may have many thousands of items.
+var largeAnswers = []string{pb.RecommenderService_BatchRecommend_FullMethodName,
+	pb.ItemService_ListItems_FullMethodName}
+
+// receive is the middleware.
+func (b *bodies) receive(next runtime.HandlerFunc) runtime.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request, ids map[string]string) {
+		ctx, cancel := context.WithTimeout(r.Context(), b.limits.BodyTime)
+		defer cancel()
+		rpc := b.methods.of(r).rpc
+		var err error
+		if hasBody(r) {
+			err = b.body(ctx, w, r, rpc)
+		} else {
+			err = b.slot(ctx, w, rpc)
+		}
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		next(w, r, ids)
+		if received, ok := r.Body.(*body); ok {
+			received.decoded()
+		}
+	}
+}
+
+// slot waits for a slot, if the method has large answers. The answer gives it back.
+func (b *bodies) slot(ctx context.Context, w http.ResponseWriter, rpc string) error {
+	if !slices.Contains(largeAnswers, rpc) {
+		return nil
+	}
+	if b.slots.Take(ctx, 1) != nil {
+		return &admission.RefusedError{Reason: admission.Slow}
+	}
+	w.(*answerWriter).made = func() { b.slots.Give(1) }
+	return nil
+}
+
+func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
+
+// body is the body of a request that has come.
+type body struct {
+	bytes.Reader
+	decoded func() // gives back what it took; further calls do nothing
+}
+
+// Close implements [io.Closer].
+func (*body) Close() error { return nil }
+
+// body puts in the place of a request's body one that has come, and takes room for what it is
+// decoded to. The error is a [refusal] or a [admission.RefusedError].
+func (b *bodies) body(ctx context.Context, w http.ResponseWriter, r *http.Request, rpc string) error {
+	if !b.limits.Known(r.Header.Values("Authorization")) {
+		return &refusal{http.StatusUnauthorized, codes.Unauthenticated, "UNAUTHENTICATED",
+			"this server wants a token that it knows, as header Authorization: Bearer TOKEN"}
+	}
+	ticket, err := b.limits.Gate.Receive(ctx, rpc)
+	if err != nil {
+		return err
+	}
+	text, err := b.read(w, r, ticket)
+	if err == nil {
+		err = b.slot(ticket, w, rpc)
+	}
+	give := func() {}
+	if err == nil {
+		give, err = b.decoding(ticket, text)
+	}
+	if err != nil {
+		ticket.Forget()
+		return err
+	}
+	received := &body{}
+	received.Reset(text)
+	received.decoded = sync.OnceFunc(func() {
+		received.Reset(nil)
+		give()
+		ticket.Forget()
+	})
+	r.Body = received
+	// What follows a body in chunks may be the end of another, to a proxy that goes by a
+	// Content-Length beside (RFC 9112, section 6.3): nothing is read there.
+	if len(r.TransferEncoding) == 0 {
+		w.Header().Del("Connection")
+	}
+	return nil
+}
+
+// decoding waits for room for what a body is decoded to.
+func (b *bodies) decoding(ctx context.Context, text []byte) (give func(), err error) {
+	values := values(text)
+	if values > maxValues {
+		return nil, &refusal{http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT",
+			fmt.Sprintf("the body has more than %d values", maxValues)}
+	}
+	room, size := b.large, bytesOfByte*len(text)+bytesOfValue*values
+	if len(text) <= admission.SmallBody {
+		room = b.small
+	}
+	if room.Take(ctx, size) != nil {
+		return nil, &admission.RefusedError{Reason: admission.Slow}
+	}
+	return func() { room.Give(size) }, nil
+}
+
+// read reads a body up to its end.
+func (b *bodies) read(
+	w http.ResponseWriter, r *http.Request, t *admission.Ticket,
+) (text []byte, err error) {
+	control := http.NewResponseController(w)
+	// An error is that of a connection without deadlines, which a listener does not have.
+	stop := context.AfterFunc(t, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	most := b.limits.Body + 1
+	if r.ContentLength >= 0 {
+		most = int(min(r.ContentLength, int64(most)))
+	}
+	const first = 4 << 10
+	for size := min(first, most); ; size = min(2*size, most) {
+		if err := t.Grow(size - cap(text)); err != nil {
+			return nil, err
+		}
+		longer := make([]byte, len(text), size)
+		copy(longer, text)
+		text = longer
+		n, err := io.ReadFull(r.Body, text[len(text):size])
+		text = text[:len(text)+n]
+		switch {
+		case len(text) > b.limits.Body:
+			return nil, &refusal{http.StatusRequestEntityTooLarge, codes.ResourceExhausted,
+				"BODY_TOO_LARGE", fmt.Sprintf("the body has more than %d bytes", b.limits.Body)}
+		case int64(len(text)) == r.ContentLength, ended(err) && r.ContentLength < 0:
+			return text, nil
+		case err == nil:
+		case t.Evicted():
+			return nil, &admission.RefusedError{Reason: admission.Slow}
+		default:
+			return nil, &refusal{http.StatusRequestTimeout, codes.InvalidArgument,
+				"BODY_INCOMPLETE", "the body did not come whole in time"}
+		}
+	}
+}
+
+// ended reports whether a reader had fewer bytes than were wanted.
+func ended(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// values is the number of values of a JSON document, about: of its separators and of the beginnings
+// of lists and objects, outside of texts.
+func values(text []byte) (n int) {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case ',', '{', '[':
+			n++
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		}
+	}
+	return n
+}
