@@ -34,6 +34,7 @@ type attack struct {
 	name string
 	does string // what the server does, for the table
 	tls  bool   // of a server with TLS
+	json bool   // of the JSON side
 	// status, if not empty, is the number of the code with which all calls end that there is room
 	// for, and some do.
 	status string
@@ -76,12 +77,12 @@ func TestAttacks(t *testing.T) {
 	table.WriteString("| attack | the server | sent | processor s of s | MiB before, peak | " +
 		"goroutines before, peak, after | good client: answers, failures, p99 |\n" +
 		"|---|---|--:|--:|--:|--:|--:|\n")
-	all := attacks()
+	all := slices.Concat(attacks(), jsonAttacks())
 	some := soak.SomeOf(t, len(all), 2)
 	for _, i := range some {
 		a := all[i]
 		t.Run(strings.ReplaceAll(a.name, " ", "_"), func(t *testing.T) {
-			flags := []string{"--store", "memory"}
+			flags := []string{"--store", "memory", "--json-listen", "127.0.0.1:0"}
 			if a.tls {
 				flags = append(flags, certificates...)
 			}
@@ -102,13 +103,16 @@ func attackTime() time.Duration {
 
 // against runs an attack and returns its line of the table.
 func (a *attack) against(t *testing.T, p *serverProcess) string {
-	good := newGoodClient(t, p, a.tls)
+	good := newGoodClient(t, p, a)
 	good.mustAnswer(20)
 	before := measure(t, p)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	assault := &assault{Context: ctx, t: t, address: p.GRPC, conns: attackers(),
 		statuses: map[string]int{}}
+	if a.json {
+		assault.address = p.JSON
+	}
 	peak := before
 	var all sync.WaitGroup
 	for range 2 {
@@ -138,6 +142,9 @@ func (a *attack) against(t *testing.T, p *serverProcess) string {
 	if after.peak > maxAttackedMemory || peak.goroutines > maxAttackedGoroutines {
 		t.Errorf("%d MiB and %d goroutines", after.peak>>20, peak.goroutines)
 	}
+	if failed > 0 && a.json {
+		t.Errorf("%d posts of the good client failed, %d did not", failed, answered)
+	}
 	if answered == 0 || assault.sent.Load() == 0 {
 		t.Errorf("%d answers to the good client, %d things sent by the bad one", answered,
 			assault.sent.Load())
@@ -165,35 +172,42 @@ func attackers() int {
 
 // goodClient asks for lists, one after the other.
 type goodClient struct {
-	t     *testing.T
-	calls pb.RecommenderServiceClient
+	t   *testing.T
+	ask func(context.Context) error
 
 	took   []time.Duration
 	failed int
 }
 
-func newGoodClient(t *testing.T, p *serverProcess, tls bool) *goodClient {
+func newGoodClient(t *testing.T, p *serverProcess, a *attack) *goodClient {
 	t.Helper()
+	if a.json {
+		return &goodClient{t: t, ask: func(ctx context.Context) error { return p.postGood(ctx) }}
+	}
 	conn := p.client
-	if tls {
+	if a.tls {
 		conn = p.clientTLS
 	}
-	return &goodClient{t: t, calls: pb.NewRecommenderServiceClient(conn(t))}
+	calls := pb.NewRecommenderServiceClient(conn(t))
+	return &goodClient{t: t, ask: func(ctx context.Context) error {
+		_, err := calls.Recommend(ctx, &pb.RecommendRequest{
+			Subject: &pb.RecommendRequest_UserId{UserId: "good"}})
+		return err
+	}}
 }
 
-func (g *goodClient) ask() error {
+// once asks with a limit of time.
+func (g *goodClient) once() error {
 	ctx, cancel := context.WithTimeout(g.t.Context(), 10*time.Second)
 	defer cancel()
-	_, err := g.calls.Recommend(ctx, &pb.RecommendRequest{
-		Subject: &pb.RecommendRequest_UserId{UserId: "good"}})
-	return err
+	return g.ask(ctx)
 }
 
 // askUntil asks every few milliseconds until a context ends, and once at least.
 func (g *goodClient) askUntil(ctx context.Context) {
 	for {
 		began := time.Now()
-		if err := g.ask(); err != nil {
+		if err := g.once(); err != nil {
 			g.failed++
 		} else {
 			g.took = append(g.took, time.Since(began))
@@ -211,7 +225,7 @@ func (g *goodClient) mustAnswer(times int) {
 	for range times {
 		// Refusals pass within moments: the limits follow what was just before.
 		if !eventually(20*time.Second, func() bool {
-			err := g.ask()
+			err := g.once()
 			if err != nil && status.Code(err) != codes.ResourceExhausted {
 				g.t.Errorf("a good client: %v", err)
 			}

@@ -16,9 +16,12 @@ import (
 	"time"
 )
 
+// Addresses are those that a server listens on. JSON is empty if it does not serve it.
+type Addresses struct{ GRPC, Admin, Ops, JSON string }
+
 // Server is a process of its own that serves.
 type Server struct {
-	GRPC, Admin, Ops string // addresses it listens on
+	Addresses
 
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when the process has ended
@@ -56,8 +59,7 @@ func Start(
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
-	type addresses struct{ grpc, admin, ops string }
-	ready := make(chan addresses, 1)
+	ready := make(chan Addresses, 1)
 	go func() {
 		last := ""
 		lines := bufio.NewReader(stderr)
@@ -70,9 +72,12 @@ func Start(
 				continue
 			}
 			last = line
-			var record struct{ Msg, Grpc, Admin, Ops string }
+			var record struct {
+				Msg string
+				Addresses
+			}
 			if json.Unmarshal([]byte(line), &record) == nil && record.Msg == "serving" {
-				ready <- addresses{record.Grpc, record.Admin, record.Ops}
+				ready <- record.Addresses
 			}
 		}
 		if err := s.cmd.Wait(); err != nil {
@@ -82,7 +87,7 @@ func Start(
 	}()
 	select {
 	case a := <-ready:
-		s.GRPC, s.Admin, s.Ops = a.grpc, a.admin, a.ops
+		s.Addresses = a
 		return s, nil
 	case <-s.exited:
 		return nil, fmt.Errorf("the server did not start: %w", s.err)
