@@ -51,11 +51,16 @@ func TestWaitForErasure(t *testing.T) {
 	ts := start(t, setup{store: st})
 	ts.observe(t, newEvent("ann", 1))
 	ts.observe(t, newEvent("ann", 2))
-	short, cancel := context.WithTimeout(ctx(t), 500*time.Millisecond)
-	defer cancel()
-	_, err := erase(short, ts, "ann")
 	want := problem{Code: codes.DeadlineExceeded, Reason: "ERASURE_PENDING", Retry: true}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
+	var got problem
+	// The answer comes just before the deadline, on a busy machine not always.
+	for long := 500 * time.Millisecond; got.Reason != want.Reason && long < 20*time.Second; long *= 2 {
+		short, cancel := context.WithTimeout(ctx(t), long)
+		_, err := erase(short, ts, "ann")
+		cancel()
+		got = problemOf(t, err)
+	}
+	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("the bytes are in files at the deadline (-want +got):\n%s", d)
 	}
 	if _, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"}); problemOf(t,
