@@ -46,7 +46,8 @@ func (s *Server) newServers(started time.Time) (err error) {
 	}
 	s.ops = s.newOps()
 	read := gauges.Gauges{States: s.states, Catalogue: s.catalogue, Arms: s.arms,
-		Stats: s.storeStats, Build: s.cfg.BuildVersion, Draining: s.isDraining}
+		Stats: s.storeStats, Build: s.cfg.BuildVersion, Draining: s.isDraining,
+		ModelBehind: s.modelBehind}
 	if err = errors.Join(s.metrics.registry.Register(read),
 		s.metrics.registry.Register(admission.Gauges{s.gate, s.adminGate})); err != nil {
 		return fmt.Errorf("metrics are already in use by another server: %w", err)

@@ -74,8 +74,9 @@ func (s *Server) livez(w http.ResponseWriter, r *http.Request) {
 
 // readyz answers 200 when the server should get traffic: a model is loaded (without one there is no
 // server), the store and its disk answer, and no shutdown has begun. It says if the store refuses
-// events because the disk is full, for Recommend goes on, or if a store that is shared cannot be
-// reached, which comes back by itself and takes no server out of service before.
+// events because the disk is full, for Recommend goes on, if a store that is shared cannot be
+// reached, which comes back by itself and takes no server out of service before, or if an older
+// model serves than the newest.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if s.isDraining() {
 		answer(w, http.StatusServiceUnavailable, "draining")
@@ -94,11 +95,22 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	case stats.Degraded != nil:
 		answer(w, http.StatusOK, "ok, but the store keeps less than it is set up for: "+
 			stats.Degraded.Error())
+	case s.modelBehind() != nil:
+		answer(w, http.StatusOK, "ok, but the newest model cannot be loaded, and an older one "+
+			"serves: "+s.modelBehind().Error())
 	case s.ModelVersion() == "":
 		answer(w, http.StatusOK, "ok, but there is no model yet: popular items are listed")
 	default:
 		answer(w, http.StatusOK, "ok")
 	}
+}
+
+// modelBehind returns why the newest model does not serve, nil if it does.
+func (s *Server) modelBehind() error {
+	if s.cfg.ModelBehind == nil {
+		return nil
+	}
+	return s.cfg.ModelBehind()
 }
 
 // storeTrouble words an error of the store for operators. By the contract of stores it holds no

@@ -75,6 +75,16 @@ func TestModelsAreDelivered(t *testing.T) {
 		s.awaitLog(t, "model reload failed", 1)
 	}
 	awaitModel("the newest file is damaged", versionIn(later))
+	starting := startServe(t, "", t.TempDir(), "--model-dir", dir)
+	if got := servedVersion(t, starting); got != second {
+		t.Errorf("a server that starts then has version %s, want the one before: %s", got, second)
+	}
+	if page := starting.page(t, "/readyz"); !strings.Contains(page, "an older one serves") {
+		t.Errorf("/readyz says %q", page)
+	}
+	if page := starting.page(t, "/metrics"); !strings.Contains(page, "\ngsimc_model_behind 1\n") {
+		t.Error("no metric says that an older model serves")
+	}
 	code, _, _ := runCLI(t, nil, "reload", "--server", servers[0].Admin)
 	if code == cli.ExitOK {
 		t.Error("ReloadModel took a damaged file")

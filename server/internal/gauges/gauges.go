@@ -22,6 +22,8 @@ type Gauges struct {
 	Stats     func(context.Context) (store.Stats, error)
 	Build     string // version
 	Draining  func() bool
+	// ModelBehind returns why a model serves that is not the newest; nil: it is.
+	ModelBehind func() error
 }
 
 var (
@@ -54,6 +56,9 @@ var (
 	modelRankDesc = newDesc("gsimc_model_rank", "Rank of the serving model.")
 	modelLoadDesc = newDesc("gsimc_model_load_timestamp_seconds",
 		"When the serving model was loaded.")
+	modelBehindDesc = newDesc("gsimc_model_behind",
+		"1 while the newest model file cannot be loaded and an older model serves; /readyz says "+
+			"why.")
 	modelTrainDesc = newDesc("gsimc_model_train_timestamp_seconds",
 		"When the serving model was trained; absent if it does not say.")
 	buildInfoDesc   = newDesc("gsimc_build_info", "The server binary.", "version")
@@ -84,7 +89,7 @@ func (g Gauges) Describe(ch chan<- *prometheus.Desc) {
 		storeFailedDesc, storeAwayDesc, storeDegradedDesc, storeRefusingDesc,
 		storeStalledDesc, storeDamagedFilesDesc,
 		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
-		modelRankDesc, modelLoadDesc, modelTrainDesc, buildInfoDesc, drainingDesc, itemsDesc,
+		modelRankDesc, modelLoadDesc, modelBehindDesc, modelTrainDesc, buildInfoDesc, drainingDesc, itemsDesc,
 		damagedItemsDesc} {
 		ch <- d
 	}
@@ -154,9 +159,6 @@ func (g Gauges) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	gauge(buildInfoDesc, 1, g.Build)
-	draining := 0.0
-	if g.Draining() {
-		draining = 1
-	}
-	gauge(drainingDesc, draining)
+	flag(modelBehindDesc, g.ModelBehind() != nil)
+	flag(drainingDesc, g.Draining())
 }

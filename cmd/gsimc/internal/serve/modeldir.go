@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,8 +27,9 @@ const (
 )
 
 // modelDir is a folder of model files. The newest serves: that of the latest training by its own
-// header, so that all servers choose the same. One that is newest and bad is refused, and no other
-// one is chosen in its place. It is safe for concurrent use.
+// header, so that all servers choose the same. One that is newest and bad is refused: a server that
+// has a model keeps it, and one that starts takes the newest of those that can be loaded. It is safe
+// for concurrent use.
 type modelDir struct {
 	dir     string
 	log     *slog.Logger
@@ -35,7 +37,8 @@ type modelDir struct {
 
 	mu         sync.Mutex
 	known      map[string]modelFile // by name
-	tried      *modelFile           // the one that was opened last
+	tried      *modelFile           // the newest when it was opened last
+	trouble    error                // of the one that was opened last
 	unreadable bool                 // the folder could not be read when it was last looked at
 }
 
@@ -57,15 +60,15 @@ func newModelDir(dir string, log *slog.Logger, refused func()) *modelDir {
 	return &modelDir{dir: dir, log: log, refused: refused, known: map[string]modelFile{}}
 }
 
-// newest returns the newest file, nil if there is none. Files whose headers cannot be read are told
-// of once and left out. Requires mu.
-func (d *modelDir) newest() (*modelFile, error) {
+// newestFirst returns the files of models, the newest first. Files whose headers cannot be read are
+// told of once and left out. Requires mu.
+func (d *modelDir) newestFirst() ([]*modelFile, error) {
 	entries, err := os.ReadDir(d.dir)
 	if err != nil {
 		return nil, err
 	}
 	known := make(map[string]modelFile, len(entries))
-	var newest *modelFile
+	var found []*modelFile
 	for _, entry := range entries {
 		name := entry.Name()
 		if strings.HasPrefix(name, ".") || !strings.HasSuffix(name, modelSuffix) {
@@ -79,58 +82,82 @@ func (d *modelDir) newest() (*modelFile, error) {
 		if !seen || !f.same(info) {
 			f = modelFile{name: name, info: info}
 			f.head, f.err = model.Stat(filepath.Join(d.dir, name))
-			d.tellRefused(&f)
+			d.tellRefused(f.err, "a file of --model-dir is no model")
 		}
 		known[name] = f
-		if f.err == nil && (newest == nil || f.head.Newer(newest.head)) {
-			newest = &f
+		if f.err == nil {
+			found = append(found, &f)
 		}
 	}
 	d.known = known
-	return newest, nil
+	slices.SortFunc(found, func(a, b *modelFile) int {
+		if a.head.Newer(b.head) {
+			return -1
+		}
+		return 1
+	})
+	return found, nil
 }
 
-func (d *modelDir) tellRefused(f *modelFile) {
-	if f.err == nil {
+func (d *modelDir) tellRefused(err error, what string) {
+	if err == nil {
 		return
 	}
 	d.refused()
-	d.log.LogAttrs(context.Background(), slog.LevelError, "a file of --model-dir is no model",
-		slog.String("error", f.err.Error()))
+	d.log.LogAttrs(context.Background(), slog.LevelError, what, slog.String("error", err.Error()))
 }
 
-// open opens the newest model.
+// open opens the newest model, or at the start the newest that can be loaded.
 func (d *modelDir) open() (*model.Model, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f, err := d.newest()
+	files, err := d.newestFirst()
 	if err != nil {
 		return nil, cli.Flag("--model-dir", cli.PathError(err))
 	}
-	if f == nil {
-		if d.tried != nil {
+	starts := d.tried == nil
+	if len(files) == 0 {
+		if !starts {
 			return nil, cli.Flag("--model-dir", fmt.Errorf("%s: there is no model file any more: "+
 				"put one there", d.dir))
 		}
 		return nil, server.ErrNoModel
 	}
-	d.tried = f
+	d.tried = files[0]
+	m, err := d.load(files[0])
+	d.trouble = err
+	for _, f := range files[1:] {
+		if err == nil || !starts {
+			break
+		}
+		d.tellRefused(err, "a file of --model-dir cannot be loaded: trying an older one")
+		m, err = d.load(f)
+	}
+	return m, err
+}
+
+func (d *modelDir) load(f *modelFile) (*model.Model, error) {
 	return cli.LoadModel("--model-dir", filepath.Join(d.dir, f.name))
 }
 
-// changed reports whether another file than the one that was opened last is the newest.
+// behind returns why a model serves that is not the newest; nil: it is.
+func (d *modelDir) behind() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.trouble
+}
+
+// changed reports whether another file is the newest than when one was opened last.
 func (d *modelDir) changed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	f, err := d.newest()
-	if err != nil && !d.unreadable {
-		d.refused()
-		d.log.LogAttrs(context.Background(), slog.LevelError,
-			"--model-dir cannot be read: the old model goes on serving",
-			slog.String("error", cli.PathError(err).Error()))
+	files, err := d.newestFirst()
+	if !d.unreadable {
+		d.tellRefused(cli.PathError(err), "--model-dir cannot be read: the old model goes on serving")
 	}
 	d.unreadable = err != nil
-	return f != nil && (d.tried == nil || f.name != d.tried.name || !d.tried.same(f.info))
+	return len(files) > 0 && (d.tried == nil || files[0].name != d.tried.name ||
+		!d.tried.same(files[0].info))
 }
 
 // watch has the model loaded anew when another file is the newest, until ctx ends.

@@ -99,13 +99,28 @@ func TestModelDir(t *testing.T) {
 	if _, err := d.open(); err == nil || !strings.Contains(err.Error(), "july.gsimc") {
 		t.Errorf("a damaged newest file: %v", err)
 	}
-	if d.changed() {
+	if d.changed() || d.behind() == nil {
 		t.Error("a damaged file is tried again and again, or another one in its place")
+	}
+	starting := newModelDir(dir, slog.New(slog.NewTextHandler(&log, nil)), func() { refused++ })
+	if m, err := starting.open(); err != nil || m.Version() != june || starting.changed() {
+		t.Errorf("a start beside a damaged newest file: %v", err)
+	} else {
+		_ = m.Close()
+	}
+	if err := starting.behind(); err == nil || !strings.Contains(err.Error(), "july.gsimc") {
+		t.Errorf("what keeps the newest from serving: %v", err)
+	}
+	if strings.Count(log.String(), "trying an older one") != 1 {
+		t.Errorf("log of the start:\n%s", &log)
 	}
 	if err := os.Remove(filepath.Join(dir, "july.gsimc")); err != nil {
 		t.Fatal(err)
 	}
 	serves("the newest file is removed", june)
+	if err := d.behind(); err != nil {
+		t.Errorf("the newest serves, and yet: %v", err)
+	}
 	if err := os.Remove(filepath.Join(dir, "a.gsimc")); err != nil {
 		t.Fatal(err)
 	}

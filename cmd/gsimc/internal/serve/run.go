@@ -71,7 +71,7 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	told, open, folder := false, c.openModel, (*modelDir)(nil)
 	if c.ModelDir != "" {
 		folder = newModelDir(c.ModelDir, cfg.Logger, cfg.Metrics.ModelRefused)
-		open = folder.open
+		open, cfg.ModelBehind = folder.open, folder.behind
 	}
 	s, err = server.New(cfg, st, func() (*model.Model, error) {
 		m, err := open()
