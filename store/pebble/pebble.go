@@ -57,6 +57,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -120,6 +123,17 @@ func Open(ctx context.Context, dir string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, err)
 	}
 	return s, nil
+}
+
+// Begins reports whether a directory has neither a store nor what is left of one, so that [Open]
+// would begin a new one.
+func Begins(dir string) (bool, error) {
+	for _, name := range []string{engine.DataName, mark.Name} {
+		if _, err := os.Stat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // start makes an engine a store. It closes the engine if there is an error.

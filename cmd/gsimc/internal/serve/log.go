@@ -36,6 +36,7 @@ func logStart(
 	attrs := []slog.Attr{
 		slog.String("version", cfg.BuildVersion), slog.String("model", m.Version()),
 		slog.Int("items", m.NumItems()), slog.Int("rank", m.Rank()),
+		slog.String("store_id", st.Identity().Name()),
 	}
 	if stats, err := st.Stats(ctx); err == nil && stats.Users >= 0 {
 		attrs = append(attrs, slog.Int64("users", stats.Users))

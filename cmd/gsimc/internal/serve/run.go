@@ -174,7 +174,8 @@ func closeStore(st store.Store, s *server.Server) error {
 func (c *Cmd) openStore(
 	ctx context.Context, env []string, tables int, log *slog.Logger, metrics *server.Metrics,
 ) (store.Store, error) {
-	return stores.Open(ctx, c.Store, stores.Settings{Env: env, Log: log, Flag: stores.Flag,
+	return stores.Open(ctx, c.Store, stores.Settings{Env: env, Log: log, ID: c.StoreID,
+		Flag: stores.Flag,
 		Local: stores.Local{
 			Dir: c.DataDir, AcceptLoss: c.AcceptLoss, CacheBytes: int64(c.StoreCache),
 			ReserveBytes: int64(c.StoreReserve), OpenTables: tables, Synced: metrics.StoreSynced,

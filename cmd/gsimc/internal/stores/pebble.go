@@ -20,6 +20,14 @@ func openPebble(ctx context.Context, _ string, s *Settings) (store.Store, error)
 	if err := os.MkdirAll(filepath.Clean(local.Dir), 0o700); err != nil {
 		return nil, cli.Flag("--data-dir", err)
 	}
+	begins, err := pebble.Begins(local.Dir)
+	if err != nil {
+		return nil, cli.Flag("--data-dir", err)
+	}
+	if begins && s.ID != "" {
+		return nil, cli.Flagf(idFlag, "%s is wanted, and %s has no store: see that the volume is "+
+			"mounted, or leave the flag out to begin a new one", s.ID, local.Dir)
+	}
 	if local.AcceptLoss {
 		log.Warn("--accept-loss: what the store has lost is forgotten")
 	}
@@ -39,6 +47,11 @@ func openPebble(ctx context.Context, _ string, s *Settings) (store.Store, error)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if begins {
+		log.Warn("a new store begins: give its id by --store-id from now on, and an emptied folder "+
+			"is refused", slog.String("data_dir", local.Dir),
+			slog.String("store_id", st.Identity().Name()))
 	}
 	return st, nil
 }

@@ -25,6 +25,9 @@ import (
 // Flag is the name of the flag of a server.
 const Flag = "--store"
 
+// idFlag is that of Settings.ID.
+const idFlag = "--store-id"
+
 // PasswordVariable is the environment variable with the password of a shared store.
 const PasswordVariable = cli.EnvPrefix + "STORE_PASSWORD"
 
@@ -35,6 +38,8 @@ type Settings struct {
 	// Env is the environment, NAME=VALUE.
 	Env []string
 	Log *slog.Logger
+	// ID is the name of the identity that the store must have; empty: any.
+	ID string
 	// Flag is the name of the flag, for errors.
 	Flag string
 }
@@ -123,6 +128,10 @@ func Open(ctx context.Context, text string, s Settings) (store.Store, error) {
 		return nil, cli.Flag(s.Flag, err)
 	case err != nil:
 		return nil, err
+	}
+	if is := st.Identity().Name(); s.ID != "" && s.ID != is {
+		return nil, errors.Join(cli.Flagf(idFlag, "%s is wanted and the store is %s: see that the "+
+			"right volume is mounted, or the right server named", s.ID, is), st.Close())
 	}
 	if shared, ok := st.(store.Shared); ok && k.shared {
 		for _, p := range shared.Promises() {

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+var storeIDInLog = regexp.MustCompile(`a new store begins.*"store_id":"([0-9a-f]{12})"`)
+
+// A start that names its store takes no other, and none in a folder that was emptied.
+func TestStoreID(t *testing.T) {
+	dir := t.TempDir()
+	first := startServe(t, "", dir)
+	found := storeIDInLog.FindStringSubmatch(first.log.String())
+	first.mustStop(t)
+	if found == nil {
+		t.Fatalf("the first start names no store:\n%s", first.log)
+	}
+	again := startServe(t, "", dir, "--store-id", found[1])
+	again.mustStop(t)
+	if strings.Contains(again.log.String(), "a new store begins") {
+		t.Error("the second start begins a new store")
+	}
+	refused := func(what, id, want string) {
+		t.Helper()
+		code, _, stderr := runCLI(t, nil, "serve", "--data-dir", dir, "--store-id", id,
+			"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+		if code == cli.ExitOK || !strings.Contains(stderr, want) {
+			t.Errorf("%s: exit code %d, want %q:\n%s", what, code, want, stderr)
+		}
+	}
+	refused("another store", "0123456789ab", "the store is "+found[1])
+	if err := os.Rename(filepath.Join(dir, "histories"), filepath.Join(t.TempDir(), "away")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "MARK")); err != nil {
+		t.Fatal(err)
+	}
+	refused("an emptied folder", found[1], "has no store")
+	if _, err := os.Stat(filepath.Join(dir, "histories")); !os.IsNotExist(err) {
+		t.Errorf("a refused start has begun a store: %v", err)
+	}
+}
