@@ -116,10 +116,10 @@ func auditLines(t *testing.T, logs string) (lines []string) {
 	return lines
 }
 
-// Each call of an operator, and each about a user, has a line in the log that says who made it and
-// how it ended, and no id. Calls that are refused share lines.
+// Each call of an operator, about a user, or that changes the catalogue has a line in the log that
+// says who made it and how it ended, and no id. Calls that are refused share lines.
 func TestAudit(t *testing.T) {
-	ts, tokens := withTokens(t, nil, "recommend,observe", "user,admin")
+	ts, tokens := withTokens(t, nil, "recommend,observe", "user,admin,items")
 	const canary = "canary-7f3a"
 	with, without := bearing(ctx(t), tokens[1]), bearing(ctx(t), tokens[0])
 	if _, err := ts.events.Observe(without, &pb.ObserveRequest{Event: &pb.Event{UserId: canary,
@@ -130,6 +130,10 @@ func TestAudit(t *testing.T) {
 		_, _ = ts.users.DeleteUser(with, &pb.DeleteUserRequest{UserId: canary})
 	}
 	_, _ = ts.users.GetUser(with, &pb.GetUserRequest{})
+	_, _ = ts.items.BatchUpsertItems(with, &pb.BatchUpsertItemsRequest{
+		Items: []*pb.Item{{ItemId: canary}}})
+	_, _ = ts.items.GetItem(with, &pb.GetItemRequest{ItemId: canary}) // which changes nothing
+	_, _ = ts.items.BatchDeleteItems(with, &pb.BatchDeleteItemsRequest{ItemIds: []string{canary}})
 	_, _ = ts.admin.GetStatus(with, &pb.GetStatusRequest{})
 	if s, err := ts.admin.CreateCheckpoint(with, &pb.CreateCheckpointRequest{}); err == nil {
 		_, _ = s.Recv()
@@ -139,6 +143,8 @@ func TestAudit(t *testing.T) {
 		_, _ = ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
 	}
 	want := []string{
+		"audit | BatchDeleteItems | client-1 | OK",
+		"audit | BatchUpsertItems | client-1 | OK",
 		"audit | CreateCheckpoint | client-1 | FailedPrecondition",
 		"audit | DeleteUser | client-1 | NotFound",
 		"audit | DeleteUser | client-1 | OK",

@@ -129,11 +129,12 @@ func admitted(served func(doors.Role) bool) map[string]admission.Method {
 	return methods
 }
 
-// audited reports whether the calls of a method are those of operators or about users, of which a
-// server keeps an account.
+// audited reports whether the calls of a method are those of operators or about users, or change
+// the catalogue: a server keeps an account of them.
 func audited(fullMethod string) bool {
-	role := table[fullMethod].role
-	return role == doors.User || role == doors.Admin
+	m := table[fullMethod]
+	return m.role == doors.User || m.role == doors.Admin ||
+		m.role == doors.Items && m.class == admission.Batch
 }
 
 // Traced reports whether the calls of a method are work of a client or an operator, of which a
