@@ -38,9 +38,7 @@ func TestCreateCheckpoint(t *testing.T) {
 	call, cancel := context.WithCancel(ctx(t))
 	defer cancel()
 	stream, err := ts.admin.CreateCheckpoint(call, &pb.CreateCheckpointRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if copied, err := stream.Recv(); err != nil || copied.GetDir() != "checkpoints/7" {
 		t.Errorf("got %v, %v, want checkpoints/7", copied, err)
 	}
@@ -85,14 +83,8 @@ func TestModelIsDescribed(t *testing.T) {
 		s.Provenance = map[string]string{model.TrainedAtKey: trained}
 	})
 	ts := start(t, setup{open: func() (*model.Model, error) { return m, nil }})
-	status, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	reload, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
+	reload := reply(t, ts.admin.ReloadModel, &pb.ReloadModelRequest{})
 	for call, got := range map[string]*pb.Model{"GetStatus": status.GetModel(),
 		"ReloadModel": reload.GetModel()} {
 		if got.GetDynamics() != "learned" || got.GetFilter() != "" || models.TrainedAt(got) != trained ||

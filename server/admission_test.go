@@ -116,9 +116,7 @@ func TestClientsKeepNoOperatorOut(t *testing.T) {
 		}
 	}
 	for range 20 {
-		if _, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
 	}
 }
 
@@ -241,9 +239,7 @@ func TestPushback(t *testing.T) {
 			t.Errorf("a call with a deadline of %v (-want +got):\n%s", within, d)
 		}
 		stream, err := ts.events.StreamObserve(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := stream.Recv(); problemOf(t, err).Reason != "OVERLOADED" {
 			t.Errorf("a stream ends with %v", err)
 		}
@@ -440,9 +436,7 @@ func TestIdleReflectionKeepsNoOperatorOut(t *testing.T) {
 	eventually(t, "a stream of reflection is answered", func() bool {
 		var err error
 		stream, err = reflectionpb.NewServerReflectionClient(ts.adminConn).ServerReflectionInfo(ctx(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = stream.Send(&reflectionpb.ServerReflectionRequest{
 			MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}})
 		_, err = stream.Recv()
@@ -554,9 +548,7 @@ func unreading(t *testing.T, ts *testServer) *h2test.Client {
 	for i := range 1500 {
 		body, err := proto.Marshal(&pb.StreamObserveRequest{Sequence: uint64(10*i + 1),
 			Events: []*pb.Event{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.Send(id, len(body), body)
 	}
 	return c
@@ -579,9 +571,7 @@ func TestUnreadAnswers(t *testing.T) {
 			ts := start(t, setup{bounds: func(b *bounds) { b.sendTimeout = 500 * time.Millisecond }})
 			watch, err := healthpb.NewHealthClient(ts.conn).Watch(t.Context(),
 				&healthpb.HealthCheckRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			attacker := ignorant(t, ts, attack.method, attack.body)
 			eventually(t, "the client is cut off", func() bool {
 				ts.ask(t, forUser("bob"))
@@ -609,9 +599,7 @@ func ignorant(t *testing.T, ts *testServer, method string, body proto.Message) *
 	t.Helper()
 	c := h2test.Dial(t, ts.rpc, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 	message, err := proto.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 100 {
 		id := c.Call(method)
 		c.Send(id, len(message), message)
@@ -651,9 +639,7 @@ func TestCheckpointsAreFew(t *testing.T) {
 	for range cap(ts.bounds.operate.Checkpoints) {
 		c, cancel := context.WithCancel(ctx(t))
 		stream, err := ts.admin.CreateCheckpoint(c, &pb.CreateCheckpointRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := stream.Recv(); err != nil {
 			t.Fatal(err)
 		}
@@ -687,9 +673,7 @@ func TestCheckpointsEnd(t *testing.T) {
 	most := cap(ts.bounds.operate.Checkpoints)
 	for range most + 1 {
 		stream, err := ts.admin.CreateCheckpoint(ctx(t), &pb.CreateCheckpointRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err = stream.Recv(); err != nil {
 			t.Fatal(err)
 		}

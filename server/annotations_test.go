@@ -323,9 +323,7 @@ func (ts *testServer) faults(t *testing.T, method string, request proto.Message)
 	defer cancel()
 	name := protoreflect.FullName(strings.ReplaceAll(method[1:], "/", "."))
 	d, err := protoregistry.GlobalFiles.FindDescriptorByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer := dynamicpb.NewMessage(d.(protoreflect.MethodDescriptor).Output())
 	conn := ts.conn
 	if d.Parent().Name() == "AdminService" {
@@ -341,9 +339,7 @@ func (ts *testServer) faults(t *testing.T, method string, request proto.Message)
 		if err == nil {
 			err = proto.Unmarshal(raw, &of)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s = status.FromProto(&of)
 	}
 	if s.Code() != codes.InvalidArgument {

@@ -71,10 +71,7 @@ func TestArms(t *testing.T) {
 	}
 	req := &pb.BatchRecommendRequest{Subjects: subjects, Filter: &pb.ItemFilter{
 		AllowItemIds: []string{item(1), item(2), item(9), item(20), "unknown"}}}
-	batch, err := ts.recommend.BatchRecommend(ctx(t), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := reply(t, ts.recommend.BatchRecommend, req)
 	for i, r := range batch.GetResults() {
 		one := forUser(subjects[i].GetUserId())
 		one.Filter = req.GetFilter()
@@ -107,10 +104,7 @@ func TestReloadOfArms(t *testing.T) {
 		}}}
 	}})
 	version := func() string {
-		got, err := ts.admin.ListModels(ctx(t), &pb.ListModelsRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := reply(t, ts.admin.ListModels, &pb.ListModelsRequest{})
 		b := got.GetModels()[1]
 		if len(got.GetModels()) != 2 || b.GetArm() != "b" || b.GetSharePercent() != 25 ||
 			got.GetModels()[0].GetSharePercent() != 75 || b.GetCanary() != nil {
@@ -122,9 +116,7 @@ func TestReloadOfArms(t *testing.T) {
 		t.Errorf("b has the model %s", got)
 	}
 	seed = 6
-	if _, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.admin.ReloadModel, &pb.ReloadModelRequest{})
 	if got := version(); got != newModel(t, 6).Version() {
 		t.Errorf("after the reload b has the model %s", got)
 	}
@@ -166,10 +158,7 @@ func (ts *testServer) follow(t *testing.T, m *model.Model, until string) {
 		for i := range 50 {
 			events = append(events, newEvent(fmt.Sprint("u", n, "-", i), int(popular[i%3])))
 		}
-		if _, err := ts.events.BatchObserve(ctx(t),
-			&pb.BatchObserveRequest{Events: events}); err != nil {
-			t.Fatal(err)
-		}
+		reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: events})
 	}
 }
 
@@ -191,10 +180,7 @@ func TestCanaryReturns(t *testing.T) {
 	})
 	m := newModel(t, 1)
 	ts.follow(t, m, "audit: canary is worse")
-	got, err := ts.admin.ListModels(ctx(t), &pb.ListModelsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := reply(t, ts.admin.ListModels, &pb.ListModelsRequest{})
 	b := got.GetModels()[1]
 	if b.GetSharePercent() != 0 || b.GetConfiguredSharePercent() != 50 ||
 		got.GetModels()[0].GetSharePercent() != 100 || !b.GetCanary().GetReturned() ||

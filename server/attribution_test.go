@@ -18,9 +18,7 @@ import (
 func (s *Server) counters(t testing.TB, name string) map[string]float64 {
 	t.Helper()
 	families, err := s.metrics.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -50,11 +48,8 @@ func TestAttribution(t *testing.T) {
 	first := ts.ask(t, req)
 	req.PageToken = first.GetNextPageToken()
 	second := ts.ask(t, req)
-	batch, err := ts.recommend.BatchRecommend(ctx(t), &pb.BatchRecommendRequest{Attribute: true,
+	batch := reply(t, ts.recommend.BatchRecommend, &pb.BatchRecommendRequest{Attribute: true,
 		Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "bob"}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	third := batch.GetResults()[0].GetResponse()
 	from := func(user, kind string, of *pb.RecommendResponse, i int) *pb.Event {
 		return &pb.Event{UserId: user, ItemId: of.GetItems()[i].GetItemId(), EventType: kind,
@@ -73,14 +68,10 @@ func TestAttribution(t *testing.T) {
 	elsewhere.ItemId = third.GetItems()[9].GetItemId()
 	elsewhere.EventId = "elsewhere"
 	stream, err := ts.events.StreamObserve(ctx(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	events := []*pb.Event{from("ann", "buy", first, 1), from("ann", "view", second, 0),
 		from("bob", "", third, 9), elsewhere}
-	if err := stream.Send(&pb.StreamObserveRequest{Sequence: 1, Events: events}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stream.Send(&pb.StreamObserveRequest{Sequence: 1, Events: events}))
 	if _, err := stream.Recv(); err != nil {
 		t.Fatal(err)
 	}

@@ -91,10 +91,7 @@ func randomBatch(rng *rand.Rand) *pb.BatchRecommendRequest {
 // checkBatch compares a batch with single calls.
 func checkBatch(t *testing.T, ts *testServer, req *pb.BatchRecommendRequest) {
 	t.Helper()
-	got, err := ts.recommend.BatchRecommend(ctx(t), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := reply(t, ts.recommend.BatchRecommend, req)
 	want := &pb.BatchRecommendResponse{}
 	m := newModel(t, 1)
 	unknown := map[string]bool{}
@@ -167,9 +164,7 @@ func TestBatchKeepsToTheMessage(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		reasons := reasonsOf(t, resp)
 		if n := proto.Size(resp); n > most || n < most-2000 {
 			t.Errorf("%d bytes, want nearly %d", n, most)
@@ -194,9 +189,7 @@ func TestBatchKeepsToTheDeadline(t *testing.T) {
 		req.Subjects = append(req.Subjects, userSubject("nobody"))
 	}
 	resp, err := ts.services.recommend.BatchRecommend(hurried{ctx(t)}, req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]int{"": passes.MaxCalls, "DEADLINE_EXCEEDED": 2 * passes.MaxCalls}
 	if d := cmp.Diff(want, reasonsOf(t, resp)); d != "" {
 		t.Errorf("results by reason (-want +got):\n%s", d)

@@ -70,14 +70,10 @@ func benchmarkStream(b *testing.B, batch int) {
 				n%testItems)); len(req.Events) < batch {
 			continue
 		}
-		if err := s.Send(req); err != nil {
-			b.Fatal(err)
-		}
+		must(b, s.Send(req))
 		req = &pb.StreamObserveRequest{Sequence: uint64(n) + 1}
 	}
-	if err := s.CloseSend(); err != nil {
-		b.Fatal(err)
-	}
+	must(b, s.CloseSend())
 	if got := <-done; got.err != nil || got.acked != uint64(n-len(req.GetEvents())) {
 		b.Fatalf("acked %d of %d: %v", got.acked, n, got.err)
 	}
@@ -105,9 +101,7 @@ func benchmarkBatches(b *testing.B, o *overheadBench) {
 		req.Subjects = append(req.Subjects, userSubject(o.requests[i%len(o.requests)].GetUserId()))
 	}
 	body, err := proto.Marshal(req)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	batch := func(int) {
 		var size int
 		err := o.recommend.Invoke(context.Background(),
@@ -144,9 +138,7 @@ func benchmarkBatches(b *testing.B, o *overheadBench) {
 func processorTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
+	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 

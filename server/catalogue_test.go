@@ -21,11 +21,8 @@ import (
 // shows tells whether an item is on the list of somebody unknown.
 func (ts *testServer) shows(t *testing.T, id string) bool {
 	t.Helper()
-	r, err := ts.recommend.Recommend(ctx(t), &pb.RecommendRequest{PageSize: 1000,
+	r := reply(t, ts.recommend.Recommend, &pb.RecommendRequest{PageSize: 1000,
 		Subject: &pb.RecommendRequest_UserId{UserId: "nobody"}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return slices.ContainsFunc(r.GetItems(),
 		func(i *pb.ScoredItem) bool { return i.GetItemId() == id })
 }
@@ -86,16 +83,11 @@ func (s *damagedStore) PutItems(ctx context.Context, items []store.Item) error {
 func TestDamagedItemIsHiddenUntilWritten(t *testing.T) {
 	st := &damagedStore{Items: memory.New()}
 	id := damagedAt(0)
-	if err := st.Items.PutItems(t.Context(), []store.Item{{ID: id}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.Items.PutItems(t.Context(), []store.Item{{ID: id}}))
 	ts := start(t, setup{store: st})
 	status := func() string {
 		t.Helper()
-		r, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
 		return r.GetStoreDamage()
 	}
 	if got := status(); !strings.HasPrefix(got, "1 items of the catalogue are damaged") {

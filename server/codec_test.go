@@ -149,9 +149,7 @@ func TestMalformedStream(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			const good = ingest.StreamWindow + 10
 			client, err := pb.NewEventServiceClient(breakingConn{ts.conn}).StreamObserve(ctx(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s := clientStream{client, nil}
 			for i := range good {
 				s.send(t, uint64(i+1), newEvent(field, 1))

@@ -47,9 +47,7 @@ func TestCompressedRequests(t *testing.T) {
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
 			grpc.WithStatsHandler(&sizes),
 			grpc.WithDefaultCallOptions(grpc.UseCompressor(name)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer conn.Close()
 		events := pb.NewEventServiceClient(conn)
 		var batch pb.BatchObserveRequest

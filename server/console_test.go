@@ -89,9 +89,7 @@ func TestConsoleRefusesOtherPages(t *testing.T) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(ctx(t), method, "http://"+ts.ops+path,
 			strings.NewReader(`{"userId": "ann", "itemId": "i"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if host != "" {
 			req.Host = host
 		}
@@ -99,14 +97,10 @@ func TestConsoleRefusesOtherPages(t *testing.T) {
 			req.Header.Set(header[i], header[i+1])
 		}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return resp.StatusCode, string(text)
 	}
 	for _, test := range []struct {

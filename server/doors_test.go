@@ -29,9 +29,7 @@ func withTokens(t testing.TB, config func(*Config), roles ...string) (*testServe
 	var file strings.Builder
 	for i, has := range roles {
 		token, line, err := NewToken(fmt.Sprint("client-", i), has)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tokens = append(tokens, token)
 		file.WriteString(line + "\n")
 	}

@@ -44,9 +44,7 @@ func TestDriftGauge(t *testing.T) {
 				req.Events = append(req.Events,
 					&pb.Event{UserId: fmt.Sprint(u), ItemId: name(u, i)})
 			}
-			if _, err := ts.events.BatchObserve(ctx(t), req); err != nil {
-				t.Fatal(err)
-			}
+			reply(t, ts.events.BatchObserve, req)
 		}
 	}
 	batch(func(u, i int) string { return item((u + i) % testItems) })
@@ -56,9 +54,7 @@ func TestDriftGauge(t *testing.T) {
 		low, high float64
 	}{{"other-", 0, 0.1}, {"", 0.5, 2}} {
 		prefix = c.prefix
-		if err := ts.Reload(ctx(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ts.Reload(ctx(t)))
 		await(c.low, c.high)
 	}
 	batch(func(u, i int) string { return fmt.Sprintf("strange %d %d", u, i) })

@@ -28,9 +28,7 @@ func TestEventsAreCounted(t *testing.T) {
 		batch = append(batch, event("bob", fmt.Sprint("made-up-", i), fmt.Sprint(i), -time.Hour))
 	}
 	batch = append(batch, &pb.Event{UserId: "bob"}, event("cat", "buy", "1", 90*24*time.Hour))
-	if _, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: batch}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: batch})
 	want := map[string]float64{"applied like": 1, "applied buy": 2, "applied other": 50,
 		"duplicate buy": 1, "rejected other": 1}
 	if d := cmp.Diff(want, ts.counters(t, "gsimc_events_total")); d != "" {

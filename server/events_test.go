@@ -85,11 +85,8 @@ func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 		got.GetUserRevision() != 1 {
 		t.Errorf("Observe again: %v", got)
 	}
-	batch, err := ts.events.BatchObserve(ctx(t),
+	batch := reply(t, ts.events.BatchObserve,
 		&pb.BatchObserveRequest{Events: []*pb.Event{timeless(), timeless()}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i, r := range batch.GetResults() {
 		if r.GetDisposition() != duplicate || r.GetUserRevision() != 1 {
 			t.Errorf("BatchObserve again, event %d: %v", i, r)
@@ -97,13 +94,9 @@ func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 	}
 	stream := openStream(t, ts)
 	stream.send(t, 1, timeless())
-	if err := stream.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stream.CloseSend())
 	ack, err := stream.Recv()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if x := ack.GetExceptions(); ack.GetAckedSequence() != 1 || len(x) != 1 ||
 		x[0].GetResult().GetDisposition() != duplicate {
 		t.Errorf("StreamObserve again: %v", ack)
@@ -122,7 +115,7 @@ func TestBatchObserve(t *testing.T) {
 	ts.observe(t, withID("old", "ann", 1))
 	bad := newEvent("ann", 1)
 	bad.Value = proto.Float64(5000)
-	resp, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{
+	resp := reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: []*pb.Event{
 		withID("x", "ann", 2),
 		withID("old", "ann", 9), // conflicts with what is stored
 		bad,
@@ -132,9 +125,6 @@ func TestBatchObserve(t *testing.T) {
 		withID("y", "ann", 4),
 		newEvent("cid", 5), newEvent("cid", 5), // without id and time: two events
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	conflict := &pb.EventResult{Disposition: refused,
 		Error: statusProto(codes.AlreadyExists, "EVENT_ID_CONFLICT",
 			"event_id is in use for another event of this user")}
@@ -184,10 +174,7 @@ func TestDamagedHistory(t *testing.T) {
 	lost := &pb.EventResult{Disposition: refused,
 		Error: statusProto(codes.DataLoss, "STORE_CORRUPT",
 			"the stored history of this user is damaged")}
-	resp, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: batch})
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: batch})
 	want := []*pb.EventResult{{Disposition: applied, UserRevision: 1}, lost,
 		{Disposition: applied, UserRevision: 1}, lost,
 		{Disposition: applied, UserRevision: 2}}
@@ -198,9 +185,7 @@ func TestDamagedHistory(t *testing.T) {
 	for i, e := range batch {
 		s.send(t, uint64(i+1), e)
 	}
-	if err := s.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.CloseSend())
 	got := s.rest(t)
 	exceptions := []*pb.StreamEventResult{{Sequence: 2, Result: lost}, {Sequence: 4, Result: lost}}
 	if d := cmp.Diff(exceptions, got.exceptions, withoutTokens); d != "" || got.err != nil ||
@@ -208,7 +193,7 @@ func TestDamagedHistory(t *testing.T) {
 		t.Errorf("stream acked %d, ended with %v, exceptions (-want +got):\n%s", got.acked, got.err,
 			d)
 	}
-	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("damaged", 3)})
+	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("damaged", 3)})
 	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"},
 		problemOf(t, err)); d != "" {
 		t.Errorf("single (-want +got):\n%s", d)
@@ -296,10 +281,7 @@ func TestEventTypesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts := start(t, setup{store: st})
-	r, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
 	got := r.GetUser().GetEventTypes()
 	if len(got) != users.MaxEventTypes || got[0].GetEventType() != "t7" ||
 		got[0].GetEventCount() != 2 {
@@ -316,10 +298,7 @@ func TestUsers(t *testing.T) {
 	ts.observe(t, first)
 	ts.observe(t, &pb.Event{UserId: "ann", ItemId: "unknown", EventTime: timestamppb.New(testNow)})
 
-	resp, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
 	u := resp.GetUser()
 	want := &pb.User{UserId: "ann", Revision: 3, EventCount: 3, PendingEventCount: 1,
 		FirstEventTime: first.EventTime, LastEventTime: last.EventTime,

@@ -73,10 +73,7 @@ func TestEventTypesFile(t *testing.T) {
 	await(`gsimc_event_types_reloads_total{result="success"} 1`)
 	observe()
 	compare("with other weights", after)
-	got, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "u1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "u1"})
 	for _, kind := range got.GetUser().GetEventTypes() {
 		if want := (event.Weights{"view": -2, "like": 3, "buy": 0})[kind.GetEventType()]; kind.
 			GetWeight() != want || kind.GetTotalWeight() != 2*want {

@@ -117,9 +117,7 @@ func TestExplainLongHistory(t *testing.T) {
 			e.EventTime = timestamppb.New(testNow.Add(time.Duration(at-2000) * time.Minute))
 			req.Events = append(req.Events, e)
 		}
-		if _, err := ts.events.BatchObserve(ctx(t), req); err != nil {
-			t.Fatal(err)
-		}
+		reply(t, ts.events.BatchObserve, req)
 	}
 	req := explaining(forUser("ann"), 50)
 	req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}

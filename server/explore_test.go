@@ -106,9 +106,7 @@ func (ts *testServer) saysNoUncertainty(t *testing.T, user string) {
 		t.Errorf("GetUser: %v, %v, want no uncertainty", got, err)
 	}
 	export, err := ts.users.ExportUser(ctx(t), &pb.ExportUserRequest{UserId: user})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first, err := export.Recv()
 	if err != nil || first.GetUser() == nil || first.GetUser().Uncertainty != nil {
 		t.Errorf("ExportUser: %v, %v, want no uncertainty", first, err)

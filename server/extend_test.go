@@ -159,9 +159,7 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 	l := ts.arms.Main().Models.Acquire()
 	before := l.Base().Version()
 	l.Release()
-	if err := ts.Reload(ctx(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ts.Reload(ctx(t)))
 	ts.awaitExtension(t,
 		func(m *model.Model) bool { return m.Base().Version() != before && knows(novelty)(m) })
 }
@@ -171,9 +169,7 @@ func TestErasureTakesBackNewItems(t *testing.T) {
 	ts := start(t, setup{config: extending})
 	ts.showNovelty(t, 2)
 	ts.awaitExtension(t, knows(novelty))
-	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "u0"}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "u0"})
 	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
 }
 
@@ -181,9 +177,7 @@ func TestErasureTakesBackNewItems(t *testing.T) {
 // unmapped.
 func TestExtensionUnderLoad(t *testing.T) {
 	path := t.TempDir() + "/model.gsimc"
-	if err := newModel(t, 1).WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, newModel(t, 1).WriteFile(path))
 	ts := start(t, setup{
 		config: func(c *Config) { c.ExtendEvery = time.Millisecond; c.QualitySample = 1 },
 		open:   func() (*model.Model, error) { return model.Open(path) },

@@ -34,9 +34,7 @@ func TestExtensionDoesNotWaitForSearch(t *testing.T) {
 	ts.awaitExtension(t, knows(novelty))
 	for round := range 2 {
 		old := ts.ModelVersion()
-		if err := ts.Reload(ctx(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ts.Reload(ctx(t)))
 		ts.awaitExtension(t,
 			func(m *model.Model) bool { return m.Base().Version() != old && knows(novelty)(m) })
 		for deadline := time.Now().Add(20 * time.Second); searches.Load() < int32(

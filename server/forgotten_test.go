@@ -93,11 +93,8 @@ func TestDeletionRecord(t *testing.T) {
 	}})
 	del := func(wait bool) *pb.DeleteUserResponse {
 		t.Helper()
-		r, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "the-name-of-ann",
+		r := reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "the-name-of-ann",
 			AllowMissing: true, WaitForErasure: wait})
-		if err != nil {
-			t.Fatal(err)
-		}
 		return r
 	}
 	if d := cmp.Diff(&pb.DeleteUserResponse{}, del(false), protocmp.Transform()); d != "" {

@@ -155,18 +155,14 @@ func (ts *testServer) shutdown(t testing.TB) {
 func listen(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
 func dial(t testing.TB, address string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return conn
 }
 
@@ -174,6 +170,24 @@ func ctx(t testing.TB) context.Context {
 	c, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	t.Cleanup(cancel)
 	return c
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reply is what a method says to a request that it has to take.
+func reply[Q, R any](
+	t testing.TB, method func(context.Context, Q, ...grpc.CallOption) (R, error), req Q,
+) R {
+	t.Helper()
+	r, err := method(ctx(t), req)
+	must(t, err)
+	return r
 }
 
 // observe sends one event and returns the answer.
@@ -226,14 +240,10 @@ var withoutTokens = cmp.Options{protocmp.Transform(),
 func (ts *testServer) get(t testing.TB, path string) (int, string) {
 	t.Helper()
 	resp, err := http.Get("http://" + ts.ops + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return resp.StatusCode, string(body)
 }
 

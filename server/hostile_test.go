@@ -177,15 +177,11 @@ func TestHostileFields(t *testing.T) {
 				return
 			}
 			body, err := proto.Marshal(request)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			send(method, path, bytes.ReplaceAll(body, []byte(notText), []byte("\xff\xfe\xc0\x80")))
 		})
 		good, err := proto.Marshal(honest()[method])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for depth := range 3 { // groups within groups, of a field that nobody has; not closed too
 			n := []int{100, 9_999, 1 << 20}[depth]
 			deep := append(slices.Clone(good), bytes.Repeat([]byte{0xfb, 0x07}, n)...)

@@ -118,11 +118,8 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 		before[name] = listed(ts.ask(t, req))
 	}
 	similar := func() (ids []string) {
-		r, err := ts.recommend.SimilarItems(ctx(t),
+		r := reply(t, ts.recommend.SimilarItems,
 			&pb.SimilarItemsRequest{ItemId: item(20), PageSize: valid.MaxPageSize})
-		if err != nil {
-			t.Fatal(err)
-		}
 		for _, i := range r.GetItems() {
 			ids = append(ids, i.GetItemId())
 		}
@@ -144,13 +141,10 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 		if d := cmp.Diff(want, similar()); d != "" {
 			t.Errorf("%s: similar items (-want +got):\n%s", moment, d)
 		}
-		many, err := ts.recommend.BatchRecommend(ctx(t), &pb.BatchRecommendRequest{
+		many := reply(t, ts.recommend.BatchRecommend, &pb.BatchRecommendRequest{
 			PageSize: valid.MaxPageSize, Subjects: []*pb.BatchSubject{
 				{Subject: &pb.BatchSubject_UserId{UserId: "ann"}},
 				{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}}}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		for i, name := range []string{"user", "nobody"} {
 			want := listed(ts.ask(t, ways()[name]))
 			if d := cmp.Diff(want, listed(many.GetResults()[i].GetResponse())); d != "" {
@@ -176,16 +170,11 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 	check("an hour later", []string{item(10), item(12)})
 	turnClock(&clock, -time.Hour)
 	check("after the clock was set back", out)
-	if _, err := ts.items.BatchUpsertItems(ctx(t), &pb.BatchUpsertItemsRequest{
+	reply(t, ts.items.BatchUpsertItems, &pb.BatchUpsertItemsRequest{
 		Items:      []*pb.Item{{ItemId: item(10)}},
-		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"hidden"}}}); err != nil {
-		t.Fatal(err)
-	}
+		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"hidden"}}})
 	check("shown again", out[1:])
-	if _, err := ts.items.BatchDeleteItems(ctx(t),
-		&pb.BatchDeleteItemsRequest{ItemIds: out}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.items.BatchDeleteItems, &pb.BatchDeleteItemsRequest{ItemIds: out})
 	check("deleted", nil)
 }
 
@@ -215,9 +204,7 @@ func TestHiddenItemsStayHidden(t *testing.T) {
 		t.Errorf("items of the category (-want +got):\n%s", d)
 	}
 	ts.put(t, &pb.Item{ItemId: novelty, Hidden: proto.Bool(true)})
-	if err := ts.Reload(ctx(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ts.Reload(ctx(t)))
 	check("after a reload")
 	ts.awaitExtension(t, knows(novelty))
 	check("after another extension")
@@ -232,19 +219,14 @@ func TestItemCalls(t *testing.T) {
 	at := func(s int64) *timestamppb.Timestamp { return &timestamppb.Timestamp{Seconds: s} }
 	get := func(id string) *pb.Item {
 		t.Helper()
-		r, err := ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: id})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := reply(t, ts.items.GetItem, &pb.GetItemRequest{ItemId: id})
 		return r.GetItem()
 	}
 	masked := func(item *pb.Item, paths ...string) {
 		t.Helper()
 		req := upsert(item)
 		req.UpdateMask = &fieldmaskpb.FieldMask{Paths: paths}
-		if _, err := ts.items.BatchUpsertItems(ctx(t), req); err != nil {
-			t.Fatal(err)
-		}
+		reply(t, ts.items.BatchUpsertItems, req)
 	}
 	same := func(want *pb.Item) {
 		t.Helper()
@@ -307,10 +289,7 @@ func TestUpsertKeepsWhatItDoesNotName(t *testing.T) {
 			t.Fatalf("created %d, %v", r.GetCreatedCount(), err)
 		}
 		for _, want := range []*pb.Item{a, b} {
-			got, err := ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: want.GetItemId()})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := reply(t, ts.items.GetItem, &pb.GetItemRequest{ItemId: want.GetItemId()})
 			if d := cmp.Diff(want, got.GetItem(), protocmp.Transform()); d != "" {
 				t.Errorf("the item (-want +got):\n%s", d)
 			}
@@ -342,10 +321,7 @@ func TestListItems(t *testing.T) {
 		req := &pb.ListItemsRequest{PageSize: size}
 		pages := 0
 		for {
-			r, err := ts.items.ListItems(ctx(t), req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := reply(t, ts.items.ListItems, req)
 			for _, i := range r.GetItems() {
 				got = append(got, i.GetItemId())
 			}
@@ -462,9 +438,7 @@ func namedFilters(t *testing.T, rng *rand.Rand) (file string, named map[string]*
 		}
 	}
 	file = filepath.Join(t.TempDir(), "filters.yaml")
-	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text.String()), 0o600))
 	return file, named
 }
 
@@ -503,9 +477,7 @@ func oneOrMany(
 	t.Helper()
 	if req.Exploration != nil || rng.IntN(2) == 0 {
 		got, err := service.Recommend(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return got
 	}
 	subject := &pb.BatchSubject{Subject: &pb.BatchSubject_UserId{UserId: req.GetUserId()}}
@@ -516,9 +488,7 @@ func oneOrMany(
 	r, err := service.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
 		PageSize: req.GetPageSize(), Filter: req.GetFilter(),
 		Subjects: []*pb.BatchSubject{other, subject}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r.GetResults()[1].GetResponse()
 }
 
@@ -569,9 +539,7 @@ func TestFiltersAgainstOracle(t *testing.T) {
 			req.Exploration = thompson(uint64(round)+1, 1)
 		}
 		all, err := plain.Recommend(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		req.Filter, req.PageSize = randomFilter(rng), int32(1+rng.IntN(testItems))
 		of := []*pb.ItemFilter{req.Filter}
 		for range max(rng.IntN(5)-2, 0) {

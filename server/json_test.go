@@ -102,9 +102,7 @@ func TestJSON(t *testing.T) {
 	}
 	same := func(method, path, body string, into, want proto.Message, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		code, text := c.do(method, path, body)
 		if err := protojson.Unmarshal([]byte(text), into); err != nil || code != 200 {
 			t.Fatalf("%s %s: %d, %v: %s", method, path, code, err, text)
@@ -120,9 +118,7 @@ func TestJSON(t *testing.T) {
 	list, err := ts.recommend.Recommend(ctx(t), req)
 	same("GET", path+"/recommendations?page_size=3", "", &pb.RecommendResponse{}, list, err)
 	text, err := protojson.Marshal(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	same("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list, nil)
 
 	code, exported := c.do("GET", path+"/export", "")
@@ -165,14 +161,10 @@ func TestRequestIDs(t *testing.T) {
 	}
 	req, err := http.NewRequestWithContext(ctx(t), "GET",
 		c.base+"/v1/users/ann/recommendations", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("X-Request-Id", "call-2")
 	resp, err := c.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp.Body.Close()
 	if got := resp.Header.Get("X-Request-Id"); got != "call-2" {
 		t.Errorf("the answer by HTTP has the id %q", got)
@@ -207,13 +199,9 @@ func TestEveryMethodHasAPath(t *testing.T) {
 // Tokens hold for the JSON side as for gRPC.
 func TestJSONNeedsTokens(t *testing.T) {
 	token, line, err := doors.NewToken("shop", "recommend")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := t.TempDir() + "/tokens"
-	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
 	_, c := startJSON(t, setup{config: func(c *Config) { c.TokenFile = file }})
 	list := `{"userId": "ann"}`
 	c.refused("POST", "/v1/recommend", list, 401, "UNAUTHENTICATED")
@@ -239,9 +227,7 @@ func TestJSONByTLS(t *testing.T) {
 		t.Errorf("in plain text: %d %s", code, text)
 	}
 	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.PEM)
 	url := strings.Replace(c.base, "http:", "https:", 1) + "/openapi.json"
@@ -260,9 +246,7 @@ func TestJSONByTLS(t *testing.T) {
 		case certs != nil:
 			forged, err := http.NewRequest("GET",
 				strings.Replace(url, "openapi.json", "v1/users/ann", 1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			forged.Header.Set("Grpc-Metadata-"+doors.CertificateHeader, "somebody else")
 			forged.Header.Set(doors.CertificateHeader, "somebody else")
 			if resp, err = client.Do(forged); err != nil {
@@ -285,17 +269,13 @@ func TestJSONBodies(t *testing.T) {
 	c.refused("POST", "/v1/events", long(10_000), 413, "BODY_TOO_LARGE")
 
 	conn, err := net.Dial("tcp", ts.jsonAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n"+
 		"Content-Length: 100\r\n\r\n{"); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.(*net.TCPConn).CloseWrite())
 	answer, _ := io.ReadAll(conn)
 	if !strings.Contains(string(answer), "BODY_INCOMPLETE") {
 		t.Errorf("half a body is answered by %q", answer)
@@ -310,9 +290,7 @@ func TestJSONRefusesOtherPages(t *testing.T) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(ctx(t), method, "http://"+ts.jsonAddress+"/v1/events",
 			strings.NewReader(`{"userId": "ann", "itemId": "i"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if host != "" {
 			req.Host = host
 		}
@@ -323,14 +301,10 @@ func TestJSONRefusesOtherPages(t *testing.T) {
 			req.Header.Set(header[i], header[i+1])
 		}
 		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if resp.StatusCode == http.StatusForbidden {
 			for _, want := range []string{"FOREIGN_PAGE", "--json-origin"} {
 				if !strings.Contains(string(text), want) || !json.Valid(text) {
@@ -419,9 +393,7 @@ func BenchmarkJSON(b *testing.B) {
 	b.Run("json", func(b *testing.B) {
 		for b.Loop() {
 			resp, err := http.Get("http://" + ts.jsonAddress + "/v1/users/ann/recommendations")
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			_, err = io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
 			if err != nil || resp.StatusCode != 200 {

@@ -34,9 +34,7 @@ func modelFiles(t testing.TB) (paths [2]string, models [2]*model.Model) {
 	for i := range paths {
 		paths[i] = filepath.Join(t.TempDir(), "model.gsimc")
 		models[i] = newModel(t, uint64(i+1))
-		if err := models[i].WriteFile(paths[i]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, models[i].WriteFile(paths[i]))
 	}
 	return paths, models
 }
@@ -56,9 +54,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	want := map[string][]*pb.RecommendResponse{}
 	for i := range paths {
 		current.Store(&paths[i])
-		if err := ts.Reload(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, ts.Reload(t.Context()))
 		for _, req := range requests {
 			resp := ts.ask(t, req)
 			want[resp.GetModelVersion()] = append(want[resp.GetModelVersion()], resp)
@@ -116,10 +112,7 @@ func TestReloadModel(t *testing.T) {
 	first, second := newModel(t, 1), newModel(t, 2)
 	next, failure := first, error(nil)
 	ts := start(t, setup{open: func() (*model.Model, error) { return next, failure }})
-	status, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
 	if m := status.GetModel(); m.GetVersion() != first.Version() || m.GetItemCount() != testItems ||
 		m.GetRank() != testRank ||
 		m.GetGraph() != "hypergraph" || m.GetFilter() != "random-walk" ||
@@ -164,10 +157,7 @@ func TestPendingEventsJoin(t *testing.T) {
 	ts.observe(t, newEvent("bob", testItems-1))
 	check := func(user string, personal bool) {
 		t.Helper()
-		resp, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: user})
 		if got := resp.GetUser().GetPendingEventCount() == 0; got != personal {
 			t.Errorf("%s has %d pending events", user, resp.GetUser().GetPendingEventCount())
 		}
@@ -185,9 +175,7 @@ func TestPendingEventsJoin(t *testing.T) {
 		}
 		return item(i)
 	})
-	if err := ts.Reload(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ts.Reload(t.Context()))
 	check("ann", true)
 	check("bob", false)
 }
@@ -209,9 +197,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(resp, err)
 	}
 	watch, err := healthpb.NewHealthClient(ts.conn).Watch(ctx(t), &healthpb.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if resp, err := watch.Recv(); err != nil ||
 		resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Fatal(resp, err)
@@ -247,9 +233,7 @@ func TestDrain(t *testing.T) {
 		t.Fatalf("the stream is told %v, %v", resp, err)
 	}
 	s.send(t, 2, newEvent("ann", 2)) // was on its way
-	if err := s.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.CloseSend())
 	if got := s.rest(t); got.err != nil || got.acked != 2 || got.drained != 0 {
 		t.Errorf("the stream ended with %+v", got)
 	}
@@ -399,9 +383,7 @@ func TestRun(t *testing.T) {
 	cfg.Listen, cfg.AdminListen, cfg.OpsListen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	cfg.DrainDelay = 0
 	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.Run(c); err != nil && !errors.Is(err, context.Canceled) {

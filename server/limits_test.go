@@ -52,13 +52,9 @@ func TestLimitsOfConnections(t *testing.T) {
 	})
 	t.Run("handshake", func(t *testing.T) {
 		c, err := net.Dial("tcp", ts.rpc)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
-		if err := c.SetReadDeadline(time.Now().Add(4 * handshakeTimeout)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.SetReadDeadline(time.Now().Add(4*handshakeTimeout)))
 		if _, err := io.Copy(io.Discard, c); err != nil {
 			t.Errorf("a connection that says nothing is not closed: %v", err)
 		}
@@ -74,9 +70,7 @@ func TestConnectionsOfTheOpsListener(t *testing.T) {
 	var conns []net.Conn
 	for i := range connections {
 		c, err := net.Dial("tcp", ts.ops)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.Close()
 		if i%2 == 0 {
 			if _, err := io.WriteString(c,
@@ -94,9 +88,7 @@ func TestConnectionsOfTheOpsListener(t *testing.T) {
 	closed := 0
 	eventually(t, "the connections beyond the limit are closed", func() bool {
 		conns = slices.DeleteFunc(conns, func(c net.Conn) bool {
-			if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 			_, err := io.Copy(io.Discard, c)
 			timeout, ok := err.(net.Error)
 			if ok && timeout.Timeout() {
@@ -113,13 +105,9 @@ func TestConnectionsOfTheOpsListener(t *testing.T) {
 func TestUnreadPages(t *testing.T) {
 	ts := start(t, setup{bounds: func(b *bounds) { b.opsWrite = 200 * time.Millisecond }})
 	c, err := net.Dial("tcp", ts.ops)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
-	if err := c.SetWriteDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetWriteDeadline(time.Now().Add(20*time.Second)))
 	for err == nil { // until the buffers of both ends are full, and then the server gives up
 		_, err = io.WriteString(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 100))
 	}

@@ -77,16 +77,12 @@ func TestAdminSocket(t *testing.T) {
 	cfg.Listen, cfg.OpsListen, cfg.AdminListen = "127.0.0.1:0", "127.0.0.1:0", socket.UnixPrefix+path
 	cfg.DrainDelay = 0
 	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left.SetUnlinkOnClose(false)
 	left.Close()
 
 	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Run(c) }()
@@ -117,12 +113,8 @@ func TestAdminSocket(t *testing.T) {
 func TestAdminSocketOverAFile(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "model.gsimc"), filepath.Join(dir, "link")
-	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(file, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("precious"), 0o600))
+	must(t, os.Symlink(file, link))
 	for _, path := range []string{file, link} {
 		if l, err := socket.Listen(t.Context(), socket.UnixPrefix+path); err == nil {
 			l.Close()

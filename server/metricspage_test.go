@@ -28,9 +28,7 @@ func TestMetricsPage(t *testing.T) {
 	ts.ask(t, forUser("ann"))
 	registry := metrics.registry
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	types := map[string]string{"gsimc_online_rank": "histogram"} // sampled, so not always there
 	for _, f := range families {
 		types[f.GetName()] = strings.ToLower(f.GetType().String())
@@ -74,14 +72,10 @@ func TestMetricsPage(t *testing.T) {
 	}
 	const path = "../docs/metrics.md"
 	if *update {
-		if err := os.WriteFile(path, []byte(page.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(page.String()), 0o644))
 	}
 	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if string(raw) != page.String() {
 		t.Errorf("%s is out of date: go test ./server -run TestMetricsPage -update", path)
 	}

@@ -27,11 +27,8 @@ func TestNewUsersHaveAQuota(t *testing.T) {
 	if d := cmp.Diff(refused, problemOf(t, err)); d != "" {
 		t.Errorf("Observe (-want +got):\n%s", d)
 	}
-	batch, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{
+	batch := reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: []*pb.Event{
 		newEvent("one too many", 1), newEvent("user1", 9), newEvent("another", 1)}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i, want := range []codes.Code{codes.ResourceExhausted, codes.OK, codes.ResourceExhausted} {
 		if got := codes.Code(batch.GetResults()[i].GetError().GetCode()); got != want {
 			t.Errorf("event %d of the batch: %v, want %v", i, got, want)
@@ -62,10 +59,7 @@ func TestNewUsersInOneCall(t *testing.T) {
 			made = append(made, newEvent(fmt.Sprint("made up", i), n))
 		}
 	}
-	batch, err := ts.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: made})
-	if err != nil {
-		t.Fatal(err)
-	}
+	batch := reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: made})
 	for i, r := range batch.GetResults() {
 		want := codes.OK
 		if i >= 2*quota {

@@ -59,19 +59,13 @@ func TestWithoutModel(t *testing.T) {
 	filtered.Filter = &pb.ItemFilter{DenyItemIds: []string{item(1)},
 		AllowItemIds: []string{item(1), item(3), item(4)}}
 	ts.until(t, filtered, item(3), item(4))
-	if _, err := ts.items.BatchUpsertItems(ctx(t), &pb.BatchUpsertItemsRequest{
-		Items: []*pb.Item{{ItemId: item(2), Hidden: proto.Bool(true)}}}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.items.BatchUpsertItems, &pb.BatchUpsertItemsRequest{
+		Items: []*pb.Item{{ItemId: item(2), Hidden: proto.Bool(true)}}})
 	ts.until(t, eve, item(1), item(3), item(4))
-	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "ann"})
 	ts.until(t, eve, item(1), item(4))
-	if _, err := ts.users.RetractEvents(ctx(t), &pb.RetractEventsRequest{UserId: "dan",
-		ItemIds: []string{item(4)}}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.users.RetractEvents, &pb.RetractEventsRequest{UserId: "dan",
+		ItemIds: []string{item(4)}})
 	ts.until(t, eve, item(1))
 	ts.withoutModelElsewhere(t)
 	trained.Store(true)

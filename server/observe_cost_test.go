@@ -41,9 +41,7 @@ func benchmarkObserve(b *testing.B, m *model.Model, share float64) {
 	cfg.StateCacheBytes = 1 << 30
 	cfg.QualitySample = share
 	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return m, nil })
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	go s.quality.Run(b.Context())
 	const users = 256
 	requests := make([]*pb.ObserveRequest, users)
@@ -84,8 +82,6 @@ func randomModel(b testing.TB, n, k int) *model.Model {
 	spec := model.DefaultSpec()
 	spec.TrainUsers = 1
 	m, err := model.New(spec, basis, items, model.Histories{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	return m
 }

@@ -29,9 +29,7 @@ func value1(t testing.TB, ts *testServer, series string) float64 {
 	for sc := bufio.NewScanner(strings.NewReader(page)); sc.Scan(); {
 		if rest, found := strings.CutPrefix(sc.Text(), series+" "); found {
 			v, err := strconv.ParseFloat(rest, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return v
 		}
 	}
@@ -56,25 +54,17 @@ func TestHealthAndProbes(t *testing.T) {
 		}
 	}
 	refl, err := grpc_reflection_v1.NewServerReflectionClient(ts.adminConn).ServerReflectionInfo(ctx(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := &grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
 	}
-	if err := refl.Send(list); err != nil {
-		t.Fatal(err)
-	}
+	must(t, refl.Send(list))
 	resp, err := refl.Recv()
 	if err != nil || len(resp.GetListServicesResponse().GetService()) < 3 {
 		t.Errorf("reflection: %v, %v", resp, err)
 	}
-	if err := refl.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
-	if err := ts.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, refl.CloseSend())
+	must(t, ts.store.Close())
 	if got, body := ts.get(t, "/readyz"); got != http.StatusServiceUnavailable ||
 		!strings.Contains(body, "store") {
 		t.Errorf("/readyz with a closed store: %d %s", got, body)
@@ -184,9 +174,7 @@ func TestIDsStayPrivate(t *testing.T) {
 	}
 	s := openStream(t, ts)
 	s.send(t, 1, e)
-	if err := s.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.CloseSend())
 	s.rest(t)
 	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: canary}); err != nil {
 		t.Error(err)
@@ -245,11 +233,8 @@ func (ts *testServer) healthOf(
 	t testing.TB, service string,
 ) healthpb.HealthCheckResponse_ServingStatus {
 	t.Helper()
-	resp, err := healthpb.NewHealthClient(ts.conn).Check(ctx(t),
+	resp := reply(t, healthpb.NewHealthClient(ts.conn).Check,
 		&healthpb.HealthCheckRequest{Service: service})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return resp.GetStatus()
 }
 

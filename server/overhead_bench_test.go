@@ -55,9 +55,7 @@ func newOverheadBench(b *testing.B, m *model.Model) *overheadBench {
 		req.PageSize = overheadPage
 		o.requests = append(o.requests, req)
 		data, err := proto.Marshal(req)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		o.encoded = append(o.encoded, data)
 	}
 	response := ts.ask(b, o.requests[0])
@@ -81,9 +79,7 @@ func (e echoServer) Recommend(
 func startEcho(b *testing.B, response *pb.RecommendResponse) *grpc.ClientConn {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	g := grpc.NewServer()
 	pb.RegisterRecommenderServiceServer(g, echoServer{response: response})
 	go g.Serve(l)

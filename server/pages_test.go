@@ -90,9 +90,7 @@ func TestPagesWhileAllMoves(t *testing.T) {
 	for page := range pages {
 		ts.observe(t, &pb.Event{UserId: "ann", ItemId: id(rng.IntN(1100))})
 		if page%25 == 24 {
-			if err := ts.Reload(ctx(t)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, ts.Reload(ctx(t)))
 		}
 		whole := forUser("ann")
 		whole.PageSize = 1000

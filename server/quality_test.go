@@ -52,9 +52,7 @@ func (r *ranks) add(rank int) {
 func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64) {
 	t.Helper()
 	families, err := s.metrics.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, recall := map[string]ranks{}, map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -185,9 +183,7 @@ func TestOnlineRecallRestarts(t *testing.T) {
 	if _, recall := ts.awaitRanks(t, 5); recall["serving 10"] != 0 || recall["shadow 10"] != 0 {
 		t.Fatalf("recalls of unknown items: %v", recall)
 	}
-	if err := ts.Reload(ctx(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ts.Reload(ctx(t)))
 	popular := newModel(t, 2).Popular()[:10]
 	both := slices.IndexFunc(popular,
 		func(i int32) bool { return slices.Contains(newModel(t, 9).Popular()[:10], i) })

@@ -302,9 +302,7 @@ func TestRecommendAllocations(t *testing.T) {
 		c := ctx(t)
 		got := testing.AllocsPerRun(100, func() {
 			answer, err := ts.services.recommend.Encoded(c, req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			answer.Free()
 		})
 		t.Logf("%s: %v allocations", name, got)

@@ -78,13 +78,6 @@ func newCandidates(t *testing.T) *candidates {
 	return c
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // Files of every kind are loaded under load, every fifth a bad one, while events come, one by one
 // and in streams, users are erased, and, in the second run, the model is extended. No call fails,
 // every answer is wholly that of the model which it names, and no event is lost.

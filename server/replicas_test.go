@@ -41,9 +41,7 @@ func twoServersOf(t *testing.T, su setup, run func(t *testing.T, servers [2]*tes
 	t.Run("pebble", func(t *testing.T) { // within one process
 		t.Parallel()
 		st, err := pebble.Open(t.Context(), t.TempDir(), pebble.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		closeAtEnd(t, st)
 		overStores(t, func() store.Store { return st })
 	})
@@ -69,9 +67,7 @@ func TestErasedUsersReturnAtOtherServer(t *testing.T) {
 				a.observe(t, withID(fmt.Sprint(e), user, (u+3*e)%testItems))
 			}
 			before := b.ask(t, forUser(user)) // it is cached there
-			if _, err := a.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: user}); err != nil {
-				t.Fatal(err)
-			}
+			reply(t, a.users.DeleteUser, &pb.DeleteUserRequest{UserId: user})
 			if u%2 == 0 {
 				if r := b.ask(t, forUser(user)); r.GetUserRevision() != 0 {
 					t.Errorf("%s: a list of revision %d after the erasure", user,

@@ -29,9 +29,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	}
 	token := func(name, roles string) (string, string) {
 		token, line, err := NewToken(name, roles)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return token, line
 	}
 	removed, removedLine := token("removed", "observe,admin")
@@ -44,9 +42,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	streams := map[string]func() error{}
 	observe := func(name, token string) {
 		s, err := ts.events.StreamObserve(bearing(ctx(t), token))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		streams[name] = func() error { _, err := s.Recv(); return err }
 	}
 	observe("removed", removed)
@@ -55,23 +51,17 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	for name, token := range map[string]string{"removed ": removed, "kept ": kept} {
 		checkpoint, err := ts.admin.CreateCheckpoint(bearing(ctx(t), token),
 			&pb.CreateCheckpointRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := checkpoint.Recv(); err != nil {
 			t.Fatal(err)
 		}
 		streams[name+"checkpoint"] = func() error { _, err := checkpoint.Recv(); return err }
 		reflection, err := grpc_reflection_v1.NewServerReflectionClient(
 			ts.adminConn).ServerReflectionInfo(bearing(ctx(t), token))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		streams[name+"reflection"] = func() error {
 			// It waits for messages only, and so ends with the next.
-			if err := reflection.Send(&grpc_reflection_v1.ServerReflectionRequest{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, reflection.Send(&grpc_reflection_v1.ServerReflectionRequest{}))
 			_, err := reflection.Recv()
 			return err
 		}
@@ -103,9 +93,7 @@ func auditLines(t *testing.T, logs string) (lines []string) {
 			Method             string `json:"grpc.method"`
 			Code               string `json:"grpc.code"`
 		}
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &r))
 		if strings.HasPrefix(r.Msg, "audit") {
 			method := r.Method[strings.LastIndex(r.Method, "/")+1:]
 			lines = append(lines, strings.Join(slices.DeleteFunc([]string{r.Msg, method, r.Caller,

@@ -38,9 +38,7 @@ func (ts *testServer) bits(t *testing.T, user string) (bits []uint64) {
 			bits = append(bits, 1<<40)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return bits
 }
 
@@ -163,10 +161,7 @@ func retractAtRandom(
 			live = append(live, randomEvent(rng, user, 100*step+99))
 			ts.observe(t, live[0])
 		}
-		if _, err := clean.users.DeleteUser(ctx(t),
-			&pb.DeleteUserRequest{UserId: user, AllowMissing: true}); err != nil {
-			t.Fatal(err)
-		}
+		reply(t, clean.users.DeleteUser, &pb.DeleteUserRequest{UserId: user, AllowMissing: true})
 		for _, e := range live {
 			clean.observe(t, e)
 		}
@@ -278,11 +273,8 @@ func TestMergeOfLateEvents(t *testing.T) {
 	ts.written(t, "account", 3) // e0, e1, e2
 	clash := withID("e1", "guest", 7)
 	merge := func() *pb.MergeUsersResponse {
-		r, err := ts.users.MergeUsers(ctx(t),
+		r := reply(t, ts.users.MergeUsers,
 			&pb.MergeUsersRequest{SourceUserId: "guest", TargetUserId: "account"})
-		if err != nil {
-			t.Fatal(err)
-		}
 		return r
 	}
 	for late, want := range []*pb.MergeUsersResponse{
@@ -316,11 +308,8 @@ func TestRetractionAndWhatClientsKeep(t *testing.T) {
 		a, b := servers[0], servers[1]
 		a.written(t, "ann", 5)
 		old := a.observe(t, withID("last", "ann", 9)).GetSessionToken()
-		listed, err := b.users.ListUserEvents(ctx(t),
+		listed := reply(t, b.users.ListUserEvents,
 			&pb.ListUserEventsRequest{UserId: "ann", PageSize: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
 		req := &pb.RetractEventsRequest{UserId: "ann", EventIds: []string{"e1", "e3"}}
 		r := a.retract(t, req)
 		lost := problem{Code: codes.DataLoss, Reason: "SESSION_LOST"}
@@ -373,10 +362,7 @@ func TestRewritesAndNewItems(t *testing.T) {
 	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
 	ts.observe(t, &pb.Event{UserId: "guest", ItemId: novelty})
 	ts.awaitExtension(t, knows(novelty))
-	if _, err := ts.users.MergeUsers(ctx(t),
-		&pb.MergeUsersRequest{SourceUserId: "guest", TargetUserId: "u1"}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.users.MergeUsers, &pb.MergeUsersRequest{SourceUserId: "guest", TargetUserId: "u1"})
 	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) }) // u1 has it, alone
 	ts.observe(t, &pb.Event{UserId: "u0", ItemId: novelty})
 	ts.awaitExtension(t, knows(novelty))

@@ -70,10 +70,7 @@ func randomScoring(rng *rand.Rand) *pb.ScoreItemsRequest {
 // checkScores compares the answer to a request with the list of all items.
 func checkScores(t *testing.T, ts *testServer, req *pb.ScoreItemsRequest) {
 	t.Helper()
-	got, err := ts.recommend.ScoreItems(ctx(t), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := reply(t, ts.recommend.ScoreItems, req)
 	full := ts.ask(t, asList(req))
 	want := &pb.ScoreItemsResponse{ModelVersion: full.GetModelVersion(),
 		UserRevision: full.GetUserRevision(), UnknownItemIds: full.GetUnknownItemIds(),

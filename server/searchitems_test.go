@@ -36,10 +36,7 @@ func TestSearchItems(t *testing.T) {
 		&pb.Item{ItemId: "lampe", Title: "Lampe"})
 	search := func(query string, size int32) []*pb.KnownItem {
 		t.Helper()
-		r, err := ts.items.SearchItems(ctx(t), &pb.SearchItemsRequest{Query: query, PageSize: size})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := reply(t, ts.items.SearchItems, &pb.SearchItemsRequest{Query: query, PageSize: size})
 		return r.GetItems()
 	}
 	for _, test := range []struct {
@@ -86,11 +83,8 @@ func TestSearchItems(t *testing.T) {
 func TestBatchGetItems(t *testing.T) {
 	ts := start(t, setup{})
 	ts.put(t, &pb.Item{ItemId: "new", Labels: []string{"l"}})
-	r, err := ts.items.BatchGetItems(ctx(t), &pb.BatchGetItemsRequest{
+	r := reply(t, ts.items.BatchGetItems, &pb.BatchGetItemsRequest{
 		ItemIds: []string{"new", item(3), "nowhere", item(3)}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := []string{"new?", item(3), "nowhere?", item(3)}
 	if d := cmp.Diff(want, foundIDs(r.GetItems())); d != "" {
 		t.Errorf("ids (-want +got):\n%s", d)

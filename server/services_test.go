@@ -67,26 +67,18 @@ func TestRecommendBothWays(t *testing.T) {
 		for _, packed := range []bool{false, true} {
 			req.Packed = packed
 			message, err := service.Recommend(ctx(t), req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want, err := proto.Marshal(message)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []byte
 			err = ts.conn.Invoke(ctx(t), pb.RecommenderService_Recommend_FullMethodName, req, &got,
 				grpc.ForceCodecV2(bytesCodec{}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if cmp.Equal(want, got) {
 				continue
 			}
 			var sent pb.RecommendResponse
-			if err := proto.Unmarshal(got, &sent); err != nil {
-				t.Fatal(err)
-			}
+			must(t, proto.Unmarshal(got, &sent))
 			// The uncertainty grows with time, and the clock of the test never stands still.
 			message.Uncertainty, sent.Uncertainty = nil, nil
 			if d := cmp.Diff(message, &sent, protocmp.Transform()); d != "" {

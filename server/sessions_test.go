@@ -41,13 +41,10 @@ func TestSessionTokens(t *testing.T) {
 		if got := b.ask(t, withToken("ann", token)); got.GetUserRevision() != 1 {
 			t.Errorf("Observe: revision %d", got.GetUserRevision())
 		}
-		batch, err := a.events.BatchObserve(ctx(t), &pb.BatchObserveRequest{Events: []*pb.Event{
+		batch := reply(t, a.events.BatchObserve, &pb.BatchObserveRequest{Events: []*pb.Event{
 			withID("2", "ann", 2), withID("2", "ann", 3), withID("1", "bob", 3),
 			withID("1", "ann", 1),
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		for i, want := range []struct {
 			user     string
 			revision uint64
@@ -78,16 +75,12 @@ func TestSessionTokens(t *testing.T) {
 func (ts *testServer) streamTokens(t *testing.T) map[uint64][]byte {
 	t.Helper()
 	stream, err := ts.events.StreamObserve(ctx(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = errors.Join(stream.Send(&pb.StreamObserveRequest{Sequence: 1, SessionTokens: true,
 		Events: []*pb.Event{withID("s1", "ann", 5), withID("s1", "cid", 5),
 			withID("s1", "ann", 6), withID("s2", "ann", 7), withID("s1", "ann", 5)}}),
 		stream.CloseSend())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tokens := map[uint64][]byte{}
 	for {
 		ack, err := stream.Recv()
@@ -125,9 +118,7 @@ func TestSessionTokensRefused(t *testing.T) {
 		other.refusedToken(t, "of another store", "ann", token,
 			problem{Code: codes.FailedPrecondition, Reason: "OTHER_STORE"})
 
-		if _, err := a.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
-			t.Fatal(err)
-		}
+		reply(t, a.users.DeleteUser, &pb.DeleteUserRequest{UserId: "ann"})
 		for events := range 4 { // fewer than before, as many and more
 			for i, s := range servers {
 				s.refusedToken(t, fmt.Sprintf("server %d, erased, %d events", i, events), "ann",
@@ -262,9 +253,7 @@ func TestSessionTokensOfNewLife(t *testing.T) {
 		return last
 	}
 	former := write(5)
-	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "ann"})
 	token := write(1)
 	reached, err := ts.services.recommend.Reaches(t.Context(), "ann", former, token)
 	if reached || err != nil {
@@ -302,9 +291,7 @@ func TestSessionTokensWaitForNewLife(t *testing.T) {
 	for i := range 5 {
 		_, err := before.Append(t.Context(),
 			[]store.Record{ingest.Record(withID(fmt.Sprint(i), "ann", i), time.Now())})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	lag := &formerStore{Store: memory.New(), former: before}
 	ts := start(t, setup{store: lag})
@@ -326,9 +313,7 @@ func TestSessionOfErasedUserOfLaggingStore(t *testing.T) {
 	ts := start(t, setup{store: lag})
 	ts.observe(t, withID("1", "ann", 1))
 	token := ts.observe(t, withID("2", "ann", 2)).GetSessionToken()
-	if _, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "ann"})
 	for events := 1; events <= 3; events++ {
 		ts.observe(t, withID(fmt.Sprint(events), "ann", events))
 		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)

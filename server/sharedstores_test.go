@@ -43,9 +43,7 @@ var sharedStores = map[string]func(t *testing.T) (open func() store.Shared){
 			enginetest.Namespace() // each connection takes a while to open
 		return func() store.Shared {
 			st, err := postgres.Open(t.Context(), url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			closeAtEnd(t, st)
 			return st
 		}
@@ -55,9 +53,7 @@ var sharedStores = map[string]func(t *testing.T) (open func() store.Shared){
 func openValkey(t *testing.T, o valkey.Options) *valkey.Store {
 	t.Helper()
 	st, err := valkey.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return st
 }
 
@@ -185,10 +181,7 @@ func overSharedStores(t *testing.T, run func(t *testing.T, open func() store.Sha
 // version is what GetStatus and answers call the model of the server: with its extension.
 func (ts *testServer) version(t testing.TB) string {
 	t.Helper()
-	status, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
 	return status.GetModel().GetModelVersion()
 }
 
@@ -232,14 +225,10 @@ func notesOf(t testing.TB, st store.Shared, base string) map[string][]byte {
 		"documents." + base} {
 		topic = "gsimc.extension." + topic
 		names, err := st.NoteNames(t.Context(), topic)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range names {
 			note, found, err := st.Note(t.Context(), topic, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if found {
 				all[topic+" "+name] = note
 			}

@@ -26,9 +26,7 @@ func TestSlowCallsAreLoggedQuietly(t *testing.T) {
 			User       string  `json:"user_hash"`
 			Suppressed int     `json:"suppressed"`
 		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &entry))
 		if entry.Msg != "slow call" {
 			continue
 		}

@@ -13,10 +13,7 @@ import (
 
 func (ts *testServer) spectrum(t *testing.T, req *pb.GetSpectrumRequest) *pb.GetSpectrumResponse {
 	t.Helper()
-	r, err := ts.recommend.GetSpectrum(ctx(t), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := reply(t, ts.recommend.GetSpectrum, req)
 	return r
 }
 

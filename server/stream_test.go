@@ -33,9 +33,7 @@ func openStream(t testing.TB, ts *testServer) clientStream {
 	c, cancel := context.WithCancel(ctx(t))
 	t.Cleanup(cancel)
 	s, err := ts.events.StreamObserve(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return clientStream{s, cancel}
 }
 
@@ -88,9 +86,7 @@ func TestStreamObserve(t *testing.T) {
 	for i, e := range sent {
 		s.send(t, uint64(i+1), e)
 	}
-	if err := s.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.CloseSend())
 	got := s.rest(t)
 	if got.err != nil || got.acked != uint64(len(sent)) || got.drained != 0 {
 		t.Errorf("the stream ended with %v, acked %d, drained %d", got.err, got.acked, got.drained)
@@ -241,18 +237,14 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 	s := openStream(t, ts)
 	several := func(sequence uint64, events ...*pb.Event) {
 		t.Helper()
-		if err := s.Send(&pb.StreamObserveRequest{Sequence: sequence, Events: events}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Send(&pb.StreamObserveRequest{Sequence: sequence, Events: events}))
 	}
 	several(1, withID("a", "ann", 1), withID("a", "ann", 1), &pb.Event{UserId: "ann"},
 		withID("b", "ann", 2))
 	s.send(t, 5, withID("c", "ann", 3))
 	// without id and time: two different events
 	several(6, withID("b", "bob", 1), newEvent("bob", 4), newEvent("bob", 4))
-	if err := s.CloseSend(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.CloseSend())
 	got := s.rest(t)
 	if got.err != nil || got.acked != 8 {
 		t.Errorf("acked %d of 8: %v", got.acked, got.err)
@@ -286,10 +278,8 @@ func TestStreamRefusedMessages(t *testing.T) {
 			req.Events[i] = newEvent("u", 1)
 		}
 		s := openStream(t, ts)
-		if err := s.Send(&pb.StreamObserveRequest{Sequence: 1,
-			Events: []*pb.Event{newEvent("u", 1), newEvent("u", 2)}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Send(&pb.StreamObserveRequest{Sequence: 1,
+			Events: []*pb.Event{newEvent("u", 1), newEvent("u", 2)}}))
 		if err := s.Send(req); err != nil && !errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
@@ -321,18 +311,14 @@ func TestReadAheadIsGivenBack(t *testing.T) {
 	}
 	for range 3 {
 		s := openStream(t, ts)
-		if err := s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}))
 		if got := problemOf(t, s.rest(t).err).Code; got != codes.Internal {
 			t.Fatalf("a stream whose handler panics ends with %s", got)
 		}
 	}
 	broken = false
 	s := openStream(t, ts)
-	if err := s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}))
 	if _, err := s.Recv(); err != nil {
 		t.Errorf("a stream after them: %v", err)
 	}
@@ -356,9 +342,7 @@ func TestUnsettledReadAheadIsGivenBack(t *testing.T) {
 	for i := range 900 {
 		many = append(many, newEvent(strings.Repeat("u", 100), i%testItems))
 	}
-	if err := s.Send(&pb.StreamObserveRequest{Sequence: 2, Events: many}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Send(&pb.StreamObserveRequest{Sequence: 2, Events: many}))
 	eventually(t, "they are read ahead", func() bool { return !leaves(ts.readAhead) })
 	close(release)
 	if got := problemOf(t, s.rest(t).err).Code; got != codes.Internal {

@@ -85,10 +85,7 @@ func TestTasteShift(t *testing.T) {
 						old = append(old, of)
 					}
 				}
-				got, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: user})
 				a := direction(m.Model, ts.cfg.Estimator, all)
 				b := direction(m.Model, ts.cfg.Estimator, old)
 				if a == nil || b == nil {

@@ -126,9 +126,7 @@ func newestDocument(t testing.TB, st store.Shared, base string) (name string) {
 	t.Helper()
 	awaitThat(t, "there is one extension", func() bool {
 		names, err := st.NoteNames(t.Context(), "gsimc.extension.documents."+base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		name = strings.Join(names, " ")
 		return len(names) == 1
 	})
@@ -236,9 +234,7 @@ func TestServersWithDifferentModels(t *testing.T) {
 		}
 		awaitAlike(t, []*testServer{a, b}, novelty, true)
 		seed.Store(2)
-		if err := b.Reload(ctx(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Reload(ctx(t)))
 		for u := range 3 {
 			a.takeNew(t, fmt.Sprint("user-", u), "later") // seen by the server of the other model
 		}
@@ -251,9 +247,7 @@ func TestServersWithDifferentModels(t *testing.T) {
 			t.Error("extensions of different models have one version")
 		}
 		seed.Store(1)
-		if err := b.Reload(ctx(t)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Reload(ctx(t)))
 		awaitAlike(t, []*testServer{a, b}, "later", true)
 	})
 }
@@ -278,9 +272,7 @@ func TestPopularItemsOfOtherServers(t *testing.T) {
 			return same && cmp.Equal(items, []string{"one", "two"})
 		})
 		for _, user := range []string{"ann", "bob"} {
-			if _, err := b.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: user}); err != nil {
-				t.Fatal(err)
-			}
+			reply(t, b.users.DeleteUser, &pb.DeleteUserRequest{UserId: user})
 		}
 		awaitThat(t, "both servers have forgotten erased users", func() bool {
 			same, items := lists()

@@ -74,14 +74,10 @@ func TestCallsAreTraced(t *testing.T) {
 
 	req, err := http.NewRequestWithContext(ctx(t), "GET",
 		c.base+"/v1/users/"+user+"/recommendations", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	req.Header.Set("Traceparent", sampledTrace)
 	resp, err := c.http.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resp.Body.Close()
 	list := await(t, spans, "gsimc.v1.RecommenderService/Recommend")
 	await(t, spans, "store.since")
@@ -115,10 +111,7 @@ func TestTracesThatNobodyWants(t *testing.T) {
 	if _, err := ts.recommend.Recommend(with, forUser("ann")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := healthpb.NewHealthClient(ts.conn).Check(ctx(t),
-		&healthpb.HealthCheckRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	reply(t, healthpb.NewHealthClient(ts.conn).Check, &healthpb.HealthCheckRequest{})
 	ts.shutdown(t) // calls have ended
 	if all := spans.GetSpans(); len(all) != 1 {
 		t.Errorf("%d spans, want that of the model alone: %v", len(all), all)
@@ -142,9 +135,7 @@ func TestSlowCallsTellTheirStages(t *testing.T) {
 			Took   float64            `json:"duration_ms"`
 			Stages map[string]float64 `json:"stages"`
 		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &entry))
 		if entry.Msg != "slow call" {
 			continue
 		}
@@ -179,21 +170,15 @@ func TestNoCallIsSlow(t *testing.T) {
 func (ts *testServer) metricsAs(t *testing.T, format string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx(t), "GET", "http://"+ts.ops+"/metrics", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if format != "" {
 		req.Header.Set("Accept", format)
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	page, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(page)
 }
 

@@ -101,11 +101,8 @@ func TestValidateEvent(t *testing.T) {
 				return
 			}
 			// The same event as one of a batch: REJECTED with the same field, or accepted.
-			batch, err := ts.events.BatchObserve(ctx(t),
+			batch := reply(t, ts.events.BatchObserve,
 				&pb.BatchObserveRequest{Events: []*pb.Event{tt.event}})
-			if err != nil {
-				t.Fatal(err)
-			}
 			var fields []string
 			for _, f := range tt.want {
 				fields = append(fields, strings.TrimPrefix(f, "event."))
@@ -447,9 +444,7 @@ func BenchmarkValidate(b *testing.B) {
 		EventTime: timestamppb.New(testNow), Value: proto.Float64(2)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := valid.Event(e, "event.", testNow); err != nil {
-			b.Fatal(err)
-		}
+		must(b, valid.Event(e, "event.", testNow))
 		_ = ingest.Record(e, testNow)
 	}
 }

@@ -46,9 +46,7 @@ func startVirtual(t *testing.T, st store.Store) *virtualServer {
 	cfg.MaxConnectionAge = 10 * virtualTimeout // ± 10 %
 	cfg.Logger = slog.New(slog.NewJSONHandler(io.Discard, nil))
 	s, err := New(cfg, st, func() (*model.Model, error) { return newModel(t, 1), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pipes := [3]*bufconn.Listener{}
 	for i := range pipes {
 		pipes[i] = bufconn.Listen(1 << 16)
@@ -64,9 +62,7 @@ func startVirtual(t *testing.T, st store.Store) *virtualServer {
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return pipes[0].DialContext(ctx)
 		}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 
@@ -144,9 +140,7 @@ func TestDrainInVirtualTime(t *testing.T) {
 				var told atomic.Int64
 				if c.stream {
 					stream, err := events.StreamObserve(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					go func() {
 						for {
 							r, err := stream.Recv()
@@ -196,9 +190,7 @@ func TestTimeoutsInVirtualTime(t *testing.T) {
 		}
 		begun = time.Now()
 		stream, err := events.StreamObserve(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = stream.Recv()
 		if took := time.Since(begun); status.Code(err) != codes.Unavailable ||
 			took != 2*virtualTimeout {
