@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -68,9 +67,7 @@ func TestCreateCheckpointRefuses(t *testing.T) {
 		if err == nil {
 			_, err = stream.Recv()
 		}
-		if diff := cmp.Diff(c.want, problemOf(t, err)); diff != "" {
-			t.Errorf("%s: problem differs (-want +got):\n%s", name, diff)
-		}
+		same(t, c.want, problemOf(t, err), "%s: problem differs", name)
 	}
 }
 

@@ -180,9 +180,7 @@ func TestOverload(t *testing.T) {
 	})
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("the call is refused with (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "the call is refused with")
 	ts.ask(t, forUser("ann"))
 	for _, probe := range []string{"/readyz", "/livez"} {
 		if code, _ := ts.get(t, probe); code != 200 {
@@ -235,17 +233,14 @@ func TestPushback(t *testing.T) {
 		if got := problemOf(t, err).Reason; got != "OVERLOADED" {
 			t.Errorf("a call ends with %v", err)
 		}
-		if d := cmp.Diff(want, trailer.Get("grpc-retry-pushback-ms")); d != "" {
-			t.Errorf("a call with a deadline of %v (-want +got):\n%s", within, d)
-		}
+		same(t, want, trailer.Get("grpc-retry-pushback-ms"), "a call with a deadline of %v", within)
 		stream, err := ts.events.StreamObserve(c)
 		must(t, err)
 		if _, err := stream.Recv(); problemOf(t, err).Reason != "OVERLOADED" {
 			t.Errorf("a stream ends with %v", err)
 		}
-		if d := cmp.Diff(want, stream.Trailer().Get("grpc-retry-pushback-ms")); d != "" {
-			t.Errorf("a stream with a deadline of %v (-want +got):\n%s", within, d)
-		}
+		same(t, want, stream.Trailer().Get("grpc-retry-pushback-ms"),
+			"a stream with a deadline of %v", within)
 	}
 }
 
@@ -291,9 +286,7 @@ func TestBatchOfTooManyEvents(t *testing.T) {
 		&pb.BatchObserveRequest{Events: make([]*pb.Event, valid.MaxBatch+1)})
 	want := problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
 		Fields: []string{"events"}}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("the batch is refused with (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "the batch is refused with")
 }
 
 // Silent connections keep nobody out.
@@ -371,9 +364,7 @@ func TestSilentStreams(t *testing.T) {
 	ts.observe(t, newEvent("ann", 2))
 	for _, s := range silent {
 		want := problem{Code: codes.Unavailable, Reason: "STREAM_IDLE", Retry: true}
-		if d := cmp.Diff(want, problemOf(t, s.rest(t).err)); d != "" {
-			t.Errorf("a silent stream ends with (-want +got):\n%s", d)
-		}
+		same(t, want, problemOf(t, s.rest(t).err), "a silent stream ends with")
 	}
 	after := openStream(t, ts)
 	after.send(t, 1, newEvent("ann", 3))

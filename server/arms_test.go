@@ -81,9 +81,7 @@ func TestArms(t *testing.T) {
 			t.Fatalf("in a batch (-single +batch):\n%s", d)
 		}
 	}
-	if d := cmp.Diff([]string{"unknown"}, batch.GetUnknownItemIds()); d != "" {
-		t.Errorf("unknown ids (-want +got):\n%s", d)
-	}
+	same(t, []string{"unknown"}, batch.GetUnknownItemIds(), "unknown ids")
 	if got := ts.ask(t, forHistory(1, 2)).GetArm(); got != "main" {
 		t.Errorf("a session has the arm %q", got)
 	}
@@ -192,10 +190,7 @@ func TestCanaryReturns(t *testing.T) {
 			t.Fatalf("a user has the arm %s", arm)
 		}
 	}
-	if d := cmp.Diff(map[string]float64{"b": 1},
-		ts.counters(t, "gsimc_canary_returns_total")); d != "" {
-		t.Errorf("returns (-want +got):\n%s", d)
-	}
+	same(t, map[string]float64{"b": 1}, ts.counters(t, "gsimc_canary_returns_total"), "returns")
 	must(t, ts.Reload(ctx(t))) // the same file
 	if arm := ts.arms.Split.Share(1); arm != 0 {
 		t.Errorf("with the same model the canary has %v percent of the users", arm)

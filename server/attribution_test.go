@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/session"
@@ -77,13 +75,10 @@ func TestAttribution(t *testing.T) {
 	}
 	want := map[string]float64{"main like 1": 1, "main buy 2-3": 1, "main other 4-10": 1,
 		"main like 4-10": 1, "main buy none": 1}
-	if d := cmp.Diff(want, ts.counters(t, "gsimc_attributed_events_total")); d != "" {
-		t.Errorf("events by arm, type and position (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff(map[string]float64{"main false": 1, "main true": 3},
-		ts.counters(t, "gsimc_recommendations_total")); d != "" {
-		t.Errorf("lists (-want +got):\n%s", d)
-	}
+	same(t, want, ts.counters(t, "gsimc_attributed_events_total"),
+		"events by arm, type and position")
+	same(t, map[string]float64{"main false": 1, "main true": 3},
+		ts.counters(t, "gsimc_recommendations_total"), "lists")
 }
 
 // An id that the server does not know costs the event its attribution, and nothing else.
@@ -106,12 +101,8 @@ func TestUnknownRecommendations(t *testing.T) {
 			t.Errorf("with the id %q the event is %v", id, got)
 		}
 	}
-	if d := cmp.Diff(map[string]float64{"malformed": 2, "old": 1, "other_store": 1},
-		ts.counters(t, "gsimc_attribution_unknown_total")); d != "" {
-		t.Errorf("unknown (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff(map[string]float64{"other like none": 1},
-		ts.counters(t, "gsimc_attributed_events_total")); d != "" {
-		t.Errorf("events (-want +got):\n%s", d)
-	}
+	same(t, map[string]float64{"malformed": 2, "old": 1, "other_store": 1},
+		ts.counters(t, "gsimc_attribution_unknown_total"), "unknown")
+	same(t, map[string]float64{"other like none": 1},
+		ts.counters(t, "gsimc_attributed_events_total"), "events")
 }

@@ -159,9 +159,7 @@ func TestBatchKeepsToTheMessage(t *testing.T) {
 		resp, err := ts.recommend.BatchRecommend(ctx(t), req)
 		if most == 20_000 { // not even the errors
 			want := problem{Code: codes.ResourceExhausted, Reason: "ANSWER_TOO_LARGE"}
-			if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			same(t, want, problemOf(t, err), "")
 			continue
 		}
 		must(t, err)
@@ -191,9 +189,7 @@ func TestBatchKeepsToTheDeadline(t *testing.T) {
 	resp, err := ts.services.recommend.BatchRecommend(hurried{ctx(t)}, req)
 	must(t, err)
 	want := map[string]int{"": passes.MaxCalls, "DEADLINE_EXCEEDED": 2 * passes.MaxCalls}
-	if d := cmp.Diff(want, reasonsOf(t, resp)); d != "" {
-		t.Errorf("results by reason (-want +got):\n%s", d)
-	}
+	same(t, want, reasonsOf(t, resp), "results by reason")
 	ended, cancel := context.WithCancel(ctx(t))
 	cancel()
 	if _, err := ts.services.recommend.BatchRecommend(ended, req); err == nil {

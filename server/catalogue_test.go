@@ -11,8 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
-	"github.com/google/go-cmp/cmp"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -100,13 +98,9 @@ func TestDamagedItemIsHiddenUntilWritten(t *testing.T) {
 		Items:      []*pb.Item{{ItemId: id, Title: "A"}},
 		UpdateMask: &fieldmaskpb.FieldMask{Paths: []string{"title"}}})
 	want := problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("a change of a part (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "a change of a part")
 	_, err = ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: id})
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("GetItem (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "GetItem")
 	// An operator who looks for it, or for its neighbours, learns that it is hidden.
 	found, err := ts.items.SearchItems(ctx(t), &pb.SearchItemsRequest{Query: id})
 	if err != nil || len(found.GetItems()) == 0 || !found.GetItems()[0].GetItem().GetHidden() {
@@ -130,8 +124,6 @@ func TestItemsAreBounded(t *testing.T) {
 	ts.put(t, &pb.Item{ItemId: "a"})
 	_, err := ts.items.BatchUpsertItems(ctx(t), upsert(&pb.Item{ItemId: "b"}, &pb.Item{ItemId: "c"}))
 	want := problem{Code: codes.ResourceExhausted, Reason: "TOO_MANY_ITEMS"}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("beyond the bound (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "beyond the bound")
 	ts.put(t, &pb.Item{ItemId: "a"}, &pb.Item{ItemId: "b"})
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
@@ -122,9 +121,7 @@ func TestMalformedRequests(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if d := cmp.Diff(malformedField(tt.field), problemOf(t, tt.call())); d != "" {
-				t.Errorf("status (-want +got):\n%s", d)
-			}
+			same(t, malformedField(tt.field), problemOf(t, tt.call()), "status")
 		})
 	}
 	if r, err := storetest.Revision(t.Context(), ts.store, "ann"); err != nil || r != 0 {
@@ -160,9 +157,7 @@ func TestMalformedStream(t *testing.T) {
 				t.Errorf("acked %d with %d exceptions, want %d and none", got.acked,
 					len(got.exceptions), good)
 			}
-			if d := cmp.Diff(malformedField(field), problemOf(t, got.err)); d != "" {
-				t.Errorf("end of the stream (-want +got):\n%s", d)
-			}
+			same(t, malformedField(field), problemOf(t, got.err), "end of the stream")
 			if r, err := storetest.Revision(t.Context(), ts.store, field); err != nil || r != good {
 				t.Errorf("%d events stored (%v), want %d", r, err, good)
 			}
@@ -188,10 +183,8 @@ func TestUnknownMethod(t *testing.T) {
 	for _, method := range []string{"/gsimc.v1.EventService/NoSuchMethod",
 		"/no.such.Service/NoSuchMethod"} {
 		err := ts.conn.Invoke(ctx(t), method, &pb.ObserveRequest{}, &pb.ObserveResponse{})
-		if d := cmp.Diff(problem{Code: codes.Unimplemented, Reason: "UNKNOWN_METHOD"},
-			problemOf(t, err)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", method, d)
-		}
+		same(t, problem{Code: codes.Unimplemented, Reason: "UNKNOWN_METHOD"}, problemOf(t, err),
+			"%s", method)
 	}
 	if _, page := ts.get(t, "/metrics"); strings.Contains(page, "NoSuchMethod") {
 		t.Error("the name of an unknown method is in the metrics")

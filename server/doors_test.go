@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -139,9 +138,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 						default:
 							expect = problem{Code: codes.PermissionDenied, Reason: "PERMISSION_DENIED"}
 						}
-						if d := cmp.Diff(expect, got); d != "" {
-							t.Errorf("%s, token %d, deadline %v (-want +got):\n%s", name, i, deadline, d)
-						}
+						same(t, expect, got, "%s, token %d, deadline %v", name, i, deadline)
 					}
 				}
 			}

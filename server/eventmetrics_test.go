@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -31,9 +30,7 @@ func TestEventsAreCounted(t *testing.T) {
 	reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: batch})
 	want := map[string]float64{"applied like": 1, "applied buy": 2, "applied other": 50,
 		"duplicate buy": 1, "rejected other": 1}
-	if d := cmp.Diff(want, ts.counters(t, "gsimc_events_total")); d != "" {
-		t.Errorf("events by outcome and type (-want +got):\n%s", d)
-	}
+	same(t, want, ts.counters(t, "gsimc_events_total"), "events by outcome and type")
 	for series, want := range map[string]float64{
 		`gsimc_new_users_total`:                           3,
 		`gsimc_store_users`:                               3,

@@ -62,10 +62,8 @@ func TestObserveIsIdempotent(t *testing.T) {
 		}
 	}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: withID("a", "ann", 7)})
-	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"},
-		problemOf(t, err)); d != "" {
-		t.Errorf("same id, other item (-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"}, problemOf(t, err),
+		"same id, other item")
 }
 
 // A client that gives an id but no time may repeat the event: the time of receipt is the server's,
@@ -104,10 +102,8 @@ func TestRepeatWithoutTimeIsADuplicate(t *testing.T) {
 	other := timeless()
 	other.ItemId = newEvent("ann", 2).GetItemId()
 	_, err = ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: other})
-	if d := cmp.Diff(problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"},
-		problemOf(t, err)); d != "" {
-		t.Errorf("same id, other item (-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"}, problemOf(t, err),
+		"same id, other item")
 }
 
 func TestBatchObserve(t *testing.T) {
@@ -194,10 +190,7 @@ func TestDamagedHistory(t *testing.T) {
 			d)
 	}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("damaged", 3)})
-	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"},
-		problemOf(t, err)); d != "" {
-		t.Errorf("single (-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err), "single")
 	if n := strings.Count(ts.logs.String(), "history is damaged"); n != 4 {
 		t.Errorf("%d rejected events in the log, want 4", n)
 	}
@@ -229,9 +222,7 @@ func TestStoreFailures(t *testing.T) {
 		_, errStream := s.Recv()
 		for name, err := range map[string]error{"Observe": err, "BatchObserve": errBatch,
 			"StreamObserve": errStream} {
-			if d := cmp.Diff(tt.want, problemOf(t, err)); d != "" {
-				t.Errorf("%s, store says %q (-want +got):\n%s", name, tt.err, d)
-			}
+			same(t, tt.want, problemOf(t, err), "%s, store says %q", name, tt.err)
 		}
 	}
 	// An event that only the store refuses shows a hole in the validation of requests: that has to
@@ -254,10 +245,8 @@ func TestStoreFailures(t *testing.T) {
 	}
 	ts.observe(t, newEvent("ann", 1))
 	_, err := ts.recommend.Recommend(ctx(t), forUser("ann"))
-	if d := cmp.Diff(problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"},
-		problemOf(t, err)); d != "" {
-		t.Errorf("damaged history (-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err),
+		"damaged history")
 	hooked.SinceFunc = nil
 	ts.ask(t, forUser("ann"))
 }
@@ -314,13 +303,9 @@ func TestUsers(t *testing.T) {
 	}
 	notFound := problem{Code: codes.NotFound, Reason: "USER_NOT_FOUND"}
 	_, err = ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
-	if d := cmp.Diff(notFound, problemOf(t, err)); d != "" {
-		t.Errorf("GetUser of an erased user (-want +got):\n%s", d)
-	}
+	same(t, notFound, problemOf(t, err), "GetUser of an erased user")
 	_, err = ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
-	if d := cmp.Diff(notFound, problemOf(t, err)); d != "" {
-		t.Errorf("DeleteUser of an erased user (-want +got):\n%s", d)
-	}
+	same(t, notFound, problemOf(t, err), "DeleteUser of an erased user")
 	if _, err = ts.users.DeleteUser(ctx(t),
 		&pb.DeleteUserRequest{UserId: "ann", AllowMissing: true}); err != nil {
 		t.Errorf("DeleteUser with allow_missing: %v", err)

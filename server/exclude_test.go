@@ -48,10 +48,8 @@ func TestFiltersLeaveTheOrder(t *testing.T) {
 					want := slices.DeleteFunc(slices.Clone(all), func(id string) bool {
 						return !slices.Contains(allow, id) || slices.Contains(deny, id)
 					})
-					if d := cmp.Diff(want,
-						append([]string{}, itemIDs(ts.ask(t, req))...)); d != "" {
-						t.Errorf("allowed %v, denied %v (-want +got):\n%s", allow, deny, d)
-					}
+					same(t, want, append([]string{}, itemIDs(ts.ask(t, req))...),
+						"allowed %v, denied %v", allow, deny)
 				}
 			}
 			if d := cmp.Diff(all, itemIDs(ts.ask(t, ask()))); d != "" {

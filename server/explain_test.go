@@ -80,9 +80,7 @@ func TestExplain(t *testing.T) {
 			}
 			want := map[string]string{item(4): "2 05:00", item(9): "1 03:00", item(20): "1 04:00",
 				item(25): "1 06:00"}
-			if d := cmp.Diff(want, events); d != "" {
-				t.Errorf("events and times (-want +got):\n%s", d)
-			}
+			same(t, want, events, "events and times")
 			if x.GetRemainder() != 0 {
 				t.Errorf("remainder with all items shown is %v", x.GetRemainder())
 			}

@@ -119,9 +119,7 @@ func TestExplorationNeedsVariance(t *testing.T) {
 		for _, x := range []*pb.Exploration{thompson(1, 1), upperConfidence(1)} {
 			_, err := ts.recommend.Recommend(ctx(t), exploring(forHistory(1), x, 5))
 			want := problem{Code: codes.FailedPrecondition, Reason: "NO_UNCERTAINTY"}
-			if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-				t.Errorf("%s (-want +got):\n%s", name, d)
-			}
+			same(t, want, problemOf(t, err), "%s", name)
 		}
 	}
 }

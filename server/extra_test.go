@@ -50,10 +50,8 @@ func TestExtraHistory(t *testing.T) {
 			}
 			with := forUser("ann")
 			with.ExtraHistory = forHistory(testItems + 1).GetHistory()
-			if d := cmp.Diff([]string{item(testItems + 1)},
-				ts.ask(t, with).GetUnknownItemIds()); d != "" {
-				t.Errorf("unknown_item_ids (-want +got):\n%s", d)
-			}
+			same(t, []string{item(testItems + 1)}, ts.ask(t, with).GetUnknownItemIds(),
+				"unknown_item_ids")
 		})
 	}
 }

@@ -7,9 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -60,9 +58,7 @@ func TestWaitForErasure(t *testing.T) {
 		cancel()
 		got = problemOf(t, err)
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("the bytes are in files at the deadline (-want +got):\n%s", d)
-	}
+	same(t, want, got, "the bytes are in files at the deadline")
 	if _, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"}); problemOf(t,
 		err).Code != codes.NotFound {
 		t.Errorf("GetUser while the bytes are in files: %v, want NOT_FOUND", err)
@@ -97,16 +93,12 @@ func TestDeletionRecord(t *testing.T) {
 			AllowMissing: true, WaitForErasure: wait})
 		return r
 	}
-	if d := cmp.Diff(&pb.DeleteUserResponse{}, del(false), protocmp.Transform()); d != "" {
-		t.Errorf("nothing to delete (-want +got):\n%s", d)
-	}
+	same(t, &pb.DeleteUserResponse{}, del(false), "nothing to delete")
 	ts.observe(t, newEvent("the-name-of-ann", 1))
 	kept := del(true)
 	want := &pb.DeleteUserResponse{DeletedEventCount: 1, ErasureId: kept.GetErasureId(),
 		DeleteTime: timestamppb.New(testNow), EraseTime: timestamppb.New(testNow)}
-	if d := cmp.Diff(want, kept, protocmp.Transform()); d != "" {
-		t.Errorf("record (-want +got):\n%s", d)
-	}
+	same(t, want, kept, "record")
 	logs := ts.logs.String()
 	if n := strings.Count(logs, kept.GetErasureId()); n != 2 || len(kept.GetErasureId()) < 20 {
 		t.Errorf("%d lines of the log have the id %q, want 2:\n%s", n, kept.GetErasureId(), logs)
@@ -144,9 +136,7 @@ func TestErasureWaitsAreBounded(t *testing.T) {
 	ts.observe(t, newEvent("ann", 2))
 	_, err := erase(ctx(t), ts, "ann")
 	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("one call more (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "one call more")
 	r, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
 	if r.GetDeletedEventCount() != 2 || err != nil {
 		t.Errorf("the refused call erased something: %v, %v", r, err)
@@ -162,9 +152,7 @@ func TestStoreCannotTell(t *testing.T) {
 	ts.observe(t, newEvent("ann", 2))
 	_, err := erase(ctx(t), ts, "ann")
 	want := problem{Code: codes.FailedPrecondition, Reason: "STORE_CANNOT_TELL"}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "")
 	r, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
 	if r.GetDeletedEventCount() != 2 || err != nil {
 		t.Errorf("the refused call erased something: %v, %v", r, err)

@@ -190,6 +190,14 @@ func reply[Q, R any](
 	return r
 }
 
+// same checks that a value is the wanted one, which a text says what it is of.
+func same(t testing.TB, want, got any, what string, args ...any) {
+	t.Helper()
+	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
+		t.Errorf(what+" (-want +got):\n%s", append(args, d)...)
+	}
+}
+
 // observe sends one event and returns the answer.
 func (ts *testServer) observe(t testing.TB, e *pb.Event) *pb.ObserveResponse {
 	t.Helper()

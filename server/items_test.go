@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -132,24 +131,18 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 		for name, req := range ways() {
 			want := slices.DeleteFunc(slices.Clone(before[name]),
 				func(id string) bool { return slices.Contains(out, id) })
-			if d := cmp.Diff(want, listed(ts.ask(t, req))); d != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", moment, name, d)
-			}
+			same(t, want, listed(ts.ask(t, req)), "%s: %s", moment, name)
 		}
 		want := slices.DeleteFunc(slices.Clone(similarBefore),
 			func(id string) bool { return slices.Contains(out, id) })
-		if d := cmp.Diff(want, similar()); d != "" {
-			t.Errorf("%s: similar items (-want +got):\n%s", moment, d)
-		}
+		same(t, want, similar(), "%s: similar items", moment)
 		many := reply(t, ts.recommend.BatchRecommend, &pb.BatchRecommendRequest{
 			PageSize: valid.MaxPageSize, Subjects: []*pb.BatchSubject{
 				{Subject: &pb.BatchSubject_UserId{UserId: "ann"}},
 				{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}}}})
 		for i, name := range []string{"user", "nobody"} {
 			want := listed(ts.ask(t, ways()[name]))
-			if d := cmp.Diff(want, listed(many.GetResults()[i].GetResponse())); d != "" {
-				t.Errorf("%s: batch, %s (-want +got):\n%s", moment, name, d)
-			}
+			same(t, want, listed(many.GetResults()[i].GetResponse()), "%s: batch, %s", moment, name)
 		}
 		r, err := ts.recommend.ScoreItems(ctx(t), &pb.ScoreItemsRequest{
 			Subject: &pb.ScoreItemsRequest_UserId{UserId: "ann"}, ItemIds: []string{item(10),
@@ -200,9 +193,7 @@ func TestHiddenItemsStayHidden(t *testing.T) {
 	ts.put(t, &pb.Item{ItemId: novelty, Categories: []string{"new"}})
 	req := all()
 	req.Filter = &pb.ItemFilter{AnyCategories: []string{"new"}}
-	if d := cmp.Diff([]string{novelty}, itemIDs(ts.ask(t, req))); d != "" {
-		t.Errorf("items of the category (-want +got):\n%s", d)
-	}
+	same(t, []string{novelty}, itemIDs(ts.ask(t, req)), "items of the category")
 	ts.put(t, &pb.Item{ItemId: novelty, Hidden: proto.Bool(true)})
 	must(t, ts.Reload(ctx(t)))
 	check("after a reload")
@@ -228,39 +219,32 @@ func TestItemCalls(t *testing.T) {
 		req.UpdateMask = &fieldmaskpb.FieldMask{Paths: paths}
 		reply(t, ts.items.BatchUpsertItems, req)
 	}
-	same := func(want *pb.Item) {
+	holds := func(want *pb.Item) {
 		t.Helper()
 		want.Hidden = proto.Bool(want.GetHidden()) // an answer says it always
-		if d := cmp.Diff(want, get(want.GetItemId()), protocmp.Transform()); d != "" {
-			t.Errorf("the item (-want +got):\n%s", d)
-		}
+		same(t, want, get(want.GetItemId()), "the item")
 	}
 	ts.put(t, &pb.Item{ItemId: "a", Categories: []string{"z", "b", "z"}, Labels: []string{"l"},
 		AvailableUntil: at(9)})
-	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Labels: []string{"l"},
+	holds(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Labels: []string{"l"},
 		AvailableUntil: at(9)})
 	masked(&pb.Item{ItemId: "a", Hidden: proto.Bool(true), Categories: []string{"x"}, AvailableFrom: at(7),
 		Title: "A"}, "hidden", "available_from", "labels", "title")
-	same(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Hidden: proto.Bool(true),
+	holds(&pb.Item{ItemId: "a", Categories: []string{"b", "z"}, Hidden: proto.Bool(true),
 		AvailableFrom: at(7), AvailableUntil: at(9), Title: "A"})
 	masked(&pb.Item{ItemId: "b", Hidden: proto.Bool(true), Categories: []string{"x"}}, "categories")
-	same(&pb.Item{ItemId: "b", Categories: []string{"x"}})
+	holds(&pb.Item{ItemId: "b", Categories: []string{"x"}})
 	ts.put(t, &pb.Item{ItemId: "a"})
-	same(&pb.Item{ItemId: "a"})
+	holds(&pb.Item{ItemId: "a"})
 
 	req := upsert(&pb.Item{ItemId: "c"}, &pb.Item{ItemId: "b", AvailableUntil: at(3)},
 		&pb.Item{ItemId: "a", AvailableFrom: at(3), AvailableUntil: at(3)})
 	_, err := ts.items.BatchUpsertItems(ctx(t), req)
-	if d := cmp.Diff(problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
-		Fields: []string{"items[2].available_until"}}, problemOf(t, err)); d != "" {
-		t.Errorf("empty time (-want +got):\n%s", d)
-	}
-	same(&pb.Item{ItemId: "b", Categories: []string{"x"}}) // nothing of the call was written
+	same(t, problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
+		Fields: []string{"items[2].available_until"}}, problemOf(t, err), "empty time")
+	holds(&pb.Item{ItemId: "b", Categories: []string{"x"}}) // nothing of the call was written
 	_, err = ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: "c"})
-	if d := cmp.Diff(problem{Code: codes.NotFound, Reason: "ITEM_NOT_FOUND"},
-		problemOf(t, err)); d != "" {
-		t.Errorf("no item (-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.NotFound, Reason: "ITEM_NOT_FOUND"}, problemOf(t, err), "no item")
 	r, err := ts.items.BatchUpsertItems(ctx(t), upsert(&pb.Item{ItemId: "b"}, &pb.Item{ItemId: "d"}))
 	if err != nil || r.GetCreatedCount() != 1 {
 		t.Errorf("created %d, %v; want 1", r.GetCreatedCount(), err)
@@ -290,9 +274,7 @@ func TestUpsertKeepsWhatItDoesNotName(t *testing.T) {
 		}
 		for _, want := range []*pb.Item{a, b} {
 			got := reply(t, ts.items.GetItem, &pb.GetItemRequest{ItemId: want.GetItemId()})
-			if d := cmp.Diff(want, got.GetItem(), protocmp.Transform()); d != "" {
-				t.Errorf("the item (-want +got):\n%s", d)
-			}
+			same(t, want, got.GetItem(), "the item")
 		}
 	}
 	a.Hidden, b.Title = proto.Bool(true), "B"
@@ -330,9 +312,7 @@ func TestListItems(t *testing.T) {
 				break
 			}
 		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("pages of %d (-want +got):\n%s", size, d)
-		}
+		same(t, want, got, "pages of %d", size)
 		if pages == 1 {
 			t.Errorf("pages of %d: more than 1 MiB in one page", size)
 		}

@@ -132,10 +132,8 @@ func TestReloadModel(t *testing.T) {
 	}
 	failure = errors.New("model.gsimc is truncated: 12 of 4096 bytes")
 	_, err = ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
-	if d := cmp.Diff(problem{Code: codes.FailedPrecondition, Reason: "MODEL_REJECTED"},
-		problemOf(t, err)); d != "" {
-		t.Errorf("ReloadModel of a bad file (-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.FailedPrecondition, Reason: "MODEL_REJECTED"}, problemOf(t, err),
+		"ReloadModel of a bad file")
 	if !strings.Contains(err.Error(), failure.Error()) {
 		t.Errorf("the error %q does not say what is wrong with the file", err)
 	}
@@ -263,10 +261,8 @@ func TestDrainTimeout(t *testing.T) {
 	}
 	ts.stop()
 	got := s.rest(t)
-	if d := cmp.Diff(problem{Code: codes.Unavailable, Reason: "DRAINING", Retry: true},
-		problemOf(t, got.err)); d != "" {
-		t.Errorf("end of the stream (-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.Unavailable, Reason: "DRAINING", Retry: true},
+		problemOf(t, got.err), "end of the stream")
 	if got.drained != 1 {
 		t.Errorf("the stream was told %d times, want once", got.drained)
 	}
@@ -281,14 +277,10 @@ func TestPanicIsRecovered(t *testing.T) {
 	ts := start(t, setup{store: hooked})
 	internal := problem{Code: codes.Internal, Reason: "INTERNAL"}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("canary-user", 1)})
-	if d := cmp.Diff(internal, problemOf(t, err)); d != "" {
-		t.Errorf("unary (-want +got):\n%s", d)
-	}
+	same(t, internal, problemOf(t, err), "unary")
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("canary-user", 1))
-	if d := cmp.Diff(internal, problemOf(t, s.rest(t).err)); d != "" {
-		t.Errorf("stream (-want +got):\n%s", d)
-	}
+	same(t, internal, problemOf(t, s.rest(t).err), "stream")
 	ts.ask(t, forUser("ann"))
 	if got := value1(t, ts, "gsimc_panics_total"); got != 2 {
 		t.Errorf("%v panics counted, want 2", got)
@@ -319,10 +311,7 @@ func TestPanicWhileReceiving(t *testing.T) {
 	}
 	broken.Store(true)
 	s.send(t, 2, newEvent("ann", 2))
-	if d := cmp.Diff(problem{Code: codes.Internal, Reason: "INTERNAL"},
-		problemOf(t, s.rest(t).err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err), "")
 	broken.Store(false)
 	if got := value1(t, ts, "gsimc_panics_total"); got != 1 {
 		t.Errorf("%v panics counted, want 1", got)
@@ -340,10 +329,8 @@ func TestDefaultTimeout(t *testing.T) {
 	ts := start(t,
 		setup{store: hooked, config: func(c *Config) { c.DefaultTimeout = 50 * time.Millisecond }})
 	_, err := ts.events.Observe(context.Background(), &pb.ObserveRequest{Event: newEvent("ann", 1)})
-	if d := cmp.Diff(problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"},
-		problemOf(t, err)); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	same(t, problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"}, problemOf(t, err),
+		"")
 }
 
 func TestMessageTooLarge(t *testing.T) {

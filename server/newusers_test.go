@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -24,9 +23,7 @@ func TestNewUsersHaveAQuota(t *testing.T) {
 	}
 	refused := problem{Code: codes.ResourceExhausted, Reason: "TOO_MANY_NEW_USERS", Retry: true}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("one too many", 1)})
-	if d := cmp.Diff(refused, problemOf(t, err)); d != "" {
-		t.Errorf("Observe (-want +got):\n%s", d)
-	}
+	same(t, refused, problemOf(t, err), "Observe")
 	batch := reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: []*pb.Event{
 		newEvent("one too many", 1), newEvent("user1", 9), newEvent("another", 1)}})
 	for i, want := range []codes.Code{codes.ResourceExhausted, codes.OK, codes.ResourceExhausted} {

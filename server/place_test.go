@@ -214,9 +214,7 @@ func TestPlacementRefuses(t *testing.T) {
 		r := forUser("ann")
 		c.change(r)
 		_, err := ts.recommend.Recommend(context.Background(), r)
-		if d := cmp.Diff(c.fields, problemOf(t, err).Fields); d != "" {
-			t.Errorf("%s: fields (-want +got):\n%s", name, d)
-		}
+		same(t, c.fields, problemOf(t, err).Fields, "%s: fields", name)
 	}
 }
 

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
@@ -145,10 +143,8 @@ func TestOnlineRank(t *testing.T) {
 			}
 		}
 		got, recall := ts.awaitRanks(t, want["serving"].Count)
-		if diff := cmp.Diff(map[string]ranks{"serving": *want["serving"],
-			"shadow": *want["shadow"]}, got); diff != "" {
-			t.Errorf("%v: ranks differ (-want +got):\n%s", est, diff)
-		}
+		same(t, map[string]ranks{"serving": *want["serving"],
+			"shadow": *want["shadow"]}, got, "%v: ranks differ", est)
 		if want["serving"].Sum == want["shadow"].Sum {
 			t.Error("the two models give the same ranks, so the shadow may be the serving model")
 		}
@@ -224,9 +220,7 @@ func TestOnlineRankIsThatOfTheMoment(t *testing.T) {
 	}
 	close(hold)
 	got, _ := ts.awaitRanks(t, 4)
-	if diff := cmp.Diff(want, got["serving"]); diff != "" {
-		t.Errorf("ranks differ (-want +got):\n%s", diff)
-	}
+	same(t, want, got["serving"], "ranks differ")
 }
 
 // TestOnlineRankDrops has samples that cannot be measured. Each is counted, and the worker goes on.

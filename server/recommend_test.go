@@ -5,10 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -51,18 +49,14 @@ func TestRecommendIsTheModelsTopN(t *testing.T) {
 					&pb.ScoredItem{ItemId: m.ItemID(s.Item), Score: float64(s.Score),
 						Source: pb.ResultSource_RESULT_SOURCE_PERSONALIZED})
 			}
-			if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-				t.Errorf("answer (-want +got):\n%s", d)
-			}
+			same(t, want, got, "answer")
 
 			// The same history inline gives the same list, and says nothing of a stored user.
 			inline := forHistory(3, 11, 20)
 			inline.GetHistory().Entries[1].EventType = "buy"
 			inline.GetHistory().Entries[2].Value = proto.Float64(0.5)
 			want.UserRevision = 0
-			if d := cmp.Diff(want, ts.ask(t, inline), protocmp.Transform()); d != "" {
-				t.Errorf("answer to an inline history (-want +got):\n%s", d)
-			}
+			same(t, want, ts.ask(t, inline), "answer to an inline history")
 		})
 	}
 }
@@ -108,9 +102,7 @@ func TestRecommendPopular(t *testing.T) {
 						Source: pb.ResultSource_RESULT_SOURCE_POPULAR,
 						Score:  float64(float32(m.Degree(i)) / float32(m.NumTrainUsers()))})
 			}
-			if d := cmp.Diff(want, ts.ask(t, tt.req), protocmp.Transform()); d != "" {
-				t.Errorf("answer (-want +got):\n%s", d)
-			}
+			same(t, want, ts.ask(t, tt.req), "answer")
 		})
 	}
 	if n := ts.states.Len(); n != 2 {
@@ -175,12 +167,8 @@ func TestRecommendFilters(t *testing.T) {
 			req := forUser("ann")
 			req.PageSize, req.Filter = tt.size, tt.filter
 			resp := ts.ask(t, req)
-			if d := cmp.Diff(tt.want, itemIDs(resp)); d != "" {
-				t.Errorf("items (-want +got):\n%s", d)
-			}
-			if d := cmp.Diff(tt.unknown, resp.GetUnknownItemIds()); d != "" {
-				t.Errorf("unknown_item_ids (-want +got):\n%s", d)
-			}
+			same(t, tt.want, itemIDs(resp), "items")
+			same(t, tt.unknown, resp.GetUnknownItemIds(), "unknown_item_ids")
 			if got := slices.Contains(resp.GetDegradations(),
 				pb.Degradation_DEGRADATION_FILTER_TOO_NARROW); got != tt.narrow {
 				t.Errorf("FILTER_TOO_NARROW: %v, want %v", got, tt.narrow)
@@ -232,9 +220,7 @@ func TestRecommendSeenPolicy(t *testing.T) {
 					excluded = append(excluded, i)
 				}
 			}
-			if d := cmp.Diff(tt.excluded, excluded); d != "" {
-				t.Errorf("excluded items (-want +got):\n%s", d)
-			}
+			same(t, tt.excluded, excluded, "excluded items")
 		})
 	}
 }
@@ -276,9 +262,7 @@ func TestRecommendMinUserRevision(t *testing.T) {
 		if tt.want != codes.OK {
 			want.Reason, want.Retry = "STALE_REVISION", true
 		}
-		if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-			t.Errorf("%s, min_user_revision %d (-want +got):\n%s", tt.user, tt.min, d)
-		}
+		same(t, want, problemOf(t, err), "%s, min_user_revision %d", tt.user, tt.min)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
@@ -71,14 +70,10 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	write(strings.Replace(lesserLine, "observe,", "", 1), keptLine)
 	for _, name := range []string{"removed", "removed checkpoint", "removed reflection"} {
 		want := problem{Code: codes.Unauthenticated, Reason: "UNAUTHENTICATED"}
-		if d := cmp.Diff(want, problemOf(t, streams[name]())); d != "" {
-			t.Errorf("the stream %q ends with (-want +got):\n%s", name, d)
-		}
+		same(t, want, problemOf(t, streams[name]()), "the stream %q ends with", name)
 	}
 	want := problem{Code: codes.PermissionDenied, Reason: "PERMISSION_DENIED"}
-	if d := cmp.Diff(want, problemOf(t, streams["lesser"]())); d != "" {
-		t.Errorf("the stream without a role ends with (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, streams["lesser"]()), "the stream without a role ends with")
 	if open := ts.chain.TokenStreams(); open != 3 {
 		t.Errorf("%d streams are open, want those of the token that stays", open)
 	}
@@ -151,9 +146,7 @@ func TestAudit(t *testing.T) {
 		})
 		return len(got) >= len(want)
 	})
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("the account (-want +got):\n%s", d)
-	}
+	same(t, want, got, "the account")
 	if strings.Contains(ts.logs.String(), canary) {
 		t.Error("an id is in the log")
 	}
@@ -186,9 +179,7 @@ func TestAuditOfFullServer(t *testing.T) {
 			"admission: no room for a call of class admin: limit",
 	}
 	got := slices.Compact(auditLines(t, ts.logs.String())) // a busy machine may take a second
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("the account (-want +got):\n%s", d)
-	}
+	same(t, want, got, "the account")
 }
 
 // TestAuditOfRefusedMessages makes calls that are refused when their message is there, as those
@@ -222,7 +213,5 @@ func TestAuditOfRefusedMessages(t *testing.T) {
 	busy.Wait()
 	want := []string{"audit: call refused | DeleteUser | ResourceExhausted | " +
 		"admission: no room for a call of class other: limit"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("the account (-want +got):\n%s", d)
-	}
+	same(t, want, got, "the account")
 }

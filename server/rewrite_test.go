@@ -257,9 +257,7 @@ func mergeAtRandom(
 			t.Errorf("the id %s is there twice", id)
 		}
 		ids[id], want.EventId = true, id
-		if d := cmp.Diff(want, e.GetEvent(), protocmp.Transform()); d != "" {
-			t.Errorf("event %d (-want +got):\n%s", i, d)
-		}
+		same(t, want, e.GetEvent(), "event %d", i)
 		clean.observe(t, want)
 	}
 	for i, ts := range servers {
@@ -317,9 +315,7 @@ func TestRetractionAndWhatClientsKeep(t *testing.T) {
 			b.refusedToken(t, "of before the retraction", "ann", old, lost)
 		}
 		changed := problem{Code: codes.FailedPrecondition, Reason: "HISTORY_CHANGED"}
-		if d := cmp.Diff(changed, b.listProblem(t, "ann", listed.GetNextPageToken())); d != "" {
-			t.Errorf("the next page (-want +got):\n%s", d)
-		}
+		same(t, changed, b.listProblem(t, "ann", listed.GetNextPageToken()), "the next page")
 		if got := b.ask(t, withToken("ann", r.GetSessionToken())); got.GetUserRevision() != 4 {
 			t.Errorf("a list with the new token is of revision %d, want 4", got.GetUserRevision())
 		}
@@ -342,10 +338,7 @@ func TestRetractionAndWhatClientsKeep(t *testing.T) {
 		}
 		none := a.retract(t, &pb.RetractEventsRequest{UserId: "ann",
 			EventIds: []string{"e0", "e2", "e4", "last"}})
-		if d := cmp.Diff(&pb.RetractEventsResponse{RetractedEventCount: 4}, none,
-			protocmp.Transform()); d != "" {
-			t.Errorf("all of them (-want +got):\n%s", d)
-		}
+		same(t, &pb.RetractEventsResponse{RetractedEventCount: 4}, none, "all of them")
 		if _, err := b.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"}); problemOf(t,
 			err).Code != codes.NotFound {
 			t.Errorf("a user without events: %v, want NOT_FOUND", err)
@@ -383,18 +376,14 @@ func TestRewritesAreBounded(t *testing.T) {
 	_, err := ts.users.RetractEvents(ctx(t),
 		&pb.RetractEventsRequest{UserId: "ann", EventIds: []string{"e1"}})
 	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("one rewrite more (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "one rewrite more")
 	for range cap(ts.bounds.users.Rewrites) {
 		<-ts.bounds.users.Rewrites
 	}
 	_, err = ts.users.MergeUsers(ctx(t),
 		&pb.MergeUsersRequest{SourceUserId: "ann", TargetUserId: "bob"})
 	want = problem{Code: codes.FailedPrecondition, Reason: "HISTORY_TOO_LONG"}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("six events (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "six events")
 	if r := ts.retract(t, &pb.RetractEventsRequest{UserId: "ann",
 		EventIds: []string{"e1"}}); r.GetUserRevision() != 4 {
 		t.Errorf("after all: %v", r)

@@ -3,9 +3,7 @@ package server
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -55,9 +53,8 @@ func TestSearchItems(t *testing.T) {
 		{"zzz", 0, nil},
 		{item(29), 5, []string{item(29)}},
 	} {
-		if d := cmp.Diff(test.want, foundIDs(search(test.query, test.size))); d != "" {
-			t.Errorf("%d items that begin with %q (-want +got):\n%s", test.size, test.query, d)
-		}
+		same(t, test.want, foundIDs(search(test.query, test.size)), "%d items that begin with %q",
+			test.size, test.query)
 	}
 	m := ts.arms.Main().Models.Acquire()
 	defer m.Release()
@@ -65,18 +62,14 @@ func TestSearchItems(t *testing.T) {
 	for _, i := range m.Popular()[:20] {
 		popular = append(popular, m.ItemID(i))
 	}
-	if d := cmp.Diff(popular, foundIDs(search("", 0))); d != "" {
-		t.Errorf("items without a query (-want +got):\n%s", d)
-	}
+	same(t, popular, foundIDs(search("", 0)), "items without a query")
 	if got := len(search("", valid.MaxFound+1)); got != min(valid.MaxFound, m.NumItems()) {
 		t.Errorf("%d popular items", got)
 	}
 	i, _ := m.ItemIndex(first)
 	want := &pb.KnownItem{Item: &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: proto.Bool(true)},
 		InModel: true, TrainUsers: m.Degree(i)}
-	if d := cmp.Diff(want, search(first, 1)[0], protocmp.Transform()); d != "" {
-		t.Errorf("an item (-want +got):\n%s", d)
-	}
+	same(t, want, search(first, 1)[0], "an item")
 }
 
 // Known items come in the order of the request, those that nobody knows too.
@@ -86,9 +79,7 @@ func TestBatchGetItems(t *testing.T) {
 	r := reply(t, ts.items.BatchGetItems, &pb.BatchGetItemsRequest{
 		ItemIds: []string{"new", item(3), "nowhere", item(3)}})
 	want := []string{"new?", item(3), "nowhere?", item(3)}
-	if d := cmp.Diff(want, foundIDs(r.GetItems())); d != "" {
-		t.Errorf("ids (-want +got):\n%s", d)
-	}
+	same(t, want, foundIDs(r.GetItems()), "ids")
 	if got := r.GetItems()[0].GetItem().GetLabels(); len(got) != 1 || got[0] != "l" {
 		t.Errorf("labels %v", got)
 	}

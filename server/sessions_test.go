@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -28,9 +27,7 @@ func withToken(user string, token []byte) *pb.RecommendRequest {
 func (ts *testServer) refusedToken(t *testing.T, what, user string, token []byte, want problem) {
 	t.Helper()
 	_, err := ts.recommend.Recommend(ctx(t), withToken(user, token))
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
+	same(t, want, problemOf(t, err), "%s", what)
 }
 
 // TestSessionTokens takes the tokens of all ways to write to another server over the same store.
@@ -195,9 +192,7 @@ func TestSessionTokensWait(t *testing.T) {
 	defer cancel()
 	_, err := reader.recommend.Recommend(short, withToken("ann", token))
 	want := problem{Code: codes.Unavailable, Reason: "STALE_SESSION", Retry: true}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("a store that stays behind (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "a store that stays behind")
 }
 
 // busyStore writes an event of a user before it is asked for the version of a history alone.

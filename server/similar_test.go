@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
@@ -114,12 +112,8 @@ func TestSimilarItemsFilters(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := ts.similar(t, tt.req)
-			if d := gocmp.Diff(tt.want, similarIDs(got)); d != "" {
-				t.Errorf("items (-want +got):\n%s", d)
-			}
-			if d := gocmp.Diff(tt.unknown, got.GetUnknownItemIds()); d != "" {
-				t.Errorf("unknown_item_ids (-want +got):\n%s", d)
-			}
+			same(t, tt.want, similarIDs(got), "items")
+			same(t, tt.unknown, got.GetUnknownItemIds(), "unknown_item_ids")
 		})
 	}
 }

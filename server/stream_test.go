@@ -105,9 +105,7 @@ func TestStreamObserve(t *testing.T) {
 			Result: &pb.EventResult{Disposition: refused,
 				Error: invalidField("event", "event is required")}},
 	}
-	if d := cmp.Diff(want, got.exceptions, protocmp.Transform()); d != "" {
-		t.Errorf("exceptions (-want +got):\n%s", d)
-	}
+	same(t, want, got.exceptions, "exceptions")
 }
 
 func TestStreamObserveSequence(t *testing.T) {
@@ -131,9 +129,7 @@ func TestStreamObserveSequence(t *testing.T) {
 			}
 			want := problem{Code: codes.InvalidArgument, Reason: "SEQUENCE_OUT_OF_ORDER",
 				Fields: []string{"sequence"}}
-			if d := cmp.Diff(want, problemOf(t, got.err)); d != "" {
-				t.Errorf("end of the stream (-want +got):\n%s", d)
-			}
+			same(t, want, problemOf(t, got.err), "end of the stream")
 			if r, err := storetest.Revision(t.Context(), ts.store, tt.name); err != nil || r != tt.acked {
 				t.Errorf("%d events stored (%v), want %d", r, err, tt.acked)
 			}
@@ -255,9 +251,7 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 	}
 	want := map[uint64]pb.EventDisposition{2: pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE,
 		3: pb.EventDisposition_EVENT_DISPOSITION_REJECTED}
-	if diff := cmp.Diff(want, exceptions); diff != "" {
-		t.Errorf("exceptions differ (-want +got):\n%s", diff)
-	}
+	same(t, want, exceptions, "exceptions differ")
 	for user, want := range map[string]uint64{"ann": 3, "bob": 3} {
 		if r, err := storetest.Revision(ctx(t), ts.store, user); r != want || err != nil {
 			t.Errorf("%s: revision %d, %v, want %d", user, r, err, want)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -31,9 +30,7 @@ func TestUnavailableStore(t *testing.T) {
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 	_, asked := ts.recommend.Recommend(ctx(t), forUser("ann"))
 	for name, err := range map[string]error{"Observe": err, "Recommend": asked} {
-		if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
+		same(t, want, problemOf(t, err), "%s", name)
 	}
 	ts.wantGreen(t, "/livez", "ok\n", "gsimc_store_away 1", "gsimc_store_degraded 0")
 	ts.wantGreen(t, "/readyz", "ok, but the store does not answer: ")

@@ -125,18 +125,12 @@ func TestPageTokens(t *testing.T) {
 		{"of another store", "ann", foreign,
 			problem{Code: codes.FailedPrecondition, Reason: "OTHER_STORE"}},
 	} {
-		if d := cmp.Diff(tt.want, ts.listProblem(t, tt.user, tt.token)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		same(t, tt.want, ts.listProblem(t, tt.user, tt.token), "%s", tt.name)
 	}
 	reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "ann"})
-	if d := cmp.Diff(changed, ts.listProblem(t, "ann", good)); d != "" {
-		t.Errorf("after an erasure (-want +got):\n%s", d)
-	}
+	same(t, changed, ts.listProblem(t, "ann", good), "after an erasure")
 	ts.written(t, "ann", 9)
-	if d := cmp.Diff(changed, ts.listProblem(t, "ann", good)); d != "" {
-		t.Errorf("in another life (-want +got):\n%s", d)
-	}
+	same(t, changed, ts.listProblem(t, "ann", good), "in another life")
 }
 
 // exported returns the messages of an export.
@@ -167,10 +161,7 @@ func TestExportUser(t *testing.T) {
 	all, err := ts.exported(t, "ann", func(int) {})
 	must(t, err)
 	summary := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
-	if d := cmp.Diff(&pb.ExportUserResponse{User: summary.GetUser()}, all[0],
-		protocmp.Transform()); d != "" {
-		t.Errorf("the first message (-want +got):\n%s", d)
-	}
+	same(t, &pb.ExportUserResponse{User: summary.GetUser()}, all[0], "the first message")
 	var got []*pb.UserEvent
 	back := start(t, setup{config: weights})
 	for _, r := range all[1:] {
@@ -181,13 +172,9 @@ func TestExportUser(t *testing.T) {
 		}
 		reply(t, back.events.BatchObserve, batch)
 	}
-	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-		t.Errorf("events (-want +got):\n%s", d)
-	}
+	same(t, want, got, "events")
 	copied := reply(t, back.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
-	if d := cmp.Diff(summary, copied, protocmp.Transform()); d != "" {
-		t.Errorf("the user at the other server (-want +got):\n%s", d)
-	}
+	same(t, summary, copied, "the user at the other server")
 }
 
 // An export of a user who is erased meanwhile does not end with OK, nor with the events of the next
@@ -221,9 +208,7 @@ func TestExportIsOfOneMoment(t *testing.T) {
 			return st.Store.Since(c, user, known, fn)
 		}
 		all, err := ts.exported(t, "ann", func(int) {})
-		if d := cmp.Diff(tt.want, problemOf(t, err)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		same(t, tt.want, problemOf(t, err), "%s", tt.name)
 		n := 0
 		for _, r := range all {
 			n += len(r.GetEvents())
@@ -258,9 +243,7 @@ func TestUnreadExportsMakeRoom(t *testing.T) {
 	}
 	_, err = ts.exported(t, "ann", func(int) {})
 	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("one export more at once (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "one export more at once")
 	eventually(t, "another export has room", func() bool {
 		_, err := ts.exported(t, "ann", func(int) {})
 		return err == nil
@@ -268,9 +251,7 @@ func TestUnreadExportsMakeRoom(t *testing.T) {
 	for err == nil {
 		_, err = unread.Recv()
 	}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("the export that made room (-want +got):\n%s", d)
-	}
+	same(t, want, problemOf(t, err), "the export that made room")
 }
 
 // The summary has the types of events with their counts and weights.
@@ -292,7 +273,5 @@ func TestEventTypesOfUser(t *testing.T) {
 		{EventType: "dislike", EventCount: 1, Weight: -1, TotalWeight: -1},
 		{EventType: "seen", EventCount: 1},
 	}
-	if d := cmp.Diff(want, r.GetUser().GetEventTypes(), protocmp.Transform()); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	same(t, want, r.GetUser().GetEventTypes(), "")
 }
