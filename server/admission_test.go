@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -19,45 +18,14 @@ import (
 	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/h2test"
-	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/calls"
-	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
-
-// Every method that is served has a class, and no other.
-func TestEveryMethodIsAdmitted(t *testing.T) {
-	ts := start(t, setup{})
-	for _, on := range []struct {
-		served   map[string]grpc.ServiceInfo
-		admitted map[string]admission.Method
-	}{
-		{ts.grpc.GetServiceInfo(), calls.OfClients()},
-		{ts.adminGRPC.GetServiceInfo(), calls.OfOperators()},
-	} {
-		left := maps.Clone(on.admitted)
-		for service, info := range on.served {
-			for _, m := range info.Methods {
-				name := "/" + service + "/" + m.Name
-				got, ok := on.admitted[name]
-				if !ok || got.Stream != (m.IsClientStream || m.IsServerStream) ||
-					got.Feed != m.IsClientStream {
-					t.Errorf("%s is admitted as %+v (known %t)", name, got, ok)
-				}
-				delete(left, name)
-			}
-		}
-		if len(left) > 0 {
-			t.Errorf("not served: %v", left)
-		}
-	}
-}
 
 // A thousand half-sent messages on a few connections fill no memory, and others are answered.
 func TestHalfMessages(t *testing.T) {
@@ -242,51 +210,6 @@ func TestPushback(t *testing.T) {
 		same(t, want, stream.Trailer().Get("grpc-retry-pushback-ms"),
 			"a stream with a deadline of %v", within)
 	}
-}
-
-// Every repeated field of a request has a limit that the decoder knows, and no limit is of a field
-// that is not there.
-func TestRepeatedFieldsHaveLimits(t *testing.T) {
-	found := wire.Limits{}
-	var look func(m protoreflect.MessageDescriptor)
-	look = func(m protoreflect.MessageDescriptor) {
-		for i := range m.Fields().Len() {
-			f := m.Fields().Get(i)
-			if f.IsList() || f.IsMap() {
-				found[f.FullName()] = valid.Limits[f.FullName()]
-				if found[f.FullName()] == 0 {
-					t.Errorf("%s has no limit", f.FullName())
-				}
-			}
-			if f.Message() != nil {
-				look(f.Message())
-			}
-		}
-	}
-	for _, file := range []protoreflect.FileDescriptor{
-		pb.File_gsimc_v1_recommender_service_proto, pb.File_gsimc_v1_event_service_proto,
-		pb.File_gsimc_v1_user_service_proto, pb.File_gsimc_v1_admin_service_proto,
-		pb.File_gsimc_v1_item_service_proto,
-	} {
-		for i := range file.Services().Len() {
-			for j := range file.Services().Get(i).Methods().Len() {
-				look(file.Services().Get(i).Methods().Get(j).Input())
-			}
-		}
-	}
-	if d := cmp.Diff(valid.Limits, found); d != "" {
-		t.Errorf("limits (-known +needed):\n%s", d)
-	}
-}
-
-// A message of two million events is refused by the name of its field.
-func TestBatchOfTooManyEvents(t *testing.T) {
-	ts := start(t, setup{})
-	_, err := ts.events.BatchObserve(ctx(t),
-		&pb.BatchObserveRequest{Events: make([]*pb.Event, valid.MaxBatch+1)})
-	want := problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
-		Fields: []string{"events"}}
-	same(t, want, problemOf(t, err), "the batch is refused with")
 }
 
 // Silent connections keep nobody out.

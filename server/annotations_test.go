@@ -113,7 +113,7 @@ func TestAnnotationsAgree(t *testing.T) {
 }
 
 // Each field of a request says whether it must be set, the options are ones that clients know, and
-// the decoder's limits are those of the annotations.
+// the decoder's limits, one for each list, are those of the annotations.
 func TestRequestFieldsAreAnnotated(t *testing.T) {
 	limits := maps.Clone(valid.Limits)
 	delete(limits, "google.protobuf.FieldMask.paths") // not a message of this protocol
@@ -133,6 +133,9 @@ func TestRequestFieldsAreAnnotated(t *testing.T) {
 			if len(m.ProtoReflect().GetUnknown()) > 0 {
 				t.Errorf("%s has an option that nobody knows", f.FullName())
 			}
+		}
+		if (f.IsList() || f.IsMap()) && valid.Limits[f.FullName()] == 0 {
+			t.Errorf("%s has no limit", f.FullName())
 		}
 		if limit, ok := limits[f.FullName()]; ok && uint64(limit) == rules.GetRepeated().GetMaxItems() {
 			delete(limits, f.FullName())

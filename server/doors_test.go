@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -74,7 +76,7 @@ func callMethod(ctx context.Context, conn *grpc.ClientConn, name string, m grpc.
 
 // TestEveryMethodWithEveryRole calls each served method of both listeners with a token of each
 // role, of all roles, without one and with a wrong one. Calls with a far deadline are refused on
-// another way.
+// another way. Streams are admitted as such.
 func TestEveryMethodWithEveryRole(t *testing.T) {
 	roles := []string{"recommend", "observe", "user", "items", "admin"}
 	ts, tokens := withTokens(t, nil, append(slices.Clone(roles), strings.Join(roles, ","))...)
@@ -110,6 +112,8 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/grpc.health.v1.Health/List":                                    "",
 		"/grpc.health.v1.Health/Watch":                                   "",
 	}
+	admitted := calls.OfClients()
+	maps.Copy(admitted, calls.OfOperators())
 	seen := map[string]bool{}
 	for g, conn := range map[*grpc.Server]*grpc.ClientConn{ts.grpc: ts.conn,
 		ts.adminGRPC: ts.adminConn} {
@@ -121,6 +125,10 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 					t.Errorf("%s is served and not in the table of this test", name)
 				}
 				seen[name] = true
+				if as := admitted[name]; as.Feed != m.IsClientStream ||
+					as.Stream != (m.IsClientStream || m.IsServerStream) {
+					t.Errorf("%s is admitted as %+v", name, as)
+				}
 				for i, token := range append(slices.Clone(tokens), "", "wrong") {
 					for _, deadline := range []time.Duration{0, time.Hour} {
 						c := bearing(t.Context(), token)

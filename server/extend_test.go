@@ -164,15 +164,6 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 		func(m *model.Model) bool { return m.Base().Version() != before && knows(novelty)(m) })
 }
 
-// An erased user is no evidence any more.
-func TestErasureTakesBackNewItems(t *testing.T) {
-	ts := start(t, setup{config: extending})
-	ts.showNovelty(t, 2)
-	ts.awaitExtension(t, knows(novelty))
-	reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "u0"})
-	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
-}
-
 // Extensions and reloads under load: every answer is whole, and no memory is read after it was
 // unmapped.
 func TestExtensionUnderLoad(t *testing.T) {

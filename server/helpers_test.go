@@ -198,6 +198,16 @@ func same(t testing.TB, want, got any, what string, args ...any) {
 	}
 }
 
+// eventually waits until something holds.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it did not happen in time that %s", what)
+		}
+	}
+}
+
 // observe sends one event and returns the answer.
 func (ts *testServer) observe(t testing.TB, e *pb.Event) *pb.ObserveResponse {
 	t.Helper()

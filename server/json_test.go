@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -194,22 +193,6 @@ func TestEveryMethodHasAPath(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Tokens hold for the JSON side as for gRPC.
-func TestJSONNeedsTokens(t *testing.T) {
-	token, line, err := doors.NewToken("shop", "recommend")
-	must(t, err)
-	file := t.TempDir() + "/tokens"
-	must(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
-	_, c := startJSON(t, setup{config: func(c *Config) { c.TokenFile = file }})
-	list := `{"userId": "ann"}`
-	c.refused("POST", "/v1/recommend", list, 401, "UNAUTHENTICATED")
-	c.token = token
-	if code, text := c.do("POST", "/v1/recommend", list); code != 200 {
-		t.Errorf("with the token: %d %s", code, text)
-	}
-	c.refused("DELETE", "/v1/users/ann", "", 403, "PERMISSION_DENIED")
 }
 
 // With a certificate the JSON side takes TLS only, and HTTP/2 by it; with an authority of clients,

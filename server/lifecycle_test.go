@@ -319,20 +319,6 @@ func TestPanicWhileReceiving(t *testing.T) {
 	ts.observe(t, newEvent("ann", 2))
 }
 
-// A call without a deadline gets the default one.
-func TestDefaultTimeout(t *testing.T) {
-	hooked := &hookedStore{Store: memory.New()}
-	hooked.AppendFunc = func(c context.Context, _ []store.Record) ([]store.Result, error) {
-		<-c.Done()
-		return nil, c.Err()
-	}
-	ts := start(t,
-		setup{store: hooked, config: func(c *Config) { c.DefaultTimeout = 50 * time.Millisecond }})
-	_, err := ts.events.Observe(context.Background(), &pb.ObserveRequest{Event: newEvent("ann", 1)})
-	same(t, problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"}, problemOf(t, err),
-		"")
-}
-
 func TestMessageTooLarge(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.MaxRecvBytes = 2000 }})
 	req := forUser("ann")

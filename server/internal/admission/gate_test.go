@@ -191,30 +191,6 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// A stream holds its place from its headers to its end, even if it never gets to a handler.
-func TestStreams(t *testing.T) {
-	g := newGate(t, nil)
-	var calls []call
-	for range 3 {
-		c, err := admit(t, g, "/s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		calls = append(calls, c)
-	}
-	if _, err := admit(t, g, "/s"); reasonOf(err) != Full {
-		t.Errorf("a fourth stream: %v, want %s", err, Full)
-	}
-	calls[0].end() // it never ran
-	eventually(t, "the place of a stream that has ended is not free", func() bool {
-		c, err := admit(t, g, "/s")
-		if err == nil {
-			t.Cleanup(c.end)
-		}
-		return err == nil
-	})
-}
-
 // When a class is full, a newcomer ends the stream that has been idle for longest, or one of a
 // connection that has far more of them than its own. Handlers that do not return are bounded.
 func TestStreamsMakeRoom(t *testing.T) {
