@@ -124,19 +124,3 @@ func similarIDs(r *pb.SimilarItemsResponse) (ids []string) {
 	}
 	return ids
 }
-
-func TestValidateSimilarItems(t *testing.T) {
-	ts := start(t, setup{})
-	for _, tt := range []struct {
-		req  *pb.SimilarItemsRequest
-		want []string
-	}{
-		{&pb.SimilarItemsRequest{ItemId: "x", PageSize: math.MaxInt32}, nil},
-		{&pb.SimilarItemsRequest{PageSize: -1}, []string{"item_id", "page_size"}},
-		{&pb.SimilarItemsRequest{ItemId: "x", Filter: &pb.ItemFilter{AllowItemIds: []string{""}}},
-			[]string{"filter.allow_item_ids[0]"}},
-	} {
-		_, err := ts.recommend.SimilarItems(ctx(t), tt.req)
-		checkFields(t, err, tt.want)
-	}
-}
