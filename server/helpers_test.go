@@ -198,14 +198,17 @@ func same(t testing.TB, want, got any, what string, args ...any) {
 	}
 }
 
-// eventually waits until something holds.
-func eventually(t testing.TB, what string, ok func() bool) {
+// eventually waits until something holds, and returns how long that took.
+func eventually(t testing.TB, what string, ok func() bool) time.Duration {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	begun := time.Now()
+	for !ok() {
+		if time.Since(begun) > 30*time.Second {
 			t.Fatalf("it did not happen in time that %s", what)
 		}
+		time.Sleep(2 * time.Millisecond)
 	}
+	return time.Since(begun)
 }
 
 // observe sends one event and returns the answer.
@@ -254,15 +257,29 @@ var withoutTokens = cmp.Options{protocmp.Transform(),
 	protocmp.IgnoreFields(&pb.ObserveResponse{}, "session_token"),
 	protocmp.IgnoreFields(&pb.EventResult{}, "session_token")}
 
+// send makes a request by HTTP with headers, in pairs, of which Host is one. It returns the answer
+// and its body.
+func send(t testing.TB, method, url, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx(t), method, url, strings.NewReader(body))
+	must(t, err)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	req.Host = req.Header.Get("Host") // empty: that of the address
+	resp, err := http.DefaultClient.Do(req)
+	must(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	must(t, err)
+	return resp, string(text)
+}
+
 // get fetches a page of the ops listener.
 func (ts *testServer) get(t testing.TB, path string) (int, string) {
 	t.Helper()
-	resp, err := http.Get("http://" + ts.ops + path)
-	must(t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	must(t, err)
-	return resp.StatusCode, string(body)
+	resp, text := send(t, "GET", "http://"+ts.ops+path, "")
+	return resp.StatusCode, text
 }
 
 type problem = servertest.Problem

@@ -31,7 +31,11 @@ type jsonClient struct {
 	t     *testing.T
 	base  string
 	token string
-	http  *http.Client
+}
+
+func newJSONClient(t *testing.T, address string) *jsonClient {
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return &jsonClient{t: t, base: "http://" + address}
 }
 
 func startJSON(t *testing.T, su setup) (*testServer, *jsonClient) {
@@ -44,31 +48,21 @@ func startJSON(t *testing.T, su setup) (*testServer, *jsonClient) {
 		}
 	}
 	ts := start(t, su)
-	c := &jsonClient{t: t, base: "http://" + ts.jsonAddress, http: &http.Client{}}
-	t.Cleanup(c.http.CloseIdleConnections)
-	return ts, c
+	return ts, newJSONClient(t, ts.jsonAddress)
 }
 
 // do returns the status and the body of the answer to a request.
 func (c *jsonClient) do(method, path, body string) (int, string) {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(ctx(c.t), method, c.base+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
+	resp, text := send(c.t, method, c.base+path, body, c.authorization()...)
+	return resp.StatusCode, text
+}
+
+func (c *jsonClient) authorization() []string {
+	if c.token == "" {
+		return nil
 	}
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		c.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatalf("%s %s: %v", method, path, err)
-	}
-	return resp.StatusCode, string(text)
+	return []string{"Authorization", "Bearer " + c.token}
 }
 
 // refused checks the HTTP status and the reason of a refusal.
@@ -158,20 +152,13 @@ func TestRequestIDs(t *testing.T) {
 			t.Errorf("the answer to %.10q has the id %.10q, want %q", id, got, want)
 		}
 	}
-	req, err := http.NewRequestWithContext(ctx(t), "GET",
-		c.base+"/v1/users/ann/recommendations", nil)
-	must(t, err)
-	req.Header.Set("X-Request-Id", "call-2")
-	resp, err := c.http.Do(req)
-	must(t, err)
-	resp.Body.Close()
+	resp, _ := send(t, "GET", c.base+"/v1/users/ann/recommendations", "",
+		"X-Request-Id", "call-2")
 	if got := resp.Header.Get("X-Request-Id"); got != "call-2" {
 		t.Errorf("the answer by HTTP has the id %q", got)
 	}
 	for _, id := range []string{"call-1", "call-2"} {
-		eventually(t, "the log names "+id, func() bool {
-			return strings.Contains(ts.logs.String(), `"request_id":"`+id+`"`)
-		})
+		ts.awaitLog(t, `"request_id":"`+id+`"`)
 	}
 }
 
@@ -269,29 +256,16 @@ func TestJSONBodies(t *testing.T) {
 // server knows them; where callers have to prove who they are, hosts may have any name.
 func TestJSONRefusesOtherPages(t *testing.T) {
 	const shop = "https://shop.example"
-	ask := func(ts *testServer, method, host, token string, header ...string) (int, http.Header) {
+	ask := func(ts *testServer, method, token string, header ...string) (int, http.Header) {
 		t.Helper()
-		req, err := http.NewRequestWithContext(ctx(t), method, "http://"+ts.jsonAddress+"/v1/events",
-			strings.NewReader(`{"userId": "ann", "itemId": "i"}`))
-		must(t, err)
-		if host != "" {
-			req.Host = host
-		}
-		if token != "" {
-			req.Header.Set("Authorization", "Bearer "+token)
-		}
-		for i := 0; i < len(header); i += 2 {
-			req.Header.Set(header[i], header[i+1])
-		}
-		resp, err := http.DefaultClient.Do(req)
-		must(t, err)
-		defer resp.Body.Close()
-		text, err := io.ReadAll(resp.Body)
-		must(t, err)
+		c := newJSONClient(t, ts.jsonAddress)
+		c.token = token
+		resp, text := send(t, method, c.base+"/v1/events", `{"userId": "ann", "itemId": "i"}`,
+			append(c.authorization(), header...)...)
 		if resp.StatusCode == http.StatusForbidden {
 			for _, want := range []string{"FOREIGN_PAGE", "--json-origin"} {
-				if !strings.Contains(string(text), want) || !json.Valid(text) {
-					t.Errorf("%s is refused by %s, want JSON with %s", host, text, want)
+				if !strings.Contains(text, want) || !json.Valid([]byte(text)) {
+					t.Errorf("%q is refused by %s, want JSON with %s", header, text, want)
 				}
 			}
 		}
@@ -301,27 +275,26 @@ func TestJSONRefusesOtherPages(t *testing.T) {
 	known, _ := startJSON(t, setup{config: func(c *Config) { c.JSONOrigins = []string{shop} }})
 	proved, tokens := withTokens(t, func(c *Config) { c.JSONListen = "127.0.0.1:0" }, "observe")
 	for _, tt := range []struct {
-		on           *testServer
-		method, host string
-		token        string
-		header       []string
-		want         int
+		on     *testServer
+		token  string
+		header []string
+		want   int
 	}{
-		{open, "POST", "", "", nil, 200},
-		{open, "POST", "", "", []string{"Origin", shop, "Content-Type", "text/plain"}, 403},
-		{open, "POST", "", "", []string{"Sec-Fetch-Site", "cross-site"}, 403},
-		{open, "POST", "evil.example", "", []string{"Sec-Fetch-Site", "same-origin"}, 403},
-		{known, "POST", "", "", []string{"Origin", shop, "Sec-Fetch-Site", "cross-site"}, 200},
-		{known, "POST", "", "", []string{"Origin", "https://evil.example"}, 403},
-		{proved, "POST", "api.shop.example", tokens[0], nil, 200},
-		{proved, "POST", "api.shop.example", "", nil, 401},
-		{proved, "POST", "", tokens[0], []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{open, "", nil, 200},
+		{open, "", []string{"Origin", shop, "Content-Type", "text/plain"}, 403},
+		{open, "", []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{open, "", []string{"Host", "evil.example", "Sec-Fetch-Site", "same-origin"}, 403},
+		{known, "", []string{"Origin", shop, "Sec-Fetch-Site", "cross-site"}, 200},
+		{known, "", []string{"Origin", "https://evil.example"}, 403},
+		{proved, tokens[0], []string{"Host", "api.shop.example"}, 200},
+		{proved, "", []string{"Host", "api.shop.example"}, 401},
+		{proved, tokens[0], []string{"Sec-Fetch-Site", "cross-site"}, 403},
 	} {
-		if code, _ := ask(tt.on, tt.method, tt.host, tt.token, tt.header...); code != tt.want {
+		if code, _ := ask(tt.on, "POST", tt.token, tt.header...); code != tt.want {
 			t.Errorf("%+v: %d", tt, code)
 		}
 	}
-	code, header := ask(known, "OPTIONS", "", "", "Origin", shop,
+	code, header := ask(known, "OPTIONS", "", "Origin", shop,
 		"Access-Control-Request-Method", "POST",
 		"Access-Control-Request-Headers", "authorization,content-type")
 	if code != 204 || header.Get("Access-Control-Allow-Origin") != shop {

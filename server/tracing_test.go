@@ -3,8 +3,6 @@ package server
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -73,13 +71,7 @@ func TestCallsAreTraced(t *testing.T) {
 	}
 	spans.Reset()
 
-	req, err := http.NewRequestWithContext(ctx(t), "GET",
-		c.base+"/v1/users/"+user+"/recommendations", nil)
-	must(t, err)
-	req.Header.Set("Traceparent", sampledTrace)
-	resp, err := c.http.Do(req)
-	must(t, err)
-	resp.Body.Close()
+	send(t, "GET", c.base+"/v1/users/"+user+"/recommendations", "", "Traceparent", sampledTrace)
 	list := await(t, spans, "gsimc.v1.RecommenderService/Recommend")
 	await(t, spans, "store.since")
 	var events []string
@@ -177,22 +169,6 @@ func TestNoCallIsSlow(t *testing.T) {
 	}
 }
 
-// metricsAs is the page of the metrics in a format; empty: in that of plain text.
-func (ts *testServer) metricsAs(t *testing.T, format string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(ctx(t), "GET", "http://"+ts.ops+"/metrics", nil)
-	must(t, err)
-	if format != "" {
-		req.Header.Set("Accept", format)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	must(t, err)
-	defer resp.Body.Close()
-	page, err := io.ReadAll(resp.Body)
-	must(t, err)
-	return string(page)
-}
-
 // The latencies of recorded calls have the id of the trace on a page in the format of OpenMetrics.
 func TestExemplars(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
@@ -202,7 +178,8 @@ func TestExemplars(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, spans, "gsimc.v1.RecommenderService/Recommend")
-	page := ts.metricsAs(t, "application/openmetrics-text; version=1.0.0")
+	_, page := send(t, "GET", "http://"+ts.ops+"/metrics", "",
+		"Accept", "application/openmetrics-text; version=1.0.0")
 	for _, series := range []string{
 		`grpc_server_handling_seconds_bucket{grpc_method="Recommend"`,
 		`gsimc_recommend_stage_seconds_bucket{stage="state"`,
@@ -216,7 +193,7 @@ func TestExemplars(t *testing.T) {
 			t.Errorf("no exemplar of %s", series)
 		}
 	}
-	if plain := ts.metricsAs(t, ""); strings.Contains(plain, clientTrace) {
+	if _, plain := ts.get(t, "/metrics"); strings.Contains(plain, clientTrace) {
 		t.Error("an exemplar in the format that has none")
 	}
 }
