@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -135,12 +134,9 @@ func TestReloadOfArms(t *testing.T) {
 // awaitLog waits until the log says something.
 func (ts *testServer) awaitLog(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(ts.logs.String(), text); {
-		if time.Now().After(deadline) {
-			t.Fatalf("the log does not say %q", text)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	eventually(t, "the log says "+text, func() bool {
+		return strings.Contains(ts.logs.String(), text)
+	})
 }
 
 // follow has users do what a model foresees, until the log says something, and some more of it

@@ -2,10 +2,7 @@ package server
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
 	"testing"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
@@ -18,23 +15,12 @@ func TestDriftGauge(t *testing.T) {
 	ts := start(t, setup{config: extending, open: func() (*model.Model, error) {
 		return newModelOf(t, 1, func(i int) string { return prefix + item(i) }), nil
 	}})
-	gauge := regexp.MustCompile(`(?m)^gsimc_drift_energy_ratio (\S+)$`)
 	await := func(low, high float64) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-			_, text := ts.get(t, "/metrics")
-			match := gauge.FindStringSubmatch(text)
-			if match == nil {
-				t.Fatal("there is no such metric")
-			}
-			if ratio, err := strconv.ParseFloat(match[1], 64); err == nil && ratio >= low &&
-				ratio <= high {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("ratio %s, want %v to %v", match[1], low, high)
-			}
-		}
+		eventually(t, fmt.Sprintf("the ratio is %v to %v", low, high), func() bool {
+			ratio := value1(t, ts, "gsimc_drift_energy_ratio")
+			return ratio >= low && ratio <= high
+		})
 	}
 	batch := func(name func(u, i int) string) {
 		t.Helper()

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -55,14 +54,10 @@ func TestEventTypesFile(t *testing.T) {
 	}
 	await := func(metric string) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-			if _, page := ts.get(t, "/metrics"); strings.Contains(page, metric) {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("the metrics do not say %s", metric)
-			}
-		}
+		eventually(t, "the metrics say "+metric, func() bool {
+			_, page := ts.get(t, "/metrics")
+			return strings.Contains(page, metric)
+		})
 	}
 	observe()
 	compare("at the start", before)

@@ -35,17 +35,11 @@ func (ts *testServer) showNovelty(t *testing.T, users int) {
 // awaitExtension waits until the serving model meets the condition.
 func (ts *testServer) awaitExtension(t *testing.T, ok func(m *model.Model) bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	eventually(t, "the model is extended", func() bool {
 		l := ts.arms.Main().Models.Acquire()
-		good := ok(l.Model)
-		l.Release()
-		if good {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the model was not extended; log:\n%s", ts.logs)
-		}
-	}
+		defer l.Release()
+		return ok(l.Model)
+	})
 }
 
 func knows(id string) func(m *model.Model) bool {
@@ -118,17 +112,11 @@ func TestWaitingEventsJoinStates(t *testing.T) {
 	}
 	h.Entries = append(h.Entries, &pb.HistoryEntry{ItemId: novelty})
 	var want, got *pb.RecommendResponse
-	// until no extension comes between the two
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	eventually(t, "no extension comes between the two", func() bool {
 		want = ts.ask(t, &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: h}})
 		got = ts.ask(t, forUser("u0"))
-		if got.GetModelVersion() == want.GetModelVersion() {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the model is extended again and again")
-		}
-	}
+		return got.GetModelVersion() == want.GetModelVersion()
+	})
 	scores := func(r *pb.RecommendResponse) (s []float64) {
 		for _, i := range r.GetItems() {
 			s = append(s, i.GetScore())
@@ -206,16 +194,11 @@ func TestExtensionMetrics(t *testing.T) {
 	ts := start(t, setup{config: extending})
 	ts.showNovelty(t, 2)
 	ts.awaitExtension(t, knows(novelty))
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	eventually(t, "the metrics tell of the extension", func() bool {
 		_, text := ts.get(t, "/metrics")
-		if strings.Contains(text, "gsimc_extended_items 1\n") &&
+		return strings.Contains(text, "gsimc_extended_items 1\n") &&
 			strings.Contains(text, "gsimc_new_items 1\n") &&
 			strings.Contains(text, "gsimc_extension_seconds_count") &&
-			strings.Contains(text, fmt.Sprintf("gsimc_model_items %d\n", testItems+1)) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("metrics:\n%s", text)
-		}
-	}
+			strings.Contains(text, fmt.Sprintf("gsimc_model_items %d\n", testItems+1))
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
@@ -37,11 +36,7 @@ func TestExtensionDoesNotWaitForSearch(t *testing.T) {
 		must(t, ts.Reload(ctx(t)))
 		ts.awaitExtension(t,
 			func(m *model.Model) bool { return m.Base().Version() != old && knows(novelty)(m) })
-		for deadline := time.Now().Add(20 * time.Second); searches.Load() < int32(
-			2+round); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the store was not searched after the reload")
-			}
-		}
+		eventually(t, "the store is searched after the reload",
+			func() bool { return searches.Load() >= int32(2+round) })
 	}
 }

@@ -88,12 +88,8 @@ func TestQuotaComesBack(t *testing.T) {
 	if _, err := ts.events.Observe(ctx(t), event); err == nil {
 		t.Error("a user beyond the quota begins a history")
 	}
-	for begun := time.Now(); ; {
-		if _, err := ts.events.Observe(ctx(t), event); err == nil {
-			return
-		}
-		if time.Since(begun) > 20*time.Second {
-			t.Fatal("the quota does not come back")
-		}
-	}
+	eventually(t, "the quota comes back", func() bool {
+		_, err := ts.events.Observe(ctx(t), event)
+		return err == nil
+	})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -19,14 +20,9 @@ import (
 // until waits for a list of these items.
 func (ts *testServer) until(t *testing.T, req *pb.RecommendRequest, want ...string) {
 	t.Helper()
-	var got []string
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
-		if got = itemIDs(ts.ask(t, req)); slices.Equal(got, want) {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("the list is %v, want %v", got, want)
+	eventually(t, fmt.Sprint("the list is ", want), func() bool {
+		return slices.Equal(itemIDs(ts.ask(t, req)), want)
+	})
 }
 
 // Without a model the lists hold the popular items of the store, by the rules of all lists, and

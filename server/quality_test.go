@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
@@ -75,16 +74,12 @@ func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64
 // reads one metric after the other: the recalls may be those of the moment before the last count.
 func (s *Server) awaitRanks(t testing.TB, count uint64) (map[string]ranks, map[string]float64) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(
-		time.Millisecond) {
-		if got, _ := s.onlineRanks(t); got["serving"].Count >= count &&
-			(s.cfg.ShadowModel == nil || got["shadow"].Count >= count) {
-			return s.onlineRanks(t)
-		}
-	}
-	got, _ := s.onlineRanks(t)
-	t.Fatalf("%v were measured, want %d", got, count)
-	return nil, nil
+	eventually(t, fmt.Sprint(count, " events are measured"), func() bool {
+		got, _ := s.onlineRanks(t)
+		return got["serving"].Count >= count &&
+			(s.cfg.ShadowModel == nil || got["shadow"].Count >= count)
+	})
+	return s.onlineRanks(t)
 }
 
 // TestOnlineRank sends events of all kinds and, before each, asks for the whole list: the place of

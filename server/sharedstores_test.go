@@ -185,23 +185,10 @@ func (ts *testServer) version(t testing.TB) string {
 	return status.GetModel().GetModelVersion()
 }
 
-// awaitThat waits until a condition holds, and returns how long that took.
-func awaitThat(t testing.TB, what string, ok func() bool) time.Duration {
-	t.Helper()
-	begun := time.Now()
-	for !ok() {
-		if time.Since(begun) > 30*time.Second {
-			t.Fatalf("waited in vain until %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	return time.Since(begun)
-}
-
 // awaitAlike waits until the models of all servers meet the condition and have one version.
 func awaitAlike(t testing.TB, servers []*testServer, id string, known bool) time.Duration {
 	t.Helper()
-	return awaitThat(t, fmt.Sprintf("all servers agree whether they know %s: %v", id, known),
+	return eventually(t, fmt.Sprintf("all servers agree whether they know %s: %v", id, known),
 		func() bool {
 			versions := map[string]bool{}
 			for _, s := range servers {

@@ -88,14 +88,14 @@ func TestOwnerEnds(t *testing.T) {
 				a.takeNew(t, "ann", novelty)
 				a.takeNew(t, "ann", "other")
 				a.takeNew(t, "bob", "other")
-				awaitThat(t, "the owner has placed an item", func() bool { return knownTo(a, "other") })
+				eventually(t, "the owner has placed an item", func() bool { return knownTo(a, "other") })
 				b := startTogether(t, setup{store: second}, nil, 1)[0]
 				awaitAlike(t, []*testServer{a, b}, "other", true)
 				before := newestDocument(t, second, base)
 
 				end(t, a, first)
 				b.takeNew(t, "bob", novelty) // the second user: the first one is known of
-				took := awaitThat(t, "another server places the item",
+				took := eventually(t, "another server places the item",
 					func() bool { return knownTo(b, novelty) })
 				t.Logf("another server has placed an item after %v", took)
 				if !knownTo(b, "other") {
@@ -124,7 +124,7 @@ func knownTo(ts *testServer, id string) bool {
 // newestDocument is the name of the newest extension of a base, once those before it are removed.
 func newestDocument(t testing.TB, st store.Shared, base string) (name string) {
 	t.Helper()
-	awaitThat(t, "there is one extension", func() bool {
+	eventually(t, "there is one extension", func() bool {
 		names, err := st.NoteNames(t.Context(), "gsimc.extension.documents."+base)
 		must(t, err)
 		name = strings.Join(names, " ")
@@ -157,7 +157,7 @@ func TestFormerOwnerCannotOverwrite(t *testing.T) {
 		for _, user := range []string{"ann", "bob"} {
 			a.takeNew(t, user, "first")
 		}
-		awaitThat(t, "the owner has placed an item", func() bool { return knownTo(a, "first") })
+		eventually(t, "the owner has placed an item", func() bool { return knownTo(a, "first") })
 		b := startTogether(t, setup{store: second}, nil, 1)[0]
 		pausing.Store(true)
 		for _, user := range []string{"ann", "bob"} {
@@ -167,7 +167,7 @@ func TestFormerOwnerCannotOverwrite(t *testing.T) {
 		for _, user := range []string{"cid", "dan"} {
 			b.takeNew(t, user, "third")
 		}
-		awaitThat(t, "another server places items", func() bool { return knownTo(b, "third") })
+		eventually(t, "another server places items", func() bool { return knownTo(b, "third") })
 		want := newestDocument(t, second, base)
 		close(resume)
 		awaitAlike(t, []*testServer{a, b}, "third", true)
@@ -199,7 +199,7 @@ func TestErasedUsersLeaveNotes(t *testing.T) {
 		}
 		awaitAlike(t, servers, novelty, true)
 		// The item has its place with three of the four; a note may be on its way to the samples.
-		awaitThat(t, "a note has each user", func() bool {
+		eventually(t, "a note has each user", func() bool {
 			return mentions("canary-0") && mentions("canary-1") && mentions("canary-2") &&
 				mentions("canary-3")
 		})
@@ -209,7 +209,7 @@ func TestErasedUsersLeaveNotes(t *testing.T) {
 				&pb.DeleteUserRequest{UserId: user}); err != nil {
 				t.Fatal(err)
 			}
-			took := awaitThat(t, "the user has left all notes", func() bool { return !mentions(user) })
+			took := eventually(t, "the user has left all notes", func() bool { return !mentions(user) })
 			t.Logf("no note has the user after %v", took)
 		}
 		awaitAlike(t, servers, novelty, false)
@@ -239,7 +239,7 @@ func TestServersWithDifferentModels(t *testing.T) {
 			a.takeNew(t, fmt.Sprint("user-", u), "later") // seen by the server of the other model
 		}
 		for _, s := range []*testServer{a, b} {
-			awaitThat(t, "each server has the new items", func() bool {
+			eventually(t, "each server has the new items", func() bool {
 				return knownTo(s, novelty) && knownTo(s, "later")
 			})
 		}
@@ -267,14 +267,14 @@ func TestPopularItemsOfOtherServers(t *testing.T) {
 		a.takeNew(t, "ann", "one")
 		a.takeNew(t, "bob", "one")
 		b.takeNew(t, "cid", "two")
-		awaitThat(t, "both servers list both items", func() bool {
+		eventually(t, "both servers list both items", func() bool {
 			same, items := lists()
 			return same && cmp.Equal(items, []string{"one", "two"})
 		})
 		for _, user := range []string{"ann", "bob"} {
 			reply(t, b.users.DeleteUser, &pb.DeleteUserRequest{UserId: user})
 		}
-		awaitThat(t, "both servers have forgotten erased users", func() bool {
+		eventually(t, "both servers have forgotten erased users", func() bool {
 			same, items := lists()
 			return same && cmp.Equal(items, []string{"two"})
 		})
