@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc/codes"
@@ -15,58 +17,62 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-// checkpointStore pretends to copy itself.
-type checkpointStore struct {
+// checkpointer is a store whose copies are names.
+type checkpointer struct {
 	store.Store
-	err     error
-	removed chan string
+	err           error // of making one
+	made, removed atomic.Int64
 }
 
-func (c *checkpointStore) Checkpoint(context.Context) (string, error) {
+func (c *checkpointer) Checkpoint(context.Context) (string, error) {
+	c.made.Add(1)
 	return "checkpoints/7", c.err
 }
 
-func (c *checkpointStore) RemoveCheckpoint(ctx context.Context, dir string) error {
-	c.removed <- dir
-	return ctx.Err()
+func (c *checkpointer) RemoveCheckpoint(ctx context.Context, dir string) error {
+	if dir == "checkpoints/7" && ctx.Err() == nil {
+		c.removed.Add(1)
+	}
+	return nil
+}
+
+// checkpoint asks for a checkpoint, which the call holds once there is no error.
+func (ts *testServer) checkpoint(
+	c context.Context,
+) (pb.AdminService_CreateCheckpointClient, error) {
+	stream, err := ts.admin.CreateCheckpoint(c, &pb.CreateCheckpointRequest{})
+	if err != nil {
+		return nil, err
+	}
+	copied, err := stream.Recv()
+	if err == nil && copied.GetDir() != "checkpoints/7" {
+		err = fmt.Errorf("the copy is %v", copied)
+	}
+	return stream, err
 }
 
 func TestCreateCheckpoint(t *testing.T) {
-	st := &checkpointStore{Store: memory.New(), removed: make(chan string, 1)}
+	st := &checkpointer{Store: memory.New()}
 	ts := start(t, setup{store: st})
 	call, cancel := context.WithCancel(ctx(t))
 	defer cancel()
-	stream, err := ts.admin.CreateCheckpoint(call, &pb.CreateCheckpointRequest{})
+	_, err := ts.checkpoint(call)
 	must(t, err)
-	if copied, err := stream.Recv(); err != nil || copied.GetDir() != "checkpoints/7" {
-		t.Errorf("got %v, %v, want checkpoints/7", copied, err)
-	}
-	select {
-	case <-st.removed:
+	if st.removed.Load() > 0 {
 		t.Error("the checkpoint was removed before the end of the call")
-	default:
 	}
 	cancel()
-	if dir := <-st.removed; dir != "checkpoints/7" {
-		t.Errorf("removed %q", dir)
-	}
-}
-
-func TestCreateCheckpointRefuses(t *testing.T) {
+	eventually(t, "the checkpoint is removed", func() bool { return st.removed.Load() == 1 })
 	for name, c := range map[string]struct {
 		store store.Store
 		want  problem
 	}{
 		"memory": {memory.New(),
 			problem{Code: codes.FailedPrecondition, Reason: "STORE_NOT_ON_DISK"}},
-		"full": {&checkpointStore{Store: memory.New(), err: store.ErrFull},
+		"full": {&checkpointer{Store: memory.New(), err: store.ErrFull},
 			problem{Code: codes.ResourceExhausted, Reason: "STORE_FULL", Retry: true}},
 	} {
-		ts := start(t, setup{store: c.store})
-		stream, err := ts.admin.CreateCheckpoint(ctx(t), &pb.CreateCheckpointRequest{})
-		if err == nil {
-			_, err = stream.Recv()
-		}
+		_, err := start(t, setup{store: c.store}).checkpoint(ctx(t))
 		same(t, c.want, problemOf(t, err), "%s: problem differs", name)
 	}
 }

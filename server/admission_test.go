@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -273,11 +272,7 @@ func TestSilentStreams(t *testing.T) {
 	for range 3 {
 		silent = append(silent, openStream(t, ts))
 	}
-	good := openStream(t, ts)
-	good.send(t, 1, newEvent("ann", 1))
-	if _, err := good.Recv(); err != nil {
-		t.Fatal(err)
-	}
+	runningStream(t, ts)
 	eventually(t, "a fifth stream is refused", func() bool {
 		one := openStream(t, ts)
 		defer one.cancel()
@@ -289,11 +284,7 @@ func TestSilentStreams(t *testing.T) {
 		want := problem{Code: codes.Unavailable, Reason: "STREAM_IDLE", Retry: true}
 		same(t, want, problemOf(t, s.rest(t).err), "a silent stream ends with")
 	}
-	after := openStream(t, ts)
-	after.send(t, 1, newEvent("ann", 3))
-	if _, err := after.Recv(); err != nil {
-		t.Errorf("a stream after them: %v", err)
-	}
+	runningStream(t, ts) // there is room after them
 }
 
 // Silent streams keep nobody out, whether a client has many or many clients have a few.
@@ -302,11 +293,7 @@ func TestSilentStreamsMakeRoom(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ts := start(t, setup{config: func(c *Config) { c.MaxStreams = 32 }})
-			busy := openStream(t, ts)
-			busy.send(t, 1, newEvent("ann", 1))
-			if _, err := busy.Recv(); err != nil {
-				t.Fatal(err)
-			}
+			busy := runningStream(t, ts)
 			silent := silentStreams(t, ts.rpc, pb.EventService_StreamObserve_FullMethodName,
 				attackers, 31)
 			eventually(t, "the class is full", func() bool {
@@ -428,11 +415,7 @@ func TestUnreadAcknowledgements(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the client is not cut off")
 	}
-	good := openStream(t, ts)
-	good.send(t, 1, newEvent("ann", 1))
-	if _, err := good.Recv(); err != nil {
-		t.Errorf("another stream: %v", err)
-	}
+	runningStream(t, ts) // of another client
 }
 
 // As long as such clients are there, they hold no other stream up.
@@ -552,19 +535,12 @@ func TestCheckpointsAreFew(t *testing.T) {
 	var open []context.CancelFunc
 	for range cap(ts.bounds.operate.Checkpoints) {
 		c, cancel := context.WithCancel(ctx(t))
-		stream, err := ts.admin.CreateCheckpoint(c, &pb.CreateCheckpointRequest{})
+		_, err := ts.checkpoint(c)
 		must(t, err)
-		if _, err := stream.Recv(); err != nil {
-			t.Fatal(err)
-		}
 		open = append(open, cancel)
 	}
 	more := func() error {
-		stream, err := ts.admin.CreateCheckpoint(ctx(t), &pb.CreateCheckpointRequest{})
-		if err != nil {
-			return err
-		}
-		_, err = stream.Recv()
+		_, err := ts.checkpoint(ctx(t))
 		return err
 	}
 	for range 20 {
@@ -586,11 +562,8 @@ func TestCheckpointsEnd(t *testing.T) {
 		bounds: func(b *bounds) { b.operate.CheckpointTime = 50 * time.Millisecond }})
 	most := cap(ts.bounds.operate.Checkpoints)
 	for range most + 1 {
-		stream, err := ts.admin.CreateCheckpoint(ctx(t), &pb.CreateCheckpointRequest{})
+		stream, err := ts.checkpoint(ctx(t))
 		must(t, err)
-		if _, err = stream.Recv(); err != nil {
-			t.Fatal(err)
-		}
 		_, err = stream.Recv()
 		want := problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"}
 		if d := cmp.Diff(want, problemOf(t, err)); d != "" {
@@ -601,20 +574,4 @@ func TestCheckpointsEnd(t *testing.T) {
 	if int(made) != most+1 || removed != made {
 		t.Errorf("%d checkpoints were made and %d removed", made, removed)
 	}
-}
-
-// checkpointer is a store whose copies are names.
-type checkpointer struct {
-	store.Store
-	made, removed atomic.Int64
-}
-
-func (c *checkpointer) Checkpoint(context.Context) (string, error) {
-	c.made.Add(1)
-	return "/copy", nil
-}
-
-func (c *checkpointer) RemoveCheckpoint(context.Context, string) error {
-	c.removed.Add(1)
-	return nil
 }

@@ -189,11 +189,7 @@ func TestDrain(t *testing.T) {
 				c.DrainDelay, c.DrainTimeout = 300*time.Millisecond,
 					time.Hour
 			}})
-	s := openStream(t, ts)
-	s.send(t, 1, newEvent("ann", 1))
-	if resp, err := s.Recv(); err != nil || resp.GetAckedSequence() != 1 {
-		t.Fatal(resp, err)
-	}
+	s := runningStream(t, ts)
 	watch, err := healthpb.NewHealthClient(ts.conn).Watch(ctx(t), &healthpb.HealthCheckRequest{})
 	must(t, err)
 	if resp, err := watch.Recv(); err != nil ||
@@ -254,11 +250,7 @@ func TestDrain(t *testing.T) {
 // that says so.
 func TestDrainTimeout(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.DrainTimeout = 200 * time.Millisecond }})
-	s := openStream(t, ts)
-	s.send(t, 1, newEvent("ann", 1))
-	if _, err := s.Recv(); err != nil {
-		t.Fatal(err)
-	}
+	s := runningStream(t, ts)
 	ts.stop()
 	got := s.rest(t)
 	same(t, problem{Code: codes.Unavailable, Reason: "DRAINING", Retry: true},
@@ -304,11 +296,7 @@ func TestPanicWhileReceiving(t *testing.T) {
 			return now()
 		}
 	}})
-	s := openStream(t, ts)
-	s.send(t, 1, newEvent("ann", 1))
-	if _, err := s.Recv(); err != nil {
-		t.Fatal(err)
-	}
+	s := runningStream(t, ts)
 	broken.Store(true)
 	s.send(t, 2, newEvent("ann", 2))
 	same(t, problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err), "")
@@ -333,11 +321,7 @@ func TestNoGoroutineStays(t *testing.T) {
 	before := runtime.NumGoroutine()
 	ts := start(t, setup{})
 	for range 5 {
-		s := openStream(t, ts)
-		s.send(t, 1, newEvent("ann", 1))
-		if _, err := s.Recv(); err != nil {
-			t.Fatal(err)
-		}
+		s := runningStream(t, ts)
 		s.cancel()
 	}
 	ts.ask(t, forUser("ann"))

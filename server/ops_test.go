@@ -284,9 +284,7 @@ func TestRefusingStore(t *testing.T) {
 	full := fmt.Errorf("%w: 3 MiB are free", store.ErrFull)
 	failing.refusal.Store(&full)
 	ts := start(t, setup{store: failing})
-	eventually(t, "the log tells of the refusal", func() bool {
-		return strings.Contains(ts.logs.String(), "takes no events for the time being")
-	})
+	ts.awaitLog(t, "takes no events for the time being")
 	if code, body := ts.get(t, "/readyz"); code != http.StatusOK ||
 		!strings.Contains(body, full.Error()) {
 		t.Errorf("/readyz: %d %s, want 200 and the reason", code, body)
@@ -298,9 +296,7 @@ func TestRefusingStore(t *testing.T) {
 		t.Errorf("health of the server: %v", got)
 	}
 	failing.refusal.Store(nil)
-	eventually(t, "the log tells of the end", func() bool {
-		return strings.Contains(ts.logs.String(), "takes events again")
-	})
+	ts.awaitLog(t, "takes events again")
 	if _, body := ts.get(t, "/readyz"); body != "ok\n" {
 		t.Errorf("/readyz with room: %s", body)
 	}

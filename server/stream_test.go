@@ -45,6 +45,17 @@ func (s clientStream) send(t testing.TB, sequence uint64, e *pb.Event) {
 	}
 }
 
+// runningStream opens a stream on which an event of ann was settled.
+func runningStream(t testing.TB, ts *testServer) clientStream {
+	t.Helper()
+	s := openStream(t, ts)
+	s.send(t, 1, newEvent("ann", 1))
+	if resp, err := s.Recv(); err != nil || resp.GetAckedSequence() != 1 {
+		t.Fatal(resp, err)
+	}
+	return s
+}
+
 // streamEnd is what a stream said until its end.
 type streamEnd struct {
 	acked      uint64
@@ -212,11 +223,7 @@ func TestStreamObserveWindow(t *testing.T) {
 func TestStreamObserveClientGone(t *testing.T) {
 	ts := start(t, setup{})
 	for range 10 {
-		s := openStream(t, ts)
-		s.send(t, 1, newEvent("ann", 1))
-		if _, err := s.Recv(); err != nil {
-			t.Fatal(err)
-		}
+		s := runningStream(t, ts)
 		s.cancel()
 	}
 	eventually(t, "the streams end",

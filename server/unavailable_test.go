@@ -46,9 +46,7 @@ func TestDegradedStore(t *testing.T) {
 	ts.wantGreen(t, "/readyz",
 		"ok, but the store keeps less than it is set up for: one copy of two")
 	ts.observe(t, newEvent("ann", 1))
-	eventually(t, "the log says so", func() bool {
-		return strings.Contains(ts.logs.String(), "the store keeps less than it is set up for")
-	})
+	ts.awaitLog(t, "the store keeps less than it is set up for")
 }
 
 // wantGreen checks that a probe is green and begins with a text, and that metrics have lines.
