@@ -192,3 +192,26 @@ func TestModelThatCannotBeExtended(t *testing.T) {
 		t.Errorf("%d warnings, want 1; log:\n%s", n, s.log)
 	}
 }
+
+// Erased users do not pile up while no model serves that could be extended: time and again it is
+// time for a purge.
+func TestErasedUsersWithoutPersonalModel(t *testing.T) {
+	m, err := model.NewPopular([]string{"known"}, []int64{1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := newRig(t, memory.New(), m)
+	x.take(t, "user", novelty)
+	for round := range 3 {
+		for u := 0; len(x.awake) == 0; u++ {
+			if u == 20_000 {
+				t.Fatalf("round %d: no purge is due after %d erasures", round, u)
+			}
+			x.Forget(fmt.Sprint("user-", round, "-", u))
+		}
+		<-x.awake
+		if err := x.ledger.Done(x.look(t.Context(), true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
