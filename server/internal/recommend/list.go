@@ -31,22 +31,26 @@ type list struct {
 
 	subject
 	at   int64             // the time, in seconds, for which the state is read
-	rule seenRule          // which of the seen items are skipped
 	read func(*state.User) // readState, made once
 
+	exclusion
 	call     *passes.Call // with the query, the filters and the result
 	query    *model.Query
 	variance []float32    // k, of the query, if the model knows it
 	draw     *model.Query // a random query; made when it is needed
-	skip     *ranking.Set // n: items that must not be returned; empty between lists
-	skipped  []int32      // the members of skip, some of them several times
-	allowed  []int32      // the items of an allow list, some of them several times
 	hashes   []uint16     // of a recommendation id
 	before   int          // items on the pages before
 	pins     []pin        // to be shown, by rising positions
-	named    []*catalogue.Filter
 	out      wire.List
+}
 
+// exclusion says which items a list may have.
+type exclusion struct {
+	rule      seenRule     // which of the seen items are skipped
+	skip      *ranking.Set // n: items that must not be returned; empty between lists
+	skipped   []int32      // the members of skip, some of them several times
+	allowed   []int32      // the items of an allow list, some of them several times
+	named     []*catalogue.Filter
 	selection catalogue.Selection
 }
 
@@ -66,7 +70,8 @@ func (s *Service) take(m arms.Lease, req *pb.RecommendRequest, now time.Time) *l
 	if l == nil || len(l.query.Spectrum) != m.Rank() || l.skip.Cap() != m.NumItems() {
 		l = &list{s: s,
 			call: passes.NewCall(), query: m.NewQuery(),
-			variance: make([]float32, m.Rank()), skip: ranking.NewSet(m.NumItems()),
+			variance:  make([]float32, m.Rank()),
+			exclusion: exclusion{skip: ranking.NewSet(m.NumItems())},
 		}
 		l.read = l.readState
 	}
@@ -96,17 +101,17 @@ func (l *list) ended(ctx context.Context, of stage.Stage) { l.s.Meter.Ended(ctx,
 
 // mark adds the items of skipped to skip, and unmark removes them: the cost grows with the skipped
 // items, not with the catalogue.
-func (l *list) mark() {
-	for _, i := range l.skipped {
-		l.skip.Add(i)
+func (x *exclusion) mark() {
+	for _, i := range x.skipped {
+		x.skip.Add(i)
 	}
 }
 
-func (l *list) unmark() {
-	for _, i := range l.skipped {
-		l.skip.Remove(i)
+func (x *exclusion) unmark() {
+	for _, i := range x.skipped {
+		x.skip.Remove(i)
 	}
-	l.skipped = l.skipped[:0]
+	x.skipped = x.skipped[:0]
 }
 
 // drawn returns the room for a random query.
