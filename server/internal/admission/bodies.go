@@ -18,7 +18,7 @@ func (g *Gate) Receive(ctx context.Context, method string) (*Ticket, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if reason := g.take(t); reason != "" {
-		return nil, g.refuse(t.class, reason)
+		return nil, g.refuse(t.of.Class, reason)
 	}
 	t.Context, t.cancel = context.WithCancel(ctx)
 	return t, nil
@@ -32,10 +32,10 @@ func (t *Ticket) Grow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if t.state != receiving {
-		return &RefusedError{t.class, Slow} // counted when it was ended
+		return &RefusedError{t.of.Class, Slow} // counted when it was ended
 	}
 	if t.body+n > SmallBody && !g.bodyRoom(t, n) {
-		return g.refuse(t.class, Receiving)
+		return g.refuse(t.of.Class, Receiving)
 	}
 	t.body += n
 	g.bodies += n

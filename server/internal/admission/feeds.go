@@ -64,7 +64,7 @@ func (c *class) begin(t *Ticket) {
 // the newcomer. It reports whether there was one. The handler of the stream counts until it
 // returns, beside the limit.
 func (g *Gate) endFeed(newcomer *Ticket) bool {
-	c := &g.classes[newcomer.class]
+	c := &g.classes[newcomer.of.Class]
 	if c.ending >= max(c.room()/ending, 1) {
 		return false
 	}
@@ -90,7 +90,7 @@ func (g *Gate) endFeed(newcomer *Ticket) bool {
 	c.ending++
 	victim.evicted.Store(true)
 	victim.cancel()
-	g.metrics.refused(victim.class, Idle)
+	g.metrics.refused(victim.of.Class, Idle)
 	return true
 }
 

@@ -212,7 +212,7 @@ func (g *Gate) admit(ctx context.Context, m Method) (context.Context, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if reason := g.take(t); reason != "" {
-		err := g.refuse(t.class, reason)
+		err := g.refuse(t.of.Class, reason)
 		if !timed || left <= RefusedAtOnce || g.receiving.n >= g.receiving.all {
 			return ctx, err
 		}
@@ -234,8 +234,7 @@ func (g *Gate) admit(ctx context.Context, m Method) (context.Context, error) {
 }
 
 func (g *Gate) newTicket(ctx context.Context, m Method) *Ticket {
-	return &Ticket{Context: ctx, gate: g, class: m.Class, since: time.Now(), conn: noteCall(ctx),
-		asked: m.Stream && !m.Feed, feed: m.Feed}
+	return &Ticket{Context: ctx, gate: g, of: m, since: time.Now(), conn: noteCall(ctx)}
 }
 
 // take counts a call that there is room for, or returns why there is none.
@@ -251,13 +250,13 @@ func (g *Gate) take(t *Ticket) Reason {
 		g.receive(t)
 		return ""
 	}
-	c := &g.classes[t.class]
+	c := &g.classes[t.of.Class]
 	if c.underWay() >= c.room() && !g.evictFor(t, func(o *Ticket) bool {
-		return o.class == t.class && o.refusal == nil
+		return o.of.Class == t.of.Class && o.refusal == nil
 	}) && !g.endFeed(t) {
 		return Full
 	}
-	if t.feed {
+	if t.of.Feed {
 		c.begin(t)
 		return ""
 	}

@@ -468,18 +468,18 @@ func one(parent context.Context, g *Gate, rng *rand.Rand, runs *[numClasses]atom
 		return
 	}
 	limit := int64(8)
-	switch ticket.class {
+	switch ticket.of.Class {
 	case Admin:
 		limit = adminLimit
 	case Stream:
 		limit = 16 + 16/ending
 	}
-	if runs[ticket.class].Add(1) > limit {
+	if runs[ticket.of.Class].Add(1) > limit {
 		over.Add(1)
 	}
 	taken.Add(1)
 	time.Sleep(time.Duration(rng.IntN(300)) * time.Microsecond)
-	runs[ticket.class].Add(-1)
+	runs[ticket.of.Class].Add(-1)
 	ticket.Leave()
 }
 

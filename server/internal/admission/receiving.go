@@ -11,7 +11,7 @@ type arrivals struct {
 
 // arrivalsOf returns the list that a call is in while its message is on its way.
 func (g *Gate) arrivalsOf(t *Ticket) *arrivals {
-	switch t.class {
+	switch t.of.Class {
 	case Probe, Watch:
 		return &g.probes
 	case Stranger:
@@ -26,7 +26,7 @@ func (g *Gate) receive(t *Ticket) {
 	g.arrivalsOf(t).push(t)
 	t.conn.add(1)
 	if t.refusal == nil {
-		g.classes[t.class].receiving++
+		g.classes[t.of.Class].receiving++
 	}
 	if !g.sweeping {
 		g.sweeping = true
@@ -39,7 +39,7 @@ func (g *Gate) received(t *Ticket) {
 	g.arrivalsOf(t).remove(t)
 	t.conn.add(-1)
 	if t.refusal == nil {
-		g.classes[t.class].receiving--
+		g.classes[t.of.Class].receiving--
 	}
 	g.bodies -= t.body
 	t.state = done
@@ -78,7 +78,7 @@ func (g *Gate) evict(a *arrivals, now time.Time, n int) {
 
 // slow reports whether the message of a call is slow to come.
 func (g *Gate) slow(t *Ticket, now time.Time) bool {
-	return g.classes[t.class].limit.slow(now.Sub(t.since))
+	return g.classes[t.of.Class].limit.slow(now.Sub(t.since))
 }
 
 // evictFor ends the oldest receiving call of some that is slow, or whose connection has far more of
@@ -111,6 +111,6 @@ func (g *Gate) end(t *Ticket) {
 	if t.Context.Err() == nil { // otherwise the client has gone, or its time is over
 		t.evicted.Store(true)
 		t.cancel()
-		g.metrics.refused(t.class, Slow)
+		g.metrics.refused(t.of.Class, Slow)
 	}
 }

@@ -12,13 +12,11 @@ type Ticket struct {
 	context.Context
 
 	gate    *Gate
-	class   Class
+	of      Method
 	since   time.Time // of the headers
 	conn    *conn     // nil: unknown
-	asked   bool      // a stream that answers one message
 	cancel  context.CancelFunc
 	evicted atomic.Bool
-	feed    bool         // a stream of messages of the client
 	idle    atomic.Int64 // since when a feed is idle, see now
 
 	parts [Parts]time.Duration // written by the handler of a call that is no feed
@@ -73,7 +71,7 @@ func (t *Ticket) Err() error {
 }
 
 // Asked reports whether the call is a stream that answers one message of the client.
-func (t *Ticket) Asked() bool { return t != nil && t.asked }
+func (t *Ticket) Asked() bool { return t != nil && t.of.Stream && !t.of.Feed }
 
 // Parts is the number of parts of the work for a call whose times a ticket keeps.
 const Parts = 5
@@ -81,7 +79,7 @@ const Parts = 5
 // Spent adds to the time of a part of the work for a call. Only its handler calls it. The work of a
 // feed has no end, and no times.
 func (t *Ticket) Spent(part int, d time.Duration) {
-	if t != nil && !t.feed {
+	if t != nil && !t.of.Feed {
 		t.parts[part] += d
 	}
 }
@@ -121,9 +119,9 @@ func (t *Ticket) Run() error {
 		if err := t.Context.Err(); err != nil && !t.evicted.Load() {
 			return err
 		}
-		return &RefusedError{t.class, Slow} // counted when it was ended
+		return &RefusedError{t.of.Class, Slow} // counted when it was ended
 	}
-	c := &g.classes[t.class]
+	c := &g.classes[t.of.Class]
 	g.received(t)
 	t.came = time.Since(t.since)
 	if t.refusal != nil {
@@ -137,13 +135,13 @@ func (t *Ticket) Run() error {
 	}
 	if !c.waits {
 		defer g.mu.Unlock()
-		return g.refuse(t.class, Full)
+		return g.refuse(t.of.Class, Full)
 	}
 	deadline, _ := t.Deadline()
 	wait := time.Until(deadline) - c.limit.mean
 	if wait <= 0 {
 		defer g.mu.Unlock()
-		return g.refuse(t.class, Late)
+		return g.refuse(t.of.Class, Late)
 	}
 	t.state, t.turn = waiting, make(chan struct{})
 	c.queue.push(t)
@@ -181,9 +179,9 @@ func (t *Ticket) wait(long time.Duration) error {
 	if t.state != waiting { // its turn came meanwhile
 		return nil
 	}
-	g.classes[t.class].queue.remove(t)
+	g.classes[t.of.Class].queue.remove(t)
 	t.state = done
-	return g.refuse(t.class, Late)
+	return g.refuse(t.of.Class, Late)
 }
 
 // run counts a call as running.
@@ -219,9 +217,9 @@ func (t *Ticket) leave() {
 		return
 	}
 	t.state = done
-	c := &t.gate.classes[t.class]
+	c := &t.gate.classes[t.of.Class]
 	c.running--
-	if t.feed {
+	if t.of.Feed {
 		c.ended(t)
 	}
 	now := time.Now()
