@@ -36,6 +36,8 @@ const (
 )
 
 var (
+	must            = servertest.Must
+	eventually      = servertest.Eventually
 	newModel        = servertest.NewModel
 	newModelOf      = servertest.NewModelOf
 	newLearnedModel = servertest.NewLearnedModel
@@ -172,14 +174,6 @@ func ctx(t testing.TB) context.Context {
 	return c
 }
 
-// must ends a test that cannot go on.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // reply is what a method says to a request that it has to take.
 func reply[Q, R any](
 	t testing.TB, method func(context.Context, Q, ...grpc.CallOption) (R, error), req Q,
@@ -196,19 +190,6 @@ func same(t testing.TB, want, got any, what string, args ...any) {
 	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
 		t.Errorf(what+" (-want +got):\n%s", append(args, d)...)
 	}
-}
-
-// eventually waits until something holds, and returns how long that took.
-func eventually(t testing.TB, what string, ok func() bool) time.Duration {
-	t.Helper()
-	begun := time.Now()
-	for !ok() {
-		if time.Since(begun) > 30*time.Second {
-			t.Fatalf("it did not happen in time that %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	return time.Since(begun)
 }
 
 // observe sends one event and returns the answer.

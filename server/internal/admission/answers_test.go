@@ -12,9 +12,7 @@ import (
 // reports those that the transport drops, so they must neither keep memory nor count as unread.
 func TestAnswersAfterTheClose(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer inner.Close()
 	metrics := NewMetrics()
 	l := Limit(inner, Bounds{Connections: 3, AnswerTime: time.Hour, AnswerBytes: 1 << 20}, metrics)

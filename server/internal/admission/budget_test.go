@@ -11,9 +11,7 @@ func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(10)
 		for range 2 { // the second takes more than there is
-			if err := b.Take(t.Context(), 8); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Take(t.Context(), 8))
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

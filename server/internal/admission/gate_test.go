@@ -12,7 +12,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc/peer"
+
+	"github.com/gsimc/gsimc/server/internal/servertest"
 )
+
+var must, eventually = servertest.Must, servertest.Eventually
 
 // newGate is a gate with methods that begin as their classes do.
 func newGate(t testing.TB, change func(*Config)) *Gate {
@@ -67,9 +71,7 @@ func TestDeadlines(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, test.given)
 			}
 			admitted, err := g.Admit(ctx, test.method)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			deadline, set := admitted.Deadline()
 			if got := time.Until(deadline); set != (test.got > 0) || set && got != test.got {
 				t.Errorf("%s, given %v: %v (set %t), want %v", test.method, test.given, got, set,
@@ -123,9 +125,7 @@ func TestNewcomerTakesThePlaceOfTheSlowest(t *testing.T) {
 		var calls []call
 		for range room {
 			c, err := admit(t, g, "/r")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			calls = append(calls, c)
 			time.Sleep(time.Millisecond)
 		}
@@ -155,16 +155,12 @@ func TestQueue(t *testing.T) {
 		var calls []call
 		for range 3 {
 			c, err := admit(t, g, "/r")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.end()
 			calls = append(calls, c)
 		}
 		for _, c := range calls[:2] {
-			if err := c.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Run())
 		}
 		begin := time.Now()
 		go func() {
@@ -175,9 +171,7 @@ func TestQueue(t *testing.T) {
 			t.Errorf("the third runs after %v: %v", time.Since(begin), err)
 		}
 		late, err := admit(t, g, "/r")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer late.end()
 		if err := late.Run(); reasonOf(err) != Late || g.classes[Recommend].queue.n != 0 {
 			t.Errorf("a call whose turn does not come: %v, want %s", err, Late)
@@ -217,16 +211,12 @@ func TestStreamsMakeRoom(t *testing.T) {
 		from, other := &conn{of: limited}, &conn{of: limited}
 		for range 13 {
 			s, err := open(from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			greedy = append(greedy, s)
 		}
 		for range 3 {
 			s, err := open(other)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			modest = append(modest, s)
 		}
 		if _, err := open(from); reasonOf(err) != Full { // none is idle, it has most
@@ -276,12 +266,8 @@ func TestStreamsStayWithTheirHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxStreams = 1 })
 		c, err := admit(t, g, "/s")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Run(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, c.Run())
 		c.end()
 		synctest.Wait()
 		if _, err := admit(t, g, "/s"); reasonOf(err) != Full {
@@ -301,9 +287,7 @@ func TestFarDeadline(t *testing.T) {
 	g := newGate(t, func(c *Config) { c.MaxInFlight = 1 })
 	for range g.classes[Recommend].room() {
 		c, err := admit(t, g, "/r")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer c.end()
 	}
 	before := g.receiving.n
@@ -332,9 +316,7 @@ func TestProbes(t *testing.T) {
 			c, cancel := context.WithCancel(peer.NewContext(t.Context(),
 				&peer.Peer{Addr: address{&net.TCPAddr{}, from}}))
 			ctx, err := g.Admit(c, method)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return call{Of(ctx), cancel}
 		}
 		good := ask(modest, "/p")
@@ -387,9 +369,7 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 			t.Errorf("%d calls of the connection count, want %d", from.receiving, room+3)
 		}
 		for range room {
-			if err := g.receiving.first.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, g.receiving.first.Run())
 		}
 		time.Sleep(slowAfter + time.Millisecond)
 		synctest.Wait()
@@ -433,7 +413,7 @@ func TestGateAtRandom(t *testing.T) {
 	if over.Load() > 0 || taken.Load() == 0 {
 		t.Errorf("%d calls ran beyond the limit, %d in all", over.Load(), taken.Load())
 	}
-	eventually(t, "streams without a handler are left", func() bool {
+	eventually(t, "no streams without a handler are left", func() bool {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		return g.classes[Stream].running == 0
@@ -441,15 +421,6 @@ func TestGateAtRandom(t *testing.T) {
 	for c := range numClasses {
 		if n := g.classes[c].underWay() + g.classes[c].ending + g.classes[c].feeds.n; n != 0 {
 			t.Errorf("%s: %d calls are left", c, n)
-		}
-	}
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal(what)
 		}
 	}
 }
@@ -489,13 +460,9 @@ func BenchmarkGate(b *testing.B) {
 	for b.Loop() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		admitted, err := g.Admit(ctx, "/r")
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		ticket := Of(admitted)
-		if err := ticket.Run(); err != nil {
-			b.Fatal(err)
-		}
+		must(b, ticket.Run())
 		ticket.Leave()
 		cancel()
 	}

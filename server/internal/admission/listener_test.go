@@ -14,23 +14,17 @@ import (
 func accepted(t *testing.T, l *Listener) (client net.Conn, server *conn) {
 	t.Helper()
 	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { client.Close() })
 	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return client, c.(*conn)
 }
 
 func closed(t *testing.T, client net.Conn) bool {
 	t.Helper()
-	if err := client.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
 	_, err := client.Read(make([]byte, 1))
 	return err == io.EOF
 }
@@ -38,9 +32,7 @@ func closed(t *testing.T, client net.Conn) bool {
 // Connections without a call make room first, then those that have been silent for longest.
 func TestListenerMakesRoom(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer inner.Close()
 	l := Limit(inner, Bounds{Connections: 3}, NewMetrics())
 	var clients []net.Conn

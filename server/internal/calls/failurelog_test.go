@@ -15,6 +15,8 @@ import (
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
+var must, eventually = servertest.Must, servertest.Eventually
+
 // Many calls that fail alike share a line in each interval, and every call is counted.
 func TestFailuresAreLoggedQuietly(t *testing.T) {
 	var logs servertest.Buffer
@@ -47,9 +49,7 @@ func TestFailuresAreLoggedQuietly(t *testing.T) {
 			Method     string `json:"grpc.method"`
 			Suppressed int    `json:"suppressed"`
 		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &entry))
 		lines[entry.Method]++
 		told[entry.Method] += 1 + entry.Suppressed
 	}
@@ -60,15 +60,6 @@ func TestFailuresAreLoggedQuietly(t *testing.T) {
 		}
 		if lines[method] == 0 || lines[method] > intervals {
 			t.Errorf("%s: %d lines in %d intervals", method, lines[method], intervals)
-		}
-	}
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not yet: %s", what)
 		}
 	}
 }

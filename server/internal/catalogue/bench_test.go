@@ -23,13 +23,9 @@ func BenchmarkSelect(b *testing.B) {
 		slices.Sort(names)
 		items[i] = store.Item{ID: strconv.Itoa(i), Categories: slices.Compact(names)}
 	}
-	if err := st.PutItems(context.Background(), items); err != nil {
-		b.Fatal(err)
-	}
+	must(b, st.PutItems(context.Background(), items))
 	c, err := Open(context.Background(), st, time.Now(), 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	v := c.View(n, func(id string) (int32, bool) {
 		i, err := strconv.Atoi(id)
 		return int32(i), err == nil
@@ -54,9 +50,7 @@ func BenchmarkSelect(b *testing.B) {
 func BenchmarkGrowthWait(b *testing.B) {
 	const n, batch = 3_000_000, 1000
 	c, err := Open(b.Context(), memory.New(), time.Now(), 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	v := c.View(1, func(string) (int32, bool) { return 0, false })
 	defer v.Close()
 	done, longest := make(chan struct{}), make(chan time.Duration)
@@ -94,9 +88,7 @@ func BenchmarkGrowthWait(b *testing.B) {
 func BenchmarkUpsertWait(b *testing.B) {
 	const n = 10_000
 	c, err := Open(b.Context(), memory.New(), time.Now(), 0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	v := c.View(n, func(id string) (int32, bool) {
 		i, err := strconv.Atoi(id)
 		return int32(i), err == nil

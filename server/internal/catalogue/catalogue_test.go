@@ -13,10 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest"
 )
+
+var must = servertest.Must
 
 // rows is the number of rows of the models of these tests; item i is row i.
 const rows = 200
@@ -29,9 +32,7 @@ func rowOf(id string) (int32, bool) {
 func open(t *testing.T, st store.Store, now time.Time, most int) (*Catalogue, *View) {
 	t.Helper()
 	c, err := Open(t.Context(), st, now, most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := c.View(rows, rowOf)
 	t.Cleanup(v.Close)
 	return c, v
@@ -71,9 +72,7 @@ func expected(t *testing.T, st store.Items, f *Filter, now time.Time) (want []in
 	t.Helper()
 	items := map[string]store.Item{}
 	err := st.EachItem(t.Context(), "", func(i store.Item) error { items[i.ID] = i; return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	lets := func(has, every, some, none []string) bool {
 		in := func(name string) bool { return slices.Contains(has, name) }
 		for _, name := range every {
@@ -142,17 +141,13 @@ func TestCataloguesFollowTheStore(t *testing.T) {
 		} else {
 			err = put(t, writer, items...)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if rng.IntN(4) == 0 {
 			continue // several writes before the other one looks
 		}
 		now = time.UnixMicro(rng.Int64N(253402300799_999999))
 		for i, c := range both {
-			if err := c.Refresh(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Refresh(t.Context()))
 			f, listed := filters[rng.IntN(len(filters))], rng.IntN(2) == 0
 			for range 3 {
 				got := passing(views[i], f, now, listed)
@@ -172,19 +167,13 @@ func TestOwnWritesAreKnown(t *testing.T) {
 	st := &countingStore{Items: memory.New()}
 	c, _ := open(t, st, time.Unix(0, 0), 0)
 	for i := range 5 {
-		if err := put(t, c, store.Item{ID: strconv.Itoa(i)}); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, put(t, c, store.Item{ID: strconv.Itoa(i)}))
+		must(t, c.Refresh(t.Context()))
 	}
 	if st.readings != 1 {
 		t.Errorf("%d readings of the whole catalogue, want 1", st.readings)
 	}
-	if err := st.PutItems(t.Context(), []store.Item{{ID: "x"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.PutItems(t.Context(), []store.Item{{ID: "x"}}))
 	if err := put(t, c, store.Item{ID: "y"}); err != nil { // hides that another one wrote
 		t.Fatal(err)
 	}
@@ -241,9 +230,7 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 	for i := range 10 {
 		items = append(items, store.Item{ID: strconv.Itoa(i), Categories: []string{"c"}})
 	}
-	if err := st.Items.PutItems(t.Context(), items); err != nil {
-		t.Fatal(err)
-	}
+	must(t, st.Items.PutItems(t.Context(), items))
 	now := time.Unix(0, 0)
 	c, v := open(t, st, now, 0)
 	check := func(moment string, damaged int, want ...int32) {
@@ -272,9 +259,7 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 		read != 8 {
 		t.Errorf("Each: %d items, %v; want 8", read, err)
 	}
-	if err := put(t, c, items[3]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, put(t, c, items[3]))
 	check("after a write", 1, 0, 1, 2, 3, 4, 6, 7, 8, 9)
 	if _, err := c.Delete(t.Context(), []string{"5"}); err != nil {
 		t.Fatal(err)
@@ -286,9 +271,7 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 func TestNumberOfItemsIsBounded(t *testing.T) {
 	c, _ := open(t, memory.New(), time.Unix(0, 0), 3)
 	item := func(id string) store.Item { return store.Item{ID: id} }
-	if err := put(t, c, item("a"), item("b")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, put(t, c, item("a"), item("b")))
 	if err := put(t, c, item("c"), item("d")); !errors.Is(err, ErrFull) || c.Size() != 2 {
 		t.Errorf("the fourth: %v and %d items, want ErrFull and 2", err, c.Size())
 	}

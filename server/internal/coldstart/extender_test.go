@@ -91,9 +91,7 @@ func TestWeightsOfAWhile(t *testing.T) {
 	look := func() {
 		t.Helper()
 		for range 2 { // searches, and places what was found
-			if err := x.look(t.Context(), true); err != nil {
-				t.Fatal(err)
-			}
+			must(t, x.look(t.Context(), true))
 		}
 	}
 	look()
@@ -135,9 +133,7 @@ func TestItemsWaitForTheirRows(t *testing.T) {
 			{searched, !searched, items - 2, true},
 			{true, !searched, items, false},
 		} {
-			if err := x.look(t.Context(), true); err != nil {
-				t.Fatal(err)
-			}
+			must(t, x.look(t.Context(), true))
 			awake := len(x.awake) > 0
 			if awake {
 				<-x.awake

@@ -22,6 +22,8 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
+var must = servertest.Must
+
 const novelty = "novelty" // an item that no model knows
 
 // rig is an extender that does nothing by itself, with all that it needs.
@@ -34,9 +36,7 @@ func newRig(t *testing.T, st store.Store, m *model.Model) *rig {
 	t.Helper()
 	h, err := models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
 		models.NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(h.Close)
 	log := &servertest.Buffer{}
 	return &rig{log: log, Extender: New(time.Hour, Deps{
@@ -53,9 +53,7 @@ func (r *rig) take(t *testing.T, user, item string) {
 		ID: item, Item: item, Type: "like", Time: servertest.Now, Value: 1,
 	}}}
 	results, err := r.Store.Append(t.Context(), records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := r.Models.Acquire()
 	defer l.Release()
 	w := state.Written{Record: &records[0], Version: results[0].Version}
@@ -70,9 +68,7 @@ func (r *rig) account(t *testing.T) (*models.Lease, *ledger.Account) {
 	l := r.Models.Acquire()
 	t.Cleanup(l.Release)
 	a, err := r.ledger.Take(t.Context(), l, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l, a
 }
 
@@ -111,9 +107,7 @@ func TestSearchCountsUsersOnce(t *testing.T) {
 	}
 	l, a := s.account(t)
 	for want := int64(4); want < 6; want++ { // one more in each round: two come and one goes
-		if err := s.search(t.Context(), l, a); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.search(t.Context(), l, a))
 		now := a.Samples.Census()
 		if now.Users != want || now.Counts[novelty] < float64(want) {
 			t.Errorf("%d users, %v of them with the new item, want %d", now.Users,
@@ -148,9 +142,7 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 	now := a.Samples.Census()
 	now.Counts["bad"], now.Counts["worse"] = math.Inf(1), math.Inf(1)
 	for range 2 {
-		if err := x.foldIn(t.Context(), m, a, []string{"bad", "good", "worse"}, now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.foldIn(t.Context(), m, a, []string{"bad", "good", "worse"}, now))
 	}
 	faults := map[string]bool{}
 	for id, p := range a.Rows {
@@ -160,9 +152,7 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 		faults); diff != "" {
 		t.Errorf("items without a row (-want +got):\n%s", diff)
 	}
-	if err := x.ledger.Publish(t.Context(), l, placed(a.Rows), time.Now()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.ledger.Publish(t.Context(), l, placed(a.Rows), time.Now()))
 	extended := x.Models.Acquire()
 	defer extended.Release()
 	_, good := extended.ItemIndex("good")
@@ -184,9 +174,7 @@ func TestModelThatCannotBeExtended(t *testing.T) {
 		s.take(t, fmt.Sprint(u), novelty)
 	}
 	for range 3 {
-		if err := s.look(t.Context(), true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.look(t.Context(), true))
 	}
 	if n := strings.Count(s.log.String(), "covariance graph of windows"); n != 1 {
 		t.Errorf("%d warnings, want 1; log:\n%s", n, s.log)
@@ -197,9 +185,7 @@ func TestModelThatCannotBeExtended(t *testing.T) {
 // time for a purge.
 func TestErasedUsersWithoutPersonalModel(t *testing.T) {
 	m, err := model.NewPopular([]string{"known"}, []int64{1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := newRig(t, memory.New(), m)
 	x.take(t, "user", novelty)
 	for round := range 3 {
@@ -210,8 +196,6 @@ func TestErasedUsersWithoutPersonalModel(t *testing.T) {
 			x.Forget(fmt.Sprint("user-", round, "-", u))
 		}
 		<-x.awake
-		if err := x.ledger.Done(x.look(t.Context(), true)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.ledger.Done(x.look(t.Context(), true)))
 	}
 }

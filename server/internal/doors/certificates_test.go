@@ -27,24 +27,13 @@ import (
 	"github.com/gsimc/gsimc/internal/test/certtest"
 )
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-	}
-}
-
 // reloads is the value of a series of gsimc_door_reloads_total.
 func reloads(t testing.TB, m *Metrics, files, result string) float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m.Collectors()...)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, family := range families {
 		for _, series := range family.GetMetric() {
 			if l := series.GetLabel(); len(l) == 2 && l[0].GetValue() == files &&
@@ -80,9 +69,7 @@ func serveTLS(t testing.TB, pair certtest.Pair, clients *certtest.Authority) *se
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g := grpc.NewServer(grpc.Creds(s.Credentials()))
 	healthpb.RegisterHealthServer(g, health.NewServer())
 	go g.Serve(l)
@@ -95,9 +82,7 @@ func serveTLS(t testing.TB, pair certtest.Pair, clients *certtest.Authority) *se
 func (s *served) call(t testing.TB, config *tls.Config) (serial int64, err error) {
 	t.Helper()
 	conn, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(credentials.NewTLS(config)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -130,9 +115,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 	// The files become links into a folder that is itself a link.
 	turn := func(serial int, pair certtest.Pair) {
 		name := "at-" + strconv.Itoa(serial)
-		if err := os.Mkdir(filepath.Join(s.dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(s.dir, name), 0o700))
 		certtest.Write(t, filepath.Join(s.dir, name), "cert.pem", pair.Cert)
 		certtest.Write(t, filepath.Join(s.dir, name), "key.pem", pair.Key)
 		link(t, name, filepath.Join(s.dir, "data"))
@@ -212,12 +195,8 @@ func closed(done chan struct{}) bool {
 // link makes a link, in the place of a file that may be there, in one step.
 func link(t testing.TB, to, path string) {
 	t.Helper()
-	if err := os.Symlink(to, path+".new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(to, path+".new"))
+	must(t, os.Rename(path+".new", path))
 }
 
 // Pairs that are half written, do not fit or have ended change nothing. They are counted, and the
@@ -251,9 +230,7 @@ func TestBadPairsChangeNothing(t *testing.T) {
 	if got := strings.Count(s.logs.String(), "new certificates refused"); got != int(failures) {
 		t.Errorf("%d log lines, want %v:\n%s", got, failures, s.logs)
 	}
-	if err := os.Remove(filepath.Join(s.dir, "key.pem")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(s.dir, "key.pem")))
 	for range 3 {
 		s.certs.Look(t.Context())
 	}
@@ -302,9 +279,7 @@ func TestClientCertificates(t *testing.T) {
 	with := func(p certtest.Pair) *tls.Config {
 		c := trusting(a)
 		pair, err := tls.X509KeyPair(p.Cert, p.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.Certificates = []tls.Certificate{pair}
 		return c
 	}
@@ -323,9 +298,7 @@ func TestClientCertificates(t *testing.T) {
 		}
 	}
 	raw, err := net.Dial("tcp", s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer raw.Close()
 	_, _ = raw.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
 	_ = raw.SetReadDeadline(time.Now().Add(10 * time.Second))

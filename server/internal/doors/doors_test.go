@@ -15,7 +15,10 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/server/internal/servertest"
 )
+
+var must, eventually = servertest.Must, servertest.Eventually
 
 // withToken is the context of a call with these values of the metadata "authorization".
 func withToken(values ...string) context.Context {
@@ -28,9 +31,7 @@ func withToken(values ...string) context.Context {
 func newToken(t testing.TB, name, roles string) (token, line string) {
 	t.Helper()
 	token, line, err := NewToken(name, roles)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token, line + "\n"
 }
 
@@ -39,9 +40,7 @@ func openTokens(t testing.TB, text string) (*Doors, string) {
 	t.Helper()
 	path := certtest.Write(t, t.TempDir(), "tokens", []byte(text))
 	d, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d, path
 }
 
@@ -101,17 +100,13 @@ func TestCheck(t *testing.T) {
 // Without a file of tokens a check costs nothing.
 func TestCheckWithoutTokens(t *testing.T) {
 	d, err := Open(Files{}, roles, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d.Guarded() || d.Credentials() != nil {
 		t.Error("doors without files guard something")
 	}
 	ctx := withToken()
 	if n := testing.AllocsPerRun(100, func() {
-		if err := d.Check(ctx, pb.RecommenderService_Recommend_FullMethodName); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Check(ctx, pb.RecommenderService_Recommend_FullMethodName))
 	}); n != 0 {
 		t.Errorf("a check allocates %v times, want never", n)
 	}
@@ -220,9 +215,7 @@ func BenchmarkCheck(b *testing.B) {
 			ctx := withToken("Bearer " + token)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := d.Check(ctx, pb.RecommenderService_Recommend_FullMethodName); err != nil {
-					b.Fatal(err)
-				}
+				must(b, d.Check(ctx, pb.RecommenderService_Recommend_FullMethodName))
 			}
 		})
 	}

@@ -15,20 +15,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/servertest"
 )
+
+var must, eventually = servertest.Must, servertest.Eventually
 
 var log = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // write exchanges the file at path.
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	err := os.WriteFile(path+".new", []byte(text), 0o600)
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path+".new", []byte(text), 0o600))
+	must(t, os.Rename(path+".new", path))
 }
 
 // A file says what its filters are, and a bad one what is wrong with it.
@@ -81,13 +79,9 @@ func TestFind(t *testing.T) {
 	write(t, path, "one:\n  any_categories: [a]\n  all_categories: [b]\n  no_categories: [c, d]\n"+
 		"  any_labels: [e]\n  all_labels: [f]\n  no_labels: [g]\ntwo: {no_labels: [h]}\n")
 	s, err := Open(path, log, NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := s.Find(nil, []string{"two", "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []*catalogue.Filter{{NoLabels: []string{"h"}}, {
 		AnyCategories: []string{"a"}, AllCategories: []string{"b"},
 		NoCategories: []string{"c", "d"}, AnyLabels: []string{"e"}, AllLabels: []string{"f"},
@@ -115,9 +109,7 @@ func TestReload(t *testing.T) {
 	path, metrics := filepath.Join(t.TempDir(), "filters.yaml"), NewMetrics()
 	write(t, path, "a: {no_labels: [b]}\n")
 	s, err := Open(path, log, metrics)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { s.Watch(ctx, time.Millisecond); close(done) }()
@@ -126,9 +118,7 @@ func TestReload(t *testing.T) {
 	registry.MustRegister(metrics.Collectors()...)
 	count := func(result string) float64 {
 		families, err := registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range families[0].GetMetric() {
 			if m.GetLabel()[0].GetValue() == result {
 				return m.GetCounter().GetValue()
@@ -138,11 +128,8 @@ func TestReload(t *testing.T) {
 	}
 	wait := func(result string, n float64) {
 		t.Helper()
-		for begun := time.Now(); count(result) < n; time.Sleep(time.Millisecond) {
-			if time.Since(begun) > 20*time.Second {
-				t.Fatalf("%v reloads with %s, want %v", count(result), result, n)
-			}
-		}
+		eventually(t, fmt.Sprint(n, " reloads with ", result),
+			func() bool { return count(result) >= n })
 	}
 	write(t, path, "c: {no_labels: [d]}\n")
 	wait("success", 1)
@@ -154,9 +141,7 @@ func TestReload(t *testing.T) {
 	}
 	write(t, path, "e: [")
 	wait("failure", 1)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	wait("failure", 2)
 	if _, err := s.Find(nil, []string{"c"}); err != nil {
 		t.Errorf("after bad files: %v", err)

@@ -11,13 +11,13 @@ import (
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
+var must = servertest.Must
+
 // A scrape or a reload that comes after the end finds no model, and does not hang.
 func TestHolderAfterClose(t *testing.T) {
 	open := func() (*model.Model, error) { return servertest.NewModel(t, 1), nil }
 	h, err := Open(open, time.Now, NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h.Close()
 	if l := h.Acquire(); l != nil {
 		t.Errorf("a lease after Close: %v", l)
@@ -36,9 +36,7 @@ func TestExtend(t *testing.T) {
 		return servertest.NewModel(t, seed),
 			nil
 	}, time.Now, NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	first := h.Acquire()
 	defer first.Release()
@@ -74,9 +72,7 @@ func TestReloadsAreShared(t *testing.T) {
 		}
 		return servertest.NewModel(t, opened.Load()), nil
 	}, time.Now, NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
@@ -114,9 +110,7 @@ func TestCloseDuringReload(t *testing.T) {
 		first = false
 		return servertest.NewModel(t, 1), nil
 	}, time.Now, NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	outcome := make(chan error, 1)
 	go func() {
 		_, _, err := h.Reload(t.Context())

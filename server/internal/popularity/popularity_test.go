@@ -15,6 +15,8 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
+var must = servertest.Must
+
 // Counts are those of the definition, in whichever order the events come.
 func TestModelCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
@@ -46,9 +48,7 @@ func TestModelCounts(t *testing.T) {
 		}
 		m, err := New(Deps{Store: st, Updater: state.NewUpdater(weights),
 			HalfLife: halfLife}).Model(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if m.NumItems() != len(want) {
 			t.Errorf("%d items, want %d", m.NumItems(), len(want))
 		}
@@ -81,9 +81,7 @@ func TestCountsOfRisingTimes(t *testing.T) {
 			t.Errorf("%v apart: the reference stays: %v", apart, stays)
 		}
 		m, err := k.model()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		newest, _ := m.ItemIndex(fmt.Sprint("i", n/2-1))
 		before, _ := m.ItemIndex(fmt.Sprint("i", n/2-2))
 		want := math.Exp2(-apart.Hours() * 2)

@@ -116,9 +116,7 @@ func build(
 	basis, err := spectral.Solve(inc, spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: Rank,
 		Seed: seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	ids := make([]string, Items)
 	for i := range ids {
 		ids[i] = id(i)
@@ -128,9 +126,7 @@ func build(
 	edit(&spec)
 	m, err := model.New(spec, basis, ids,
 		model.Histories{Train: slices.Values(histories), Validation: histories})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return m
 }
 
@@ -216,4 +212,25 @@ func (h *Store) Since(
 		return h.SinceFunc(ctx, user, known, fn)
 	}
 	return h.Store.Since(ctx, user, known, fn)
+}
+
+// Must ends a test that cannot go on.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Eventually waits until something holds, and returns how long that took.
+func Eventually(t testing.TB, what string, holds func() bool) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	for !holds() {
+		if time.Since(begun) > 30*time.Second {
+			t.Fatalf("it did not happen in time that %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	return time.Since(begun)
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
+var must = servertest.Must
+
 func newTestCache(t testing.TB, bytes int64, st store.Store) *Cache {
 	t.Helper()
 	s, err := NewCache(bytes, Deps{Store: st, Updater: NewUpdater(nil), Metrics: NewMetrics()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 

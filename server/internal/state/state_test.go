@@ -12,18 +12,12 @@ import (
 func TestExtensionKeepsStates(t *testing.T) {
 	base := servertest.NewModel(t, 1)
 	evidence, err := base.NewEvidence([]string{"novelty"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	evidence.Add([]int32{0, 1, int32(base.NumItems())})
 	placed, err := evidence.Place(0, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	extended, err := base.Extend([]model.NewItem{placed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := NewUpdater(nil)
 	for _, test := range []struct {
 		items []string

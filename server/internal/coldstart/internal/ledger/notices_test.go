@@ -22,6 +22,8 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
+var must = servertest.Must
+
 const novelty = "novelty" // an item that no model knows
 
 // drawNotice makes up what a server could have noticed.
@@ -114,9 +116,7 @@ func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 	t.Helper()
 	h, err := models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
 		models.NewMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(h.Close)
 	log, of := &servertest.Buffer{}, metrics.New()
 	logger := slog.New(slog.NewJSONHandler(log, nil))
@@ -132,9 +132,7 @@ func (r *sharedRig) take(t *testing.T, user, item string) {
 	results, err := r.store.Append(t.Context(), []store.Record{{User: user, Event: store.Event{
 		ID: item, Item: item, Type: "like", Time: servertest.Now, Value: 1,
 	}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if results[0].Version.Revision == 1 {
 		r.Arrived()
 	}
@@ -161,22 +159,16 @@ func (r *sharedRig) own(t *testing.T) *models.Lease {
 	if err != nil || !held {
 		t.Fatalf("no lease: %v", err)
 	}
-	if err := s.takeOver(t.Context(), l.Base(), term); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.takeOver(t.Context(), l.Base(), term))
 	return l
 }
 
 // posted posts what the rig has noticed, and returns the names of all notices.
 func (r *sharedRig) posted(t *testing.T) []string {
 	t.Helper()
-	if err := r.notices.postAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.notices.postAll(t.Context()))
 	names, err := r.store.NoteNames(t.Context(), noticesTopic(r.base))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return names
 }
 
@@ -199,22 +191,16 @@ func TestNoticesAreMergedOnce(t *testing.T) {
 	for round := range 3 {
 		if round == 2 { // another owner
 			x.owned = nil
-			if err := x.takeOver(t.Context(), l.Base(), 1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, x.takeOver(t.Context(), l.Base(), 1))
 		}
-		if err := x.merge(t.Context(), l.Base(), names); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.merge(t.Context(), l.Base(), names))
 		now := x.owned.account.Samples.Census()
 		if now.Users != 4 || now.Counts[novelty] != 4 {
 			t.Errorf("round %d: %d users, %v of them with the item, want 4", round, now.Users,
 				now.Counts[novelty])
 		}
 		for name, note := range kept { // as if they had not been removed
-			if err := st.PutNote(t.Context(), topic, name, note, store.Fence{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, st.PutNote(t.Context(), topic, name, note, store.Fence{}))
 		}
 	}
 }
@@ -230,12 +216,8 @@ func TestLateNoticesOfErasedUsers(t *testing.T) {
 		late.take(t, fmt.Sprint("user-", u), novelty)
 	}
 	x.erase(t, "user-1")
-	if err := x.merge(t.Context(), l.Base(), x.posted(t)); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.merge(t.Context(), l.Base(), late.posted(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.merge(t.Context(), l.Base(), x.posted(t)))
+	must(t, x.merge(t.Context(), l.Base(), late.posted(t)))
 	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)
@@ -251,27 +233,19 @@ func TestAbandonedBases(t *testing.T) {
 	for u := range 3 {
 		old.take(t, fmt.Sprint("user-", u), novelty)
 	}
-	if err := old.beat(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := old.merge(t.Context(), l.Base(), old.posted(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.beat(t.Context()))
+	must(t, old.merge(t.Context(), l.Base(), old.posted(t)))
 	x.own(t)
 	if got := x.owned.account.Samples.Census().Counts[novelty]; got != 3 {
 		t.Errorf("the samples of the model before have %v users, want 3", got)
 	}
 	looks := func() (notes int) {
 		x.owned.nextBeat = time.Time{}
-		if err := x.beat(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.beat(t.Context()))
 		base := old.base
 		for _, topic := range []string{noticesTopic(base), samplesTopic(base), documentsTopic(base)} {
 			names, err := st.NoteNames(t.Context(), topic)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			notes += len(names)
 		}
 		return notes
@@ -304,9 +278,7 @@ func erasureRig(t *testing.T) (old, x *sharedRig, st store.Shared) {
 	for u := range 3 {
 		old.take(t, fmt.Sprint("user-", u), novelty)
 	}
-	if err := old.merge(t.Context(), l.Base(), old.posted(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.merge(t.Context(), l.Base(), old.posted(t)))
 	return old, x, st
 }
 
@@ -330,16 +302,10 @@ func TestErasuresReachNewBases(t *testing.T) {
 	old.erase(t, "user-1")
 	old.notices.wait(old.notices.take(), []string{old.base})
 	l := x.own(t)
-	if err := old.notices.postAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.notices.postAll(t.Context()))
 	names, err := st.NoteNames(t.Context(), noticesTopic(x.base))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := x.merge(t.Context(), l.Base(), names); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, x.merge(t.Context(), l.Base(), names))
 	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
 	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
 		t.Errorf("the sample (-want +got):\n%s", diff)

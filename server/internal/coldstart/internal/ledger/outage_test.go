@@ -50,9 +50,7 @@ func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
 	other, x := newSharedRig(t, st, servertest.NewModel(t, 1)),
 		newSharedRig(t, st, servertest.NewModel(t, 2))
 	other.own(t)
-	if err := other.beat(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.beat(t.Context()))
 	x.take(t, "user-1", novelty)
 	x.erase(t, "user-1")
 	st.prefix = basesTopic
@@ -61,23 +59,15 @@ func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
 	}
 	x.erase(t, "user-2")
 	st.prefix = ""
-	if err := x.notices.postAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.notices.postAll(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.notices.postAll(t.Context()))
+	must(t, x.notices.postAll(t.Context()))
 	var erased []string
 	names, err := st.NoteNames(t.Context(), noticesTopic(other.base))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range names {
 		note, _, _ := st.Note(t.Context(), noticesTopic(other.base), name)
 		n, err := decodeNotice(note)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		erased = append(erased, n.erased...)
 	}
 	if diff := cmp.Diff([]string{"user-1", "user-2"}, erased); diff != "" {
@@ -93,14 +83,10 @@ func (r *sharedRig) hold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); running.Wait() })
 	running.Go(func() { k.Run(ctx) })
-	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
-		if _, held := k.Held(name); held {
-			return
-		}
-		if time.Since(begun) > time.Minute {
-			t.Fatal("the keeper has no lease")
-		}
-	}
+	servertest.Eventually(t, "the keeper has the lease", func() bool {
+		_, held := k.Held(name)
+		return held
+	})
 }
 
 // TestLongWorkShowsSigns: an owner shows that its base is in use also while it reads histories to
@@ -112,16 +98,12 @@ func TestLongWorkShowsSigns(t *testing.T) {
 	x.hold(t)
 	sign := func() string {
 		note, _, err := st.Note(t.Context(), basesTopic, x.base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(note)
 	}
 	first := sign()
 	x.owned.nextBeat = time.Time{} // it is time for another one
-	if err := x.Busy(t.Context(), l.Base()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Busy(t.Context(), l.Base()))
 	if sign() == first {
 		t.Error("no sign of the base while items were placed")
 	}
