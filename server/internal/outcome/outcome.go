@@ -31,46 +31,6 @@ import (
 // errorDomain is the domain of every ErrorInfo.
 const errorDomain = "gsimc"
 
-// Reasons of ErrorInfo, on which programs act. They never change their meaning.
-const (
-	reasonInvalidField    = "INVALID_FIELD"
-	reasonSequence        = "SEQUENCE_OUT_OF_ORDER"
-	reasonEventIDConflict = "EVENT_ID_CONFLICT"
-	reasonUserNotFound    = "USER_NOT_FOUND"
-	reasonItemNotFound    = "ITEM_NOT_FOUND"
-	reasonWithoutItems    = "STORE_WITHOUT_ITEMS"
-	reasonTooManyItems    = "TOO_MANY_ITEMS"
-	reasonStaleRevision   = "STALE_REVISION"
-	reasonStaleSession    = "STALE_SESSION"
-	reasonSessionLost     = "SESSION_LOST"
-	reasonOtherStore      = "OTHER_STORE"
-	reasonHistoryChanged  = "HISTORY_CHANGED"
-	reasonHistoryTooLong  = "HISTORY_TOO_LONG"
-	reasonNoUncertainty   = "NO_UNCERTAINTY"
-	reasonModelRejected   = "MODEL_REJECTED"
-	reasonUnknownFilter   = "UNKNOWN_FILTER"
-	reasonUnknownMethod   = "UNKNOWN_METHOD"
-	reasonUnauthenticated = "UNAUTHENTICATED"
-	reasonDenied          = "PERMISSION_DENIED"
-	reasonOverloaded      = "OVERLOADED"
-	reasonAnswerTooLarge  = "ANSWER_TOO_LARGE"
-	reasonCheckpoints     = "TOO_MANY_CHECKPOINTS"
-	reasonStreamIdle      = "STREAM_IDLE"
-	reasonNewUsers        = "TOO_MANY_NEW_USERS"
-	reasonDraining        = "DRAINING"
-	reasonStoreFull       = "STORE_FULL"
-	reasonStoreCorrupt    = "STORE_CORRUPT"
-	reasonStoreClosed     = "STORE_CLOSED"
-	reasonStoreFailed     = "STORE_FAILED"
-	reasonStoreAway       = "STORE_UNAVAILABLE"
-	reasonCannotTell      = "STORE_CANNOT_TELL"
-	reasonErasurePending  = "ERASURE_PENDING"
-	reasonNotOnDisk       = "STORE_NOT_ON_DISK"
-	reasonCancelled       = "CANCELLED"
-	reasonDeadline        = "DEADLINE_EXCEEDED"
-	reasonInternal        = "INTERNAL"
-)
-
 // Errors of the handlers, beside those of the store and the context.
 var (
 	ErrUserNotFound  = errors.New("server: no such user")
@@ -99,9 +59,10 @@ var (
 )
 
 // outcomes maps errors to the statuses that clients see; the first match holds. Every other error
-// is INTERNAL. The codes keep the contract of outcomes: the error of a write has a definite code
-// (INVALID_ARGUMENT, RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ALREADY_EXISTS, DATA_LOSS) only if
-// the write certainly was not applied.
+// is INTERNAL. Programs act on the reasons, which never change their meaning. The codes keep the
+// contract of outcomes: the error of a write has a definite code (INVALID_ARGUMENT,
+// RESOURCE_EXHAUSTED, FAILED_PRECONDITION, ALREADY_EXISTS, DATA_LOSS) only if the write certainly
+// was not applied.
 var outcomes = []struct {
 	err     error
 	code    codes.Code
@@ -109,86 +70,86 @@ var outcomes = []struct {
 	message string
 	retry   time.Duration // hint to the client; 0: none
 }{
-	{doors.ErrUnauthenticated, codes.Unauthenticated, reasonUnauthenticated,
+	{doors.ErrUnauthenticated, codes.Unauthenticated, "UNAUTHENTICATED",
 		"this server wants a token that it knows, as metadata authorization: Bearer TOKEN", 0},
-	{ErrUserNotFound, codes.NotFound, reasonUserNotFound, "there is no history under this user_id",
+	{ErrUserNotFound, codes.NotFound, "USER_NOT_FOUND", "there is no history under this user_id",
 		0},
-	{ErrItemNotFound, codes.NotFound, reasonItemNotFound,
+	{ErrItemNotFound, codes.NotFound, "ITEM_NOT_FOUND",
 		"the catalogue does not have this item_id", 0},
-	{catalogue.ErrNone, codes.FailedPrecondition, reasonWithoutItems,
+	{catalogue.ErrNone, codes.FailedPrecondition, "STORE_WITHOUT_ITEMS",
 		"the store of this server keeps no items", 0},
-	{catalogue.ErrFull, codes.ResourceExhausted, reasonTooManyItems,
+	{catalogue.ErrFull, codes.ResourceExhausted, "TOO_MANY_ITEMS",
 		"the catalogue has as many items as this server takes; delete some, or raise --max-items",
 		0},
-	{catalogue.ErrDamaged, codes.DataLoss, reasonStoreCorrupt,
+	{catalogue.ErrDamaged, codes.DataLoss, "STORE_CORRUPT",
 		"the stored item is damaged, and not shown; write it with an update_mask of all fields, " +
 			"or delete it", 0},
-	{ErrStaleRevision, codes.Unavailable, reasonStaleRevision,
+	{ErrStaleRevision, codes.Unavailable, "STALE_REVISION",
 		"the store has not reached min_user_revision yet", 50 * time.Millisecond},
-	{ErrStaleSession, codes.Unavailable, reasonStaleSession,
+	{ErrStaleSession, codes.Unavailable, "STALE_SESSION",
 		"the store has not reached the history that session_token names", 50 * time.Millisecond},
-	{ErrSessionLost, codes.DataLoss, reasonSessionLost,
+	{ErrSessionLost, codes.DataLoss, "SESSION_LOST",
 		"the history that session_token names is gone, because the user was erased, events were " +
 			"retracted or merged, or the store lost events; ask without the token", 0},
-	{session.ErrOtherStore, codes.FailedPrecondition, reasonOtherStore,
+	{session.ErrOtherStore, codes.FailedPrecondition, "OTHER_STORE",
 		"the token is of a server with another store; ask without it", 0},
-	{ErrHistoryChanged, codes.FailedPrecondition, reasonHistoryChanged,
+	{ErrHistoryChanged, codes.FailedPrecondition, "HISTORY_CHANGED",
 		"the user's history is another one by now, because the user was erased or events were " +
 			"retracted or merged; begin again", 0},
-	{ErrHistoryTooLong, codes.FailedPrecondition, reasonHistoryTooLong,
+	{ErrHistoryTooLong, codes.FailedPrecondition, "HISTORY_TOO_LONG",
 		"the history is too long for its events to be retracted or merged; erase the user", 0},
-	{ErrRewrites, codes.ResourceExhausted, reasonOverloaded,
+	{ErrRewrites, codes.ResourceExhausted, "OVERLOADED",
 		"as many histories are being rewritten as may be; nothing was done", time.Second},
-	{ErrExports, codes.ResourceExhausted, reasonOverloaded,
+	{ErrExports, codes.ResourceExhausted, "OVERLOADED",
 		"as many exports are under way as may be", 5 * time.Second},
-	{ErrNoUncertainty, codes.FailedPrecondition, reasonNoUncertainty,
+	{ErrNoUncertainty, codes.FailedPrecondition, "NO_UNCERTAINTY",
 		"exploration needs a model that knows its uncertainty: one with learned dynamics and " +
 			"deviation", 0},
-	{ErrUnknownMethod, codes.Unimplemented, reasonUnknownMethod,
+	{ErrUnknownMethod, codes.Unimplemented, "UNKNOWN_METHOD",
 		"this server has no such method or service; is the client newer than the server?", 0},
-	{ErrDraining, codes.Unavailable, reasonDraining,
+	{ErrDraining, codes.Unavailable, "DRAINING",
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
-	{models.ErrClosed, codes.Unavailable, reasonDraining,
+	{models.ErrClosed, codes.Unavailable, "DRAINING",
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
 	// Before the errors of contexts: a deadline may have passed because the store was away.
-	{store.ErrUnavailable, codes.Unavailable, reasonStoreAway,
+	{store.ErrUnavailable, codes.Unavailable, "STORE_UNAVAILABLE",
 		"the store cannot be reached at present", time.Second},
-	{context.Canceled, codes.Canceled, reasonCancelled, "the call was cancelled", 0},
-	{context.DeadlineExceeded, codes.DeadlineExceeded, reasonDeadline,
+	{context.Canceled, codes.Canceled, "CANCELLED", "the call was cancelled", 0},
+	{context.DeadlineExceeded, codes.DeadlineExceeded, "DEADLINE_EXCEEDED",
 		"the deadline of the call passed", 0},
-	{store.ErrConflict, codes.AlreadyExists, reasonEventIDConflict,
+	{store.ErrConflict, codes.AlreadyExists, "EVENT_ID_CONFLICT",
 		"event_id is in use for another event of this user", 0},
-	{errFailedFull, codes.ResourceExhausted, reasonStoreFailed,
+	{errFailedFull, codes.ResourceExhausted, "STORE_FAILED",
 		"the disk of the store ran full: it takes no writes until there is space and the server " +
 			"is restarted", time.Minute},
-	{store.ErrInvalid, codes.InvalidArgument, reasonInvalidField, "the store refuses the event", 0},
-	{store.ErrFull, codes.ResourceExhausted, reasonStoreFull, "the disk of the store is full",
+	{store.ErrInvalid, codes.InvalidArgument, "INVALID_FIELD", "the store refuses the event", 0},
+	{store.ErrFull, codes.ResourceExhausted, "STORE_FULL", "the disk of the store is full",
 		5 * time.Second},
-	{store.ErrCorrupt, codes.DataLoss, reasonStoreCorrupt,
+	{store.ErrCorrupt, codes.DataLoss, "STORE_CORRUPT",
 		"the stored history of this user is damaged", 0},
-	{store.ErrClosed, codes.Unavailable, reasonStoreClosed, "the store is closed", time.Second},
-	{ErrTooLarge, codes.ResourceExhausted, reasonAnswerTooLarge,
+	{store.ErrClosed, codes.Unavailable, "STORE_CLOSED", "the store is closed", time.Second},
+	{ErrTooLarge, codes.ResourceExhausted, "ANSWER_TOO_LARGE",
 		"the answer has no room for this list; ask for it in another call", 0},
-	{ErrCheckpoints, codes.ResourceExhausted, reasonCheckpoints,
+	{ErrCheckpoints, codes.ResourceExhausted, "TOO_MANY_CHECKPOINTS",
 		"as many checkpoints are open as may be; end one of their calls", time.Minute},
-	{ErrNewUsers, codes.ResourceExhausted, reasonNewUsers,
+	{ErrNewUsers, codes.ResourceExhausted, "TOO_MANY_NEW_USERS",
 		"as many users have begun a history in this minute as may; users with a history are served",
 		10 * time.Second},
-	{ErrStreamIdle, codes.Unavailable, reasonStreamIdle,
+	{ErrStreamIdle, codes.Unavailable, "STREAM_IDLE",
 		"nothing came on the stream for long, or others needed its room; open another when there " +
 			"are events",
 		100 * time.Millisecond},
-	{ErrCannotTell, codes.FailedPrecondition, reasonCannotTell,
+	{ErrCannotTell, codes.FailedPrecondition, "STORE_CANNOT_TELL",
 		"the store of this server does not know what is in its files: nothing was erased; ask " +
 			"without wait_for_erasure", 0},
-	{ErrErasureWaits, codes.ResourceExhausted, reasonOverloaded,
+	{ErrErasureWaits, codes.ResourceExhausted, "OVERLOADED",
 		"as many calls wait for erasures as may: nothing was erased", 5 * time.Second},
-	{ErrErasurePending, codes.DeadlineExceeded, reasonErasurePending,
+	{ErrErasurePending, codes.DeadlineExceeded, "ERASURE_PENDING",
 		"the user is erased, and the bytes are still in files of the store; repeat the call with " +
 			"allow_missing to wait on", time.Second},
-	{ErrNotOnDisk, codes.FailedPrecondition, reasonNotOnDisk,
+	{ErrNotOnDisk, codes.FailedPrecondition, "STORE_NOT_ON_DISK",
 		"the store of this server keeps nothing on disk", 0},
-	{store.ErrFailed, codes.Unavailable, reasonStoreFailed,
+	{store.ErrFailed, codes.Unavailable, "STORE_FAILED",
 		"the store takes no writes until the server is restarted", 5 * time.Second},
 }
 
@@ -197,7 +158,7 @@ const RetryOverload = 250 * time.Millisecond
 
 // statusOverloaded is the status of every call that the server has no room for. It is made once, as
 // a refusal has to cost little.
-var statusOverloaded = newStatus(codes.ResourceExhausted, reasonOverloaded,
+var statusOverloaded = newStatus(codes.ResourceExhausted, "OVERLOADED",
 	"the server has as many calls as it can answer in time; nothing of this one was done",
 	RetryOverload)
 
@@ -214,16 +175,16 @@ func Status(err error) *status.Status {
 		return invalidStatus(invalid)
 	}
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
-		return newStatus(codes.FailedPrecondition, reasonModelRejected, rejected.Error(), 0)
+		return newStatus(codes.FailedPrecondition, "MODEL_REJECTED", rejected.Error(), 0)
 	}
 	if unknown, ok := errors.AsType[*filters.UnknownError](err); ok {
-		return newStatus(codes.InvalidArgument, reasonUnknownFilter, unknown.Error(), 0)
+		return newStatus(codes.InvalidArgument, "UNKNOWN_FILTER", unknown.Error(), 0)
 	}
 	if errors.As(err, new(*admission.RefusedError)) {
 		return statusOverloaded
 	}
 	if denied, ok := errors.AsType[*doors.DeniedError](err); ok {
-		return newStatus(codes.PermissionDenied, reasonDenied,
+		return newStatus(codes.PermissionDenied, "PERMISSION_DENIED",
 			"the token lacks the role "+string(denied.Role), 0)
 	}
 	// A failed store may wrap other errors, such as corruption: they do not blame the user's
@@ -246,14 +207,14 @@ func Status(err error) *status.Status {
 	if st, ok := status.FromError(err); ok {
 		return newStatus(st.Code(), code.Code(st.Code()).String(), st.Message(), 0)
 	}
-	return newStatus(codes.Internal, reasonInternal, "internal error; the server's log has more", 0)
+	return newStatus(codes.Internal, "INTERNAL", "internal error; the server's log has more", 0)
 }
 
 // invalidStatus names every bad field.
 func invalidStatus(invalid *valid.Error) *status.Status {
-	reason := reasonInvalidField
+	reason := "INVALID_FIELD"
 	if invalid.Faults[0].Field == valid.FieldSequence {
-		reason = reasonSequence
+		reason = "SEQUENCE_OUT_OF_ORDER"
 	}
 	b := &errdetails.BadRequest{}
 	for _, f := range invalid.Faults {
