@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -195,29 +194,19 @@ func TestSessionTokensWait(t *testing.T) {
 	same(t, want, problemOf(t, err), "a store that stays behind")
 }
 
-// busyStore writes an event of a user before it is asked for the version of a history alone.
-type busyStore struct {
-	store.Store
-	wrote atomic.Int64
-}
-
-func (b *busyStore) Since(
-	ctx context.Context, user string, known store.Version,
-	fn func(store.Version, store.Event) error,
-) (head store.Version, same bool, err error) {
-	if fn == nil {
-		r := ingest.Record(withID(fmt.Sprint("busy-", b.wrote.Add(1)), user, 1), time.Now())
-		if _, err := b.Append(ctx, []store.Record{r}); err != nil {
-			return head, false, err
-		}
-	}
-	return b.Store.Since(ctx, user, known, fn)
-}
-
 // TestSessionTokensOfBusyUser asks with a token while the history grows between any two questions
 // to the store: what was read has what the token names, and is served.
 func TestSessionTokensOfBusyUser(t *testing.T) {
-	busy := &busyStore{Store: memory.New()}
+	wrote := 0
+	busy := &hookedStore{Store: memory.New()}
+	busy.SinceFunc = func(ctx context.Context, user string, known store.Version,
+		fn func(store.Version, store.Event) error) (store.Version, bool, error) {
+		if fn == nil { // it is asked for the version of the history alone
+			wrote++
+			appendEvent(t, busy, user, fmt.Sprint("busy-", wrote))
+		}
+		return busy.Store.Since(ctx, user, known, fn)
+	}
 	ts := start(t, setup{store: busy})
 	token := ts.observe(t, withID("1", "ann", 1)).GetSessionToken()
 	ts.observe(t, withID("2", "ann", 2))
@@ -227,32 +216,8 @@ func TestSessionTokensOfBusyUser(t *testing.T) {
 	if err != nil || got.GetUserRevision() != 2 {
 		t.Errorf("a list of revision %d, %v", got.GetUserRevision(), err)
 	}
-	if busy.wrote.Load() == 0 {
+	if wrote == 0 {
 		t.Error("nothing was written between the questions, so nothing was tested")
-	}
-}
-
-// TestSessionTokensOfNewLife has read a former life, longer than what the token of the new one
-// names: that does not reach it.
-func TestSessionTokensOfNewLife(t *testing.T) {
-	ts := start(t, setup{})
-	write := func(events int) (last store.Version) {
-		for i := range events {
-			r, err := ts.store.Append(t.Context(),
-				[]store.Record{ingest.Record(withID(fmt.Sprint(i), "ann", i), time.Now())})
-			if err != nil || r[0].Err != nil {
-				t.Fatal(err, r)
-			}
-			last = r[0].Version
-		}
-		return last
-	}
-	former := write(5)
-	reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "ann"})
-	token := write(1)
-	reached, err := ts.services.recommend.Reaches(t.Context(), "ann", former, token)
-	if reached || err != nil {
-		t.Errorf("reached %v, %v; want that it is waited for", reached, err)
 	}
 }
 
@@ -284,9 +249,7 @@ func (f *formerStore) Since(
 func TestSessionTokensWaitForNewLife(t *testing.T) {
 	before := memory.New()
 	for i := range 5 {
-		_, err := before.Append(t.Context(),
-			[]store.Record{ingest.Record(withID(fmt.Sprint(i), "ann", i), time.Now())})
-		must(t, err)
+		appendEvent(t, before, "ann", fmt.Sprint(i))
 	}
 	lag := &formerStore{Store: memory.New(), former: before}
 	ts := start(t, setup{store: lag})

@@ -85,8 +85,8 @@ type arm struct {
 	dropped  atomic.Bool
 }
 
-// NewSplit returns the split among main and others, which are valid.
-func NewSplit(others []Arm, salt string) *Split {
+// newSplit returns the split among main and others, which are valid.
+func newSplit(others []Arm, salt string) *Split {
 	s := &Split{salt: salt, arms: make([]arm, 1+len(others))}
 	main, at := &s.arms[0], 0.0
 	main.Arm = Arm{Name: Main, Share: 100}

@@ -10,7 +10,7 @@ import (
 // Shares are those that were asked for, within four standard deviations of a binomial.
 func TestShares(t *testing.T) {
 	const users = 100_000
-	s := NewSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 0.5}, {Name: "c"}}, "salt")
+	s := newSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 0.5}, {Name: "c"}}, "salt")
 	count := make([]int, s.Len())
 	for u := range users {
 		count[s.Of(fmt.Sprint("user-", u))]++
@@ -28,7 +28,7 @@ func TestShares(t *testing.T) {
 func TestSplitIsFixed(t *testing.T) {
 	// python3: int.from_bytes(hashlib.sha256(b"s\0ann").digest()[:8]) / 2**64
 	for user, want := range map[string]float64{"ann": 0.7582502789481852, "bob": 0.7321092480231919} {
-		if got := NewSplit(nil, "s").point(user); math.Abs(got-want) > 1e-12 {
+		if got := newSplit(nil, "s").point(user); math.Abs(got-want) > 1e-12 {
 			t.Errorf("the point of %s is %v, want %v", user, got, want)
 		}
 	}
@@ -36,15 +36,15 @@ func TestSplitIsFixed(t *testing.T) {
 
 // A larger share of the last arm, and a dropped arm, move no users but those of main.
 func TestFewUsersMove(t *testing.T) {
-	before := NewSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 20}}, "")
-	larger := NewSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 40}}, "")
-	dropped := NewSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 20}}, "")
+	before := newSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 20}}, "")
+	larger := newSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 40}}, "")
+	dropped := newSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 20}}, "")
 	if !dropped.Drop(1, true) || dropped.Drop(1, true) || dropped.Share(0) != 80 ||
 		dropped.Share(1) != 0 {
 		t.Error("the share of a dropped arm is not that of main")
 	}
-	salted, same := NewSplit([]Arm{{Name: "a", Share: 50}}, "other"), 0
-	half := NewSplit([]Arm{{Name: "a", Share: 50}}, "")
+	salted, same := newSplit([]Arm{{Name: "a", Share: 50}}, "other"), 0
+	half := newSplit([]Arm{{Name: "a", Share: 50}}, "")
 	const users = 10_000
 	for u := range users {
 		user := fmt.Sprint(u)

@@ -69,7 +69,7 @@ func Open(main func() (*model.Model, error), others []Source, d Deps) (*Set, err
 	for _, o := range others {
 		all, arms = append(all, o), append(arms, o.Arm)
 	}
-	s := &Set{Split: NewSplit(arms, d.Salt), log: d.Log, m: d.Metrics}
+	s := &Set{Split: newSplit(arms, d.Salt), log: d.Log, m: d.Metrics}
 	for i, source := range all {
 		h, err := models.Open(source.Open, d.Now, d.Models)
 		if err != nil {

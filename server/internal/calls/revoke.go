@@ -2,6 +2,8 @@ package calls
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -57,9 +59,6 @@ func (c *Chain) tokensChanged() {
 	}
 }
 
-// TokenStreams is the number of open streams whose callers showed a token.
-func (c *Chain) TokenStreams() int { return len(c.streams.all()) }
-
 // look ends a stream that the doors would refuse.
 func (c *Chain) look(l *liveStream) {
 	if err := c.Doors.Check(l.ctx, l.method); err != nil {
@@ -88,11 +87,7 @@ func (s *liveStreams) remove(l *liveStream) error {
 func (s *liveStreams) all() []*liveStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*liveStream, 0, len(s.open))
-	for l := range s.open {
-		all = append(all, l)
-	}
-	return all
+	return slices.Collect(maps.Keys(s.open))
 }
 
 func (s *liveStreams) revoke(l *liveStream, err error) {

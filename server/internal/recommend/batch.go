@@ -20,7 +20,7 @@ import (
 func (s *Service) BatchRecommend(
 	ctx context.Context, req *pb.BatchRecommendRequest,
 ) (*pb.BatchRecommendResponse, error) {
-	answer, err := s.EncodedBatch(ctx, req)
+	answer, err := s.encodedBatch(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -28,8 +28,8 @@ func (s *Service) BatchRecommend(
 	return resp, answer.Decode(resp)
 }
 
-// EncodedBatch is BatchRecommend with an answer that is encoded already.
-func (s *Service) EncodedBatch(
+// encodedBatch is BatchRecommend with an answer that is encoded already.
+func (s *Service) encodedBatch(
 	ctx context.Context, req *pb.BatchRecommendRequest,
 ) (*wire.Encoded, error) {
 	if err := valid.BatchRecommend(req); err != nil {

@@ -65,7 +65,7 @@ func desc() *grpc.ServiceDesc {
 				(*Service).Encoded)
 		case "BatchRecommend":
 			m.Handler = handleWith(pb.RecommenderService_BatchRecommend_FullMethodName,
-				(*Service).EncodedBatch)
+				(*Service).encodedBatch)
 		}
 	}
 	return &desc

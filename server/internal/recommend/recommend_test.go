@@ -1,6 +1,8 @@
 package recommend
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -9,6 +11,8 @@ import (
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
 )
 
 // Without times, entries of an inline history all happened at once; leading ones happened with the
@@ -24,5 +28,26 @@ func TestInlineHistoryTimes(t *testing.T) {
 	if !u.First.Equal(servertest.Now) || !u.Last.Equal(servertest.Now) || u.Kalman.Time != servertest.Now.Unix() {
 		t.Errorf("times from %v to %v, state at %d, want all at %v", u.First, u.Last, u.Kalman.Time,
 			servertest.Now)
+	}
+}
+
+// TestSessionTokensOfNewLife has read a former life, longer than what the token of the new one
+// names: that does not reach it.
+func TestSessionTokensOfNewLife(t *testing.T) {
+	s := New(Deps{Store: memory.New()})
+	write := func(events int) (last store.Version) {
+		for i := range events {
+			r, err := s.Store.Append(t.Context(), []store.Record{{User: "ann", Event: store.Event{
+				ID: fmt.Sprint(i), Item: servertest.Item(i), Type: "like", Time: servertest.Now}}})
+			servertest.Must(t, errors.Join(err, r[0].Err))
+			last = r[0].Version
+		}
+		return last
+	}
+	former := write(5)
+	_, err := s.Store.Erase(t.Context(), "ann")
+	servertest.Must(t, err)
+	if reached, err := s.reaches(t.Context(), "ann", former, write(1)); reached || err != nil {
+		t.Errorf("reached %v, %v; want that it is waited for", reached, err)
 	}
 }

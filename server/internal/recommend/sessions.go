@@ -31,7 +31,7 @@ func (l *list) reach(ctx context.Context) error {
 		if err := l.view(ctx); err != nil {
 			return err
 		}
-		reached, err := l.s.Reaches(ctx, l.req.GetUserId(), l.version, want)
+		reached, err := l.s.reaches(ctx, l.req.GetUserId(), l.version, want)
 		if reached || err != nil {
 			return err
 		}
@@ -50,9 +50,9 @@ func (s *Service) sessionVersion(req *pb.RecommendRequest) (store.Version, error
 	return v, err
 }
 
-// Reaches reports whether the history of a version that was read begins with a version that was
+// reaches reports whether the history of a version that was read begins with a version that was
 // demanded. If not, it is worth waiting. The error is outcome.ErrSessionLost if it never will.
-func (s *Service) Reaches(
+func (s *Service) reaches(
 	ctx context.Context, user string, got, want store.Version,
 ) (bool, error) {
 	if got == want {

@@ -15,7 +15,7 @@ type Metrics struct {
 	Failures       prometheus.Counter
 
 	// Of servers that share a store.
-	Owner                     prometheus.Gauge
+	owner                     prometheus.Gauge
 	Refused, Notices, Dropped prometheus.Counter
 }
 
@@ -25,7 +25,7 @@ func (m *Metrics) SetOwner(is bool) {
 	if is {
 		value = 1
 	}
-	m.Owner.Set(value)
+	m.owner.Set(value)
 }
 
 // New makes metrics of no extension yet.
@@ -55,7 +55,7 @@ func New() *Metrics {
 		Failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_extension_failures_total", Help: "Extensions that failed.",
 		}),
-		Owner: prometheus.NewGauge(prometheus.GaugeOpts{
+		owner: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gsimc_extension_owner",
 			Help: "1 on the one of several servers over a store that places new items for all.",
 		}),
@@ -80,5 +80,5 @@ func New() *Metrics {
 // Collectors returns the metrics for a registry.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.Items, m.Pending, m.Drift, m.Seconds, m.Failures,
-		m.Owner, m.Refused, m.Notices, m.Dropped}
+		m.owner, m.Refused, m.Notices, m.Dropped}
 }
