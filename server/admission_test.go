@@ -228,15 +228,7 @@ func TestSilentConnections(t *testing.T) {
 		c.Close()
 	}
 	eventually(t, "all but five silent connections are closed", func() bool {
-		open := 0
-		for _, c := range silent {
-			select {
-			case <-c.Closed:
-			default:
-				open++
-			}
-		}
-		return open <= 5
+		return openOf(silent) <= 5
 	})
 	if _, page := ts.get(t, "/metrics"); strings.Contains(page,
 		"gsimc_connections_evicted_total 0\n") {
@@ -255,13 +247,7 @@ func TestConnectionsOfOperators(t *testing.T) {
 		t.Error(err)
 	}
 	eventually(t, "those beyond the bound are closed", func() bool {
-		open := 0
-		for _, c := range silent {
-			if !isClosed(c) {
-				open++
-			}
-		}
-		return open <= OperatorConnections/2
+		return openOf(silent) <= OperatorConnections/2
 	})
 }
 
@@ -491,6 +477,16 @@ func isClosed(c *h2test.Client) bool {
 	}
 }
 
+// openOf is the number of connections that the server has not closed.
+func openOf(all []*h2test.Client) (open int) {
+	for _, c := range all {
+		if !isClosed(c) {
+			open++
+		}
+	}
+	return open
+}
+
 // ignorant makes a hundred calls and leaves no room for their answers.
 func ignorant(t *testing.T, ts *testServer, method string, body proto.Message) *h2test.Client {
 	t.Helper()
@@ -516,13 +512,7 @@ func TestUnreadAnswersHaveABound(t *testing.T) {
 	}
 	eventually(t, "most of them are closed", func() bool {
 		ts.ask(t, forUser("bob"))
-		closed := 0
-		for _, c := range attackers {
-			if isClosed(c) {
-				closed++
-			}
-		}
-		return closed >= len(attackers)-1
+		return openOf(attackers) <= 1
 	})
 	if n := value1(t, ts, "gsimc_connections_unread_total"); n < 4 {
 		t.Errorf("%v closed connections are counted", n)

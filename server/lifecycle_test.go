@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -246,21 +245,6 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A client that does not close its stream is cut off when the drain has timed out, with a status
-// that says so.
-func TestDrainTimeout(t *testing.T) {
-	ts := start(t, setup{config: func(c *Config) { c.DrainTimeout = 200 * time.Millisecond }})
-	s := runningStream(t, ts)
-	ts.stop()
-	got := s.rest(t)
-	same(t, problem{Code: codes.Unavailable, Reason: "DRAINING", Retry: true},
-		problemOf(t, got.err), "end of the stream")
-	if got.drained != 1 {
-		t.Errorf("the stream was told %d times, want once", got.drained)
-	}
-	ts.shutdown(t)
-}
-
 func TestPanicIsRecovered(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	hooked.AppendFunc = func(_ context.Context, r []store.Record) ([]store.Result, error) {
@@ -305,16 +289,6 @@ func TestPanicWhileReceiving(t *testing.T) {
 		t.Errorf("%v panics counted, want 1", got)
 	}
 	ts.observe(t, newEvent("ann", 2))
-}
-
-func TestMessageTooLarge(t *testing.T) {
-	ts := start(t, setup{config: func(c *Config) { c.MaxRecvBytes = 2000 }})
-	req := forUser("ann")
-	req.Filter = &pb.ItemFilter{DenyItemIds: slices.Repeat([]string{strings.Repeat("x", 100)}, 30)}
-	if _, err := ts.recommend.Recommend(ctx(t), req); problemOf(t,
-		err).Code != codes.ResourceExhausted {
-		t.Errorf("a message over the limit: %v", err)
-	}
 }
 
 func TestNoGoroutineStays(t *testing.T) {

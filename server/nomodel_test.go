@@ -1,9 +1,7 @@
 package server
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -107,15 +105,5 @@ func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 	if user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "bob"}); err != nil ||
 		user.GetUser().GetEventCount() != 2 {
 		t.Errorf("GetUser: %v, %v", user, err)
-	}
-}
-
-// Another error than ErrNoModel ends the start.
-func TestBadModelIsNotNoModel(t *testing.T) {
-	cfg := DefaultConfig()
-	if _, err := New(cfg, &hookedStore{}, func() (*model.Model, error) {
-		return nil, os.ErrNotExist
-	}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/server/internal/diverse"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -20,8 +22,9 @@ type placeOracle struct {
 	all      []*pb.ScoredItem
 	excluded func(id string) bool // seen
 	passes   func(id string) bool // the filter, and the catalogue
-	alike    func(a, b string) float64
-	category func(id string) []string
+	row      func(id string) int32
+	alike    func(a, b int32) float32
+	category map[string][]uint32
 }
 
 func (o *placeOracle) list(r *pb.RecommendRequest) (ids []string) {
@@ -56,53 +59,19 @@ func (o *placeOracle) list(r *pb.RecommendRequest) (ids []string) {
 	return ids
 }
 
+// diverse goes by the rule, which TestSelectAgainstOracle holds to its definition.
 func (o *placeOracle) diverse(d *pb.Diversity, pool []*pb.ScoredItem, n int) (ids []string) {
-	low, high := 0.0, 0.0
-	for at, i := range pool {
-		if at == 0 {
-			low, high = i.GetScore(), i.GetScore()
-		}
-		low, high = min(low, i.GetScore()), max(high, i.GetScore())
+	rule := diverse.Rule{MaxPerCategory: int(d.GetMaxPerCategory()),
+		Lambda: valid.Value(lambdaOf(d))}
+	var scored []ranking.Scored
+	var categories [][]uint32
+	for _, i := range pool {
+		scored = append(scored, ranking.Scored{Item: o.row(i.GetItemId()),
+			Score: float32(i.GetScore())})
+		categories = append(categories, o.category[i.GetItemId()])
 	}
-	lambda := valid.Value(lambdaOf(d))
-	for len(ids) < n {
-		best, most := "", 0.0
-		for _, i := range pool {
-			id := i.GetItemId()
-			fits := !slices.Contains(ids, id)
-			for _, c := range o.category(id) {
-				same := 0
-				for _, other := range ids {
-					if slices.Contains(o.category(other), c) {
-						same++
-					}
-				}
-				fits = fits && (d.GetMaxPerCategory() == 0 || same < int(d.GetMaxPerCategory()))
-			}
-			if !fits {
-				continue
-			}
-			value := 0.0
-			if high > low {
-				value = lambda * (i.GetScore() - low) / (high - low)
-			}
-			for at, other := range ids {
-				s := o.alike(id, other)
-				for _, earlier := range ids[:at] {
-					s = max(s, o.alike(id, earlier))
-				}
-				if at == len(ids)-1 {
-					value -= (1 - lambda) * s
-				}
-			}
-			if best == "" || value > most {
-				best, most = id, value
-			}
-		}
-		if best == "" {
-			return ids
-		}
-		ids = append(ids, best)
+	for _, chosen := range rule.Select(nil, scored, n, categories, o.alike) {
+		ids = append(ids, pool[slices.Index(scored, chosen)].GetItemId())
 	}
 	return ids
 }
@@ -112,15 +81,16 @@ func (o *placeOracle) diverse(d *pb.Diversity, pool []*pb.ScoredItem, n int) (id
 func TestPlacementAgainstOracle(t *testing.T) {
 	ts := startLearned(t, true)
 	rng := rand.New(rand.NewPCG(67, 2))
-	categories, hidden := map[string][]string{}, item(7)
+	categories, hidden := map[string][]uint32{}, item(7)
 	for i := range testItems {
-		id := item(i)
-		for c := range 4 {
+		id, names := item(i), []string(nil)
+		for c := range uint32(4) {
 			if rng.IntN(3) == 0 {
-				categories[id] = append(categories[id], fmt.Sprint("c", c))
+				categories[id] = append(categories[id], c)
+				names = append(names, fmt.Sprint("c", c))
 			}
 		}
-		ts.put(t, &pb.Item{ItemId: id, Categories: categories[id], Hidden: proto.Bool(id == hidden)})
+		ts.put(t, &pb.Item{ItemId: id, Categories: names, Hidden: proto.Bool(id == hidden)})
 	}
 	seen := []int{4, 9, 20}
 	for _, i := range seen {
@@ -157,10 +127,9 @@ func TestPlacementAgainstOracle(t *testing.T) {
 			},
 			passes: func(id string) bool {
 				return id != hidden && (r.Filter == nil || id != deny &&
-					!slices.Contains(categories[id], "c3"))
+					!slices.Contains(categories[id], 3))
 			},
-			alike:    func(a, b string) float64 { return float64(lease.Alike(row(a), row(b))) },
-			category: func(id string) []string { return categories[id] }}
+			row: row, alike: lease.Alike, category: categories}
 		got := ts.ask(t, r)
 		if d := cmp.Diff(o.list(r), itemIDs(got)); d != "" {
 			t.Fatalf("trial %d, %v (-want +got):\n%s", trial, r, d)

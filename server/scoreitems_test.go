@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -31,15 +30,7 @@ func TestScoresAreThoseOfTheList(t *testing.T) {
 		"tastes":  func() *model.Model { return servertest.NewTastesModel(t) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			ts := start(t, setup{
-				open:   func() (*model.Model, error) { return open(), nil },
-				config: func(c *Config) { c.Now = func() time.Time { return testNow } },
-			})
-			for i := range 6 {
-				e := newEvent("ann", 4*i)
-				e.EventId = item(i)
-				ts.observe(t, e)
-			}
+			ts := startStill(t, open)
 			rng := rand.New(rand.NewPCG(9, 1))
 			for range 60 {
 				checkScores(t, ts, randomScoring(rng))

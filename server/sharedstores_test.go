@@ -67,7 +67,7 @@ func closeAtEnd(t *testing.T, st store.Store) {
 }
 
 // A severedStore is a store for one server, which can be cut off from it as if the process had been
-// killed: all calls fail from then on, those under way too.
+// killed: from then on it gets no lease and writes no notes.
 type severedStore struct {
 	store.Shared
 
@@ -82,15 +82,6 @@ func (s *severedStore) check() error {
 		return fmt.Errorf("%w: severed", store.ErrUnavailable)
 	}
 	return nil
-}
-
-func (s *severedStore) Append(
-	ctx context.Context, records []store.Record,
-) ([]store.Result, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	return s.Shared.Append(ctx, records)
 }
 
 func (s *severedStore) Each(
@@ -135,20 +126,6 @@ func (s *severedStore) DeleteNotes(
 		return err
 	}
 	return s.Shared.DeleteNotes(ctx, topic, names, fence)
-}
-
-func (s *severedStore) Note(ctx context.Context, topic, name string) ([]byte, bool, error) {
-	if err := s.check(); err != nil {
-		return nil, false, err
-	}
-	return s.Shared.Note(ctx, topic, name)
-}
-
-func (s *severedStore) NoteNames(ctx context.Context, topic string) ([]string, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	return s.Shared.NoteNames(ctx, topic)
 }
 
 // startTogether starts servers over one store of a kind, which extend their model all the time.

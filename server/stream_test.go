@@ -185,13 +185,8 @@ func TestStreamObserveOrder(t *testing.T) {
 // While the store hangs, the server reads ahead no more than its window and what the transport
 // buffers.
 func TestStreamObserveWindow(t *testing.T) {
-	hooked := &hookedStore{Store: memory.New()}
 	release := make(chan struct{})
-	hooked.AppendFunc = func(c context.Context, r []store.Record) ([]store.Result, error) {
-		<-release
-		return hooked.Store.Append(c, r)
-	}
-	ts := start(t, setup{store: hooked})
+	ts := start(t, setup{store: slowStore(release)})
 	s := openStream(t, ts)
 	const n = 20_000
 	var sent atomic.Int64
@@ -294,6 +289,14 @@ func TestStreamRefusedMessages(t *testing.T) {
 	}
 }
 
+// manyEvents are more than a stream may have beside the budget.
+func manyEvents() (many []*pb.Event) {
+	for i := range 900 {
+		many = append(many, newEvent(strings.Repeat("u", 100), i%testItems))
+	}
+	return many
+}
+
 // What a stream has read ahead is given back, even if its handler panics.
 func TestReadAheadIsGivenBack(t *testing.T) {
 	inner, broken := memory.New(), true
@@ -306,10 +309,7 @@ func TestReadAheadIsGivenBack(t *testing.T) {
 	}
 	ts := start(t, setup{store: hooked,
 		bounds: func(b *bounds) { b.readAhead = admission.NewBudget(1) }})
-	var many []*pb.Event // more than a stream may have beside the budget
-	for i := range 900 {
-		many = append(many, newEvent(strings.Repeat("u", 100), i%testItems))
-	}
+	many := manyEvents()
 	for range 3 {
 		s := openStream(t, ts)
 		must(t, s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}))
@@ -339,10 +339,7 @@ func TestUnsettledReadAheadIsGivenBack(t *testing.T) {
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("ann", 1))
 	<-began
-	var many []*pb.Event // more than a stream may have beside the budget
-	for i := range 900 {
-		many = append(many, newEvent(strings.Repeat("u", 100), i%testItems))
-	}
+	many := manyEvents()
 	must(t, s.Send(&pb.StreamObserveRequest{Sequence: 2, Events: many}))
 	eventually(t, "they are read ahead", func() bool { return !leaves(ts.readAhead) })
 	close(release)

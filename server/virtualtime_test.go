@@ -138,6 +138,7 @@ func TestDrainInVirtualTime(t *testing.T) {
 					}()
 				}
 				var told atomic.Int64
+				cut := make(chan error, 1)
 				if c.stream {
 					stream, err := events.StreamObserve(t.Context())
 					must(t, err)
@@ -145,6 +146,7 @@ func TestDrainInVirtualTime(t *testing.T) {
 						for {
 							r, err := stream.Recv()
 							if err != nil {
+								cut <- err
 								return
 							}
 							if r.GetDraining() {
@@ -164,6 +166,10 @@ func TestDrainInVirtualTime(t *testing.T) {
 				}
 				if at := time.Duration(told.Load()); c.stream && at != virtualDelay {
 					t.Errorf("the stream is told after %v, want %v", at, virtualDelay)
+				}
+				if c.stream {
+					want := problem{Code: codes.Unavailable, Reason: "DRAINING", Retry: true}
+					same(t, want, problemOf(t, <-cut), "the stream ends with")
 				}
 				time.Sleep(2 * virtualTimeout) // the call that was left behind ends
 			})
