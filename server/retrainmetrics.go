@@ -30,12 +30,11 @@ func newRetrainMetrics() *retrainMetrics {
 	return &retrainMetrics{
 		total: metric.Counters("gsimc_retrain_total", "Retrainings, by how they ended.",
 			"outcome"),
-		seconds: prometheus.NewGauge(prometheus.GaugeOpts{Name: "gsimc_retrain_seconds",
-			Help: "Time of the last retraining."}),
-		good: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gsimc_retrain_last_success_timestamp_seconds",
-			Help: "When the last retraining ended that gave a model, taken or no better than the " +
-				"old one; 0: none since the start."}),
+		seconds: metric.Gauge("gsimc_retrain_seconds",
+			"Time of the last retraining."),
+		good: metric.Gauge("gsimc_retrain_last_success_timestamp_seconds",
+			"When the last retraining ended that gave a model, taken or no better than the "+
+				"old one; 0: none since the start."),
 		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_retrain_recall",
 			Help: "Recall on the latest events that decided the last retraining."},
 			[]string{"model"}),

@@ -53,11 +53,11 @@ client: api internal/fault
 client/examples:
 
 # The parts of the server. No service (recommend, ingest, users, operate, items) knows another.
-server/internal/admission:
 server/internal/background:
 server/internal/compression:
 server/internal/console:
 server/internal/metric:
+server/internal/admission: server/internal/metric
 server/internal/origin:
 server/internal/socket:
 server/internal/diverse: internal/ranking
@@ -77,8 +77,8 @@ server/internal/passes: internal/ranking model server/internal/metric
 server/internal/credit: api internal/event store server/internal/metric server/internal/session
 server/internal/arms: internal/fault model server/internal/catalogue server/internal/metric
 	server/internal/models server/internal/stage
-server/internal/coldstart: model store server/internal/background server/internal/models
-	server/internal/state server/internal/tenure
+server/internal/coldstart: model store server/internal/background server/internal/metric
+	server/internal/models server/internal/state server/internal/tenure
 server/internal/popularity: model store server/internal/background server/internal/models
 	server/internal/state
 server/internal/quality: internal/ranking model store server/internal/background

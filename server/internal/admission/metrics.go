@@ -2,6 +2,8 @@ package admission
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/server/internal/metric"
 )
 
 // Metrics are the series of admission.
@@ -16,18 +18,12 @@ type Metrics struct {
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
 	m := &Metrics{
-		shed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gsimc_calls_shed_total",
-			Help: "Calls that were refused for lack of room, by class and reason.",
-		}, []string{"class", "reason"}),
-		closed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_connections_evicted_total",
-			Help: "Silent connections that were closed to make room for new ones.",
-		}),
-		unread: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_connections_unread_total",
-			Help: "Connections that were closed since their client did not read its answers.",
-		}),
+		shed: metric.Counters("gsimc_calls_shed_total",
+			"Calls that were refused for lack of room, by class and reason.", "class", "reason"),
+		closed: metric.Counter("gsimc_connections_evicted_total",
+			"Silent connections that were closed to make room for new ones."),
+		unread: metric.Counter("gsimc_connections_unread_total",
+			"Connections that were closed since their client did not read its answers."),
 	}
 	for c := range numClasses {
 		m.count[c] = map[Reason]prometheus.Counter{}

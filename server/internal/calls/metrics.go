@@ -20,9 +20,8 @@ func NewMetrics() *Metrics {
 	return &Metrics{
 		grpc: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
 			grpcprom.WithHistogramOpts(&latency))),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_panics_total", Help: "Panics in handlers, recovered.",
-		}),
+		panics: metric.Counter("gsimc_panics_total",
+			"Panics in handlers, recovered."),
 	}
 }
 

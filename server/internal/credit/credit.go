@@ -54,16 +54,12 @@ const (
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
 	m := &Metrics{
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gsimc_attributed_events_total",
-			Help: "Stored events with a recommendation_id, by their type, the arm that made the " +
-				"list, and the position of the item on it.",
-		}, []string{"event_type", "arm", "position"}),
-		lists: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gsimc_recommendations_total",
-			Help: "Lists of Recommend and BatchRecommend, by the arm that made them, and whether " +
-				"they have a recommendation_id.",
-		}, []string{"arm", "attributed"}),
+		events: metric.Counters("gsimc_attributed_events_total",
+			"Stored events with a recommendation_id, by their type, the arm that made the "+
+				"list, and the position of the item on it.", "event_type", "arm", "position"),
+		lists: metric.Counters("gsimc_recommendations_total",
+			"Lists of Recommend and BatchRecommend, by the arm that made them, and whether "+
+				"they have a recommendation_id.", "arm", "attributed"),
 		unknown: metric.Counters("gsimc_attribution_unknown_total",
 			"Stored events whose recommendation_id cannot be counted: malformed, other_store, or "+
 				"old (more than 7 days).", "reason"),

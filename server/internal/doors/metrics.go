@@ -18,14 +18,10 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		refused: metric.Counters("gsimc_calls_refused_total",
 			"Calls without the token or the role that their method needs.", "reason"),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gsimc_door_reloads_total",
-			Help: "Changed files of tokens or certificates, by whether they were taken.",
-		}, []string{"files", "result"}),
-		notAfter: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gsimc_tls_not_after_timestamp_seconds",
-			Help: "When the certificate of the server ends; 0 without TLS.",
-		}),
+		reloads: metric.Counters("gsimc_door_reloads_total",
+			"Changed files of tokens or certificates, by whether they were taken.", "files", "result"),
+		notAfter: metric.Gauge("gsimc_tls_not_after_timestamp_seconds",
+			"When the certificate of the server ends; 0 without TLS."),
 	}
 	m.unauthenticated = m.refused.WithLabelValues("unauthenticated")
 	m.denied = m.refused.WithLabelValues("permission_denied")

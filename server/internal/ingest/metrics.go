@@ -28,26 +28,21 @@ type Metrics struct {
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
 	m := &Metrics{
-		total: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gsimc_events_total",
-			Help: "Events received, by what became of them and by their type: like, one that has " +
-				"a weight, or other, which a malformed event has too.",
-		}, []string{"disposition", "event_type"}),
+		total: metric.Counters("gsimc_events_total",
+			"Events received, by what became of them and by their type: like, one that has "+
+				"a weight, or other, which a malformed event has too.", "disposition", "event_type"),
 		age: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "gsimc_event_age_seconds", Buckets: eventAgeBuckets,
 			Help: "Time from the event_time of a new event to its arrival; 0 without one, or if " +
 				"it lies ahead.",
 		}),
-		begun: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_new_users_total",
-			Help: "Histories that began: users without one whose first event was stored.",
-		}),
+		begun: metric.Counter("gsimc_new_users_total",
+			"Histories that began: users without one whose first event was stored."),
 		visible: metric.Latency("gsimc_observe_visible_seconds",
 			"Time from receiving the first event of a write to its being durable and visible to "+
 				"Recommend."),
-		streams: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gsimc_stream_clients", Help: "Open StreamObserve streams.",
-		}),
+		streams: metric.Gauge("gsimc_stream_clients",
+			"Open StreamObserve streams."),
 	}
 	metric.Series[pb.EventDisposition](m.total.MustCurryWith(
 		prometheus.Labels{"event_type": event.DefaultType}), pb.EventDisposition_name)

@@ -38,9 +38,19 @@ func Latency(name, help string) prometheus.Histogram {
 	return prometheus.NewHistogram(LatencyOpts(name, help))
 }
 
-// Counters returns counters that one label tells apart.
-func Counters(name, help, label string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+// Counter returns a counter.
+func Counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+// Counters returns counters that labels tell apart.
+func Counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+// Gauge returns a gauge.
+func Gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
 // Series makes a counter for each value of an enum but 0, which stands for "unspecified". So all

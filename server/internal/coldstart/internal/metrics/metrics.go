@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/server/internal/metric"
 )
 
 // Metrics tell about extensions of the model and about the drift.
@@ -31,47 +33,32 @@ func (m *Metrics) SetOwner(is bool) {
 // New makes metrics of no extension yet.
 func New() *Metrics {
 	m := &Metrics{
-		Items: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gsimc_extended_items",
-			Help: "Items that the serving model was extended by: events named them, and it was " +
-				"not trained on them.",
-		}),
-		Pending: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gsimc_new_items",
-			Help: "Items that events named and the loaded model was not trained on, those that " +
-				"it was extended by included.",
-		}),
-		Drift: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gsimc_drift_energy_ratio",
-			Help: "Share of the energy of recent users' events that lies within the model's " +
-				"basis, over that share at the " +
-				"training. It falls as users leave what the model knows: train again below 0.9. " +
-				"NaN: too few events.",
-		}),
+		Items: metric.Gauge("gsimc_extended_items",
+			"Items that the serving model was extended by: events named them, and it was "+
+				"not trained on them."),
+		Pending: metric.Gauge("gsimc_new_items",
+			"Items that events named and the loaded model was not trained on, those that "+
+				"it was extended by included."),
+		Drift: metric.Gauge("gsimc_drift_energy_ratio",
+			"Share of the energy of recent users' events that lies within the model's "+
+				"basis, over that share at the "+
+				"training. It falls as users leave what the model knows: train again below 0.9. "+
+				"NaN: too few events."),
 		Seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "gsimc_extension_seconds", Buckets: prometheus.ExponentialBuckets(.01, 4, 8),
 			Help: "Time of extending the serving model, the reading of histories included.",
 		}),
-		Failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_extension_failures_total", Help: "Extensions that failed.",
-		}),
-		owner: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gsimc_extension_owner",
-			Help: "1 on the one of several servers over a store that places new items for all.",
-		}),
-		Refused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_extensions_refused_total",
-			Help: "Extensions of other servers that were damaged or of another model.",
-		}),
-		Notices: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_extension_notices_total",
-			Help: "Notices of new items, of users who came and of users who went, that were " +
-				"posted for the server that places new items.",
-		}),
-		Dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "gsimc_extension_notices_dropped_total",
-			Help: "Notices that were given up, because the store took none for long.",
-		}),
+		Failures: metric.Counter("gsimc_extension_failures_total",
+			"Extensions that failed."),
+		owner: metric.Gauge("gsimc_extension_owner",
+			"1 on the one of several servers over a store that places new items for all."),
+		Refused: metric.Counter("gsimc_extensions_refused_total",
+			"Extensions of other servers that were damaged or of another model."),
+		Notices: metric.Counter("gsimc_extension_notices_total",
+			"Notices of new items, of users who came and of users who went, that were "+
+				"posted for the server that places new items."),
+		Dropped: metric.Counter("gsimc_extension_notices_dropped_total",
+			"Notices that were given up, because the store took none for long."),
 	}
 	m.Drift.Set(math.NaN())
 	return m
