@@ -90,7 +90,7 @@ func (s service) findByID(
 		ids = append(ids, query)
 	}
 	left := n
-	err = s.catalogue.Each(ctx, query, func(item store.Item) error {
+	err = s.each(ctx, query, func(item store.Item) error {
 		if left == 0 || !strings.HasPrefix(item.ID, query) {
 			return errPageFull
 		}
@@ -98,7 +98,7 @@ func (s service) findByID(
 		ids = append(ids, item.ID)
 		return nil
 	})
-	if err != nil && !errors.Is(err, errPageFull) && !errors.Is(err, catalogue.ErrNone) {
+	if err != nil {
 		return nil, err
 	}
 	slices.Sort(ids)
@@ -112,7 +112,7 @@ func (s service) findByTitle(
 ) ([]string, error) {
 	query = strings.ToLower(query)
 	byID, left := ids, maxTitles
-	err := s.catalogue.Each(ctx, "", func(item store.Item) error {
+	err := s.each(ctx, "", func(item store.Item) error {
 		if left == 0 || len(ids) == n {
 			return errPageFull
 		}
@@ -122,10 +122,16 @@ func (s service) findByTitle(
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errPageFull) && !errors.Is(err, catalogue.ErrNone) {
-		return nil, err
+	return ids, err
+}
+
+// each calls fn with the items of the catalogue, if there is one, until it returns errPageFull.
+func (s service) each(ctx context.Context, after string, fn func(store.Item) error) error {
+	err := s.catalogue.Each(ctx, after, fn)
+	if errors.Is(err, errPageFull) || errors.Is(err, catalogue.ErrNone) {
+		return nil
 	}
-	return ids, nil
+	return err
 }
 
 // known tells what is known of items.
