@@ -15,13 +15,14 @@ func Event(e *pb.Event, prefix string, now time.Time) error {
 		return Bad("event", "is required")
 	}
 	var c checker
-	c.checkIn(prefix, "event_id", badEventID(e.GetEventId()))
+	c.checkIn(prefix, "event_id", badText(e.GetEventId(), MaxEventIDBytes))
 	c.checkIn(prefix, "user_id", badID(e.GetUserId()))
 	c.checkIn(prefix, "item_id", badID(e.GetItemId()))
 	c.checkIn(prefix, "event_type", badEventType(e.GetEventType()))
 	c.checkIn(prefix, "event_time", badEventTime(e.GetEventTime(), now))
 	c.checkIn(prefix, "value", badValue(e.Value))
-	c.checkIn(prefix, "recommendation_id", badRecommendationID(e.GetRecommendationId()))
+	// One that the server does not know is accepted: an event is worth more than its attribution.
+	c.checkIn(prefix, "recommendation_id", badText(e.GetRecommendationId(), maxRecommendationID))
 	return c.err()
 }
 

@@ -1,6 +1,7 @@
 package valid
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -9,44 +10,22 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/gsimc/gsimc/internal/event"
-	"github.com/gsimc/gsimc/store"
 )
 
 // The bad… functions return the problem of a value, or nothing.
 
-func badID(id string) string {
+// badText checks the length, in bytes, and the encoding of a text, which may be empty.
+func badText(text string, max int) string {
 	switch {
-	case id == "":
-		return "is required"
-	case len(id) > event.MaxIDBytes:
-		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(id), event.MaxIDBytes)
-	case !utf8.ValidString(id):
+	case len(text) > max:
+		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(text), max)
+	case !utf8.ValidString(text):
 		return "is not valid UTF-8"
 	}
 	return ""
 }
 
-func badEventID(id string) string {
-	switch {
-	case len(id) > MaxEventIDBytes:
-		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(id), MaxEventIDBytes)
-	case !utf8.ValidString(id):
-		return "is not valid UTF-8"
-	}
-	return ""
-}
-
-// badRecommendationID accepts what the server does not know: an event is worth more than its
-// attribution.
-func badRecommendationID(id string) string {
-	switch {
-	case len(id) > maxRecommendationID:
-		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(id), maxRecommendationID)
-	case !utf8.ValidString(id):
-		return "is not valid UTF-8"
-	}
-	return ""
-}
+func badID(id string) string { return cmp.Or(required(id), badText(id, event.MaxIDBytes)) }
 
 // badEventType accepts the empty string, which stands for the default.
 func badEventType(t string) string {
@@ -60,12 +39,10 @@ func badEventType(t string) string {
 }
 
 func badEventTime(t *timestamppb.Timestamp, now time.Time) string {
-	switch {
-	case t == nil:
-		return ""
-	case t.CheckValid() != nil || t.GetSeconds() < 0:
-		return "must be from 1970-01-01 to 9999-12-31"
-	case t.AsTime().After(now.Add(maxFuture)):
+	if text := badTime(t); text != "" {
+		return text
+	}
+	if t != nil && t.AsTime().After(now.Add(maxFuture)) {
 		return "is more than 24 hours in the future"
 	}
 	return ""
@@ -93,20 +70,17 @@ func required(text string) string {
 	return ""
 }
 
-// badAmount checks the scale of an exploration.
-func badAmount(v *float64) string {
-	if v != nil && !(*v >= 0 && *v <= maxExploration) { // false for NaN too
-		return fmt.Sprintf("must be a number from 0 to %d", maxExploration)
+func badPage(size int32) string {
+	if size < 0 {
+		return "must not be negative"
 	}
 	return ""
 }
 
-func badTitle(title string) string {
-	switch {
-	case len(title) > store.MaxTitleBytes:
-		return fmt.Sprintf("has %d bytes, at most %d are allowed", len(title), store.MaxTitleBytes)
-	case !utf8.ValidString(title):
-		return "is not valid UTF-8"
+// badAmount checks the scale of an exploration.
+func badAmount(v *float64) string {
+	if v != nil && !(*v >= 0 && *v <= maxExploration) { // false for NaN too
+		return fmt.Sprintf("must be a number from 0 to %d", maxExploration)
 	}
 	return ""
 }

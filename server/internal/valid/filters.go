@@ -1,16 +1,13 @@
 package valid
 
 import (
-	"unicode/utf8"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/internal/event"
 )
 
 // checkFilter checks a filter.
 func checkFilter(c *checker, f *pb.ItemFilter) {
-	checkIDs(c, "filter.allow_item_ids", f.GetAllowItemIds())
-	checkIDs(c, "filter.deny_item_ids", f.GetDenyItemIds())
+	checkIDs(c, "filter.allow_item_ids", f.GetAllowItemIds(), 0, MaxFilterIDs)
+	checkIDs(c, "filter.deny_item_ids", f.GetDenyItemIds(), 0, MaxFilterIDs)
 	for _, names := range []struct {
 		list string
 		of   []string
@@ -22,31 +19,18 @@ func checkFilter(c *checker, f *pb.ItemFilter) {
 		{"filter.all_labels", f.GetAllLabels()},
 		{"filter.no_labels", f.GetNoLabels()},
 	} {
-		checkFilterNames(c, names.list, names.of, maxFilterNames)
+		checkIDs(c, names.list, names.of, 0, maxFilterNames)
 	}
-	checkFilterNames(c, "filter.named_filters", f.GetNamedFilters(), maxNamedFilters)
+	checkIDs(c, "filter.named_filters", f.GetNamedFilters(), 0, maxNamedFilters)
 }
 
-// checkFilterNames checks a list of names, of which there may be most.
-func checkFilterNames(c *checker, list string, names []string, most int) {
-	if text := badCount(len(names), 0, most); text != "" {
-		c.check(list, text)
-		return
-	}
-	for i, name := range names {
-		c.checkAt(list, i, "", badID(name))
-	}
-}
-
-func checkIDs(c *checker, list string, ids []string) {
-	if text := badCount(len(ids), 0, MaxFilterIDs); text != "" {
+// checkIDs checks a list of ids or names, of which there may be least to most.
+func checkIDs(c *checker, list string, ids []string, least, most int) {
+	if text := badCount(len(ids), least, most); text != "" {
 		c.check(list, text)
 		return
 	}
 	for i, id := range ids {
-		// Most ids are good, and there may be ten thousand: the text is made for bad ones only.
-		if id == "" || len(id) > event.MaxIDBytes || !utf8.ValidString(id) {
-			c.checkAt(list, i, "", badID(id))
-		}
+		c.checkAt(list, i, "", badID(id))
 	}
 }

@@ -2,7 +2,6 @@ package valid
 
 import (
 	"slices"
-	"unicode/utf8"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
@@ -48,7 +47,7 @@ func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
 		met[id] = true
 		checkNames(&c, list, i, FieldCategories, item.GetCategories())
 		checkNames(&c, list, i, FieldLabels, item.GetLabels())
-		c.checkAt(list, i, FieldTitle, badTitle(item.GetTitle()))
+		c.checkAt(list, i, FieldTitle, badText(item.GetTitle(), store.MaxTitleBytes))
 		c.checkAt(list, i, FieldFrom, badTime(item.GetAvailableFrom()))
 		c.checkAt(list, i, FieldUntil, badTime(item.GetAvailableUntil()))
 	}
@@ -85,9 +84,7 @@ func ItemID(id string) error {
 // ListItems checks a request; token says whether its page token is one of this server.
 func ListItems(r *pb.ListItemsRequest, token bool) error {
 	var c checker
-	if r.GetPageSize() < 0 {
-		c.check("page_size", "must not be negative")
-	}
+	c.check("page_size", badPage(r.GetPageSize()))
 	if !token {
 		c.check("page_token", "is not one that a page came with")
 	}
@@ -101,26 +98,15 @@ func DeleteItems(r *pb.BatchDeleteItemsRequest) error {
 
 // ItemIDs checks the item_ids of a request that takes up to max of them.
 func ItemIDs(ids []string, max int) error {
-	const list = "item_ids"
 	var c checker
-	if text := badCount(len(ids), 1, max); text != "" {
-		c.check(list, text)
-		return c.err()
-	}
-	for i, id := range ids {
-		c.checkAt(list, i, "", badID(id))
-	}
+	checkIDs(&c, "item_ids", ids, 1, max)
 	return c.err()
 }
 
 // SearchItems checks a request, whose query may be empty.
 func SearchItems(r *pb.SearchItemsRequest) error {
 	var c checker
-	if q := r.GetQuery(); len(q) > event.MaxIDBytes || !utf8.ValidString(q) {
-		c.check("query", badID(q))
-	}
-	if r.GetPageSize() < 0 {
-		c.check("page_size", "must not be negative")
-	}
+	c.check("query", badText(r.GetQuery(), event.MaxIDBytes))
+	c.check("page_size", badPage(r.GetPageSize()))
 	return c.err()
 }

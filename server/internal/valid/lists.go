@@ -35,9 +35,7 @@ func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
 	default:
 		c.check("subject", "is required: set user_id or history")
 	}
-	if r.GetPageSize() < 0 {
-		c.check("page_size", "must not be negative")
-	}
+	c.check("page_size", badPage(r.GetPageSize()))
 	checkFilter(c, r.GetFilter())
 	checkSeen(c, r.GetSeen())
 	checkExplain(c, r)
@@ -52,9 +50,8 @@ func BatchRecommend(r *pb.BatchRecommendRequest) error {
 	var c checker
 	n := len(r.GetSubjects())
 	c.check("subjects", badCount(n, 1, maxSubjects))
-	if r.GetPageSize() < 0 {
-		c.check("page_size", "must not be negative")
-	} else if n*PageSize(r.GetPageSize()) > maxBatchItems {
+	c.check("page_size", badPage(r.GetPageSize()))
+	if n*PageSize(r.GetPageSize()) > maxBatchItems {
 		c.check("page_size", fmt.Sprintf("must be at most %d, for %d items in all",
 			maxBatchItems/n, maxBatchItems))
 	}
@@ -67,9 +64,7 @@ func BatchRecommend(r *pb.BatchRecommendRequest) error {
 func SimilarItems(r *pb.SimilarItemsRequest) error {
 	var c checker
 	c.check("item_id", badID(r.GetItemId()))
-	if r.GetPageSize() < 0 {
-		c.check("page_size", "must not be negative")
-	}
+	c.check("page_size", badPage(r.GetPageSize()))
 	checkFilter(&c, r.GetFilter())
 	return c.err()
 }
@@ -78,16 +73,11 @@ func SimilarItems(r *pb.SimilarItemsRequest) error {
 func ScoreItems(r *pb.ScoreItemsRequest, list *pb.RecommendRequest, now time.Time) error {
 	var c checker
 	checkRecommend(&c, list, now)
-	const field = "item_ids"
 	most := maxScored
 	if r.GetExplain() > 0 {
 		most = maxExplainedPage
 	}
-	if text := badCount(len(r.GetItemIds()), 1, most); text != "" {
-		c.check(field, text)
-	} else {
-		checkIDs(&c, field, r.GetItemIds())
-	}
+	checkIDs(&c, "item_ids", r.GetItemIds(), 1, most)
 	return c.err()
 }
 

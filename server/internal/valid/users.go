@@ -17,9 +17,7 @@ func UserID(id string) error {
 func ListUserEvents(r *pb.ListUserEventsRequest) error {
 	var c checker
 	c.check("user_id", badID(r.GetUserId()))
-	if r.GetPageSize() < 0 {
-		c.check("page_size", "must not be negative")
-	}
+	c.check("page_size", badPage(r.GetPageSize()))
 	return c.err()
 }
 
@@ -33,7 +31,7 @@ func RetractEvents(r *pb.RetractEventsRequest) error {
 	c.check("event_ids", badCount(len(r.GetEventIds()), 0, maxRetract))
 	c.check("item_ids", badCount(len(r.GetItemIds()), 0, maxRetract))
 	for i, id := range r.GetEventIds()[:min(len(r.GetEventIds()), maxRetract)] {
-		c.checkAt("event_ids", i, "", cmp.Or(badEventID(id), required(id)))
+		c.checkAt("event_ids", i, "", cmp.Or(required(id), badText(id, MaxEventIDBytes)))
 	}
 	for i, id := range r.GetItemIds()[:min(len(r.GetItemIds()), maxRetract)] {
 		c.checkAt("item_ids", i, "", badID(id))
