@@ -79,7 +79,7 @@ func (v *virtualServer) scrapeForEver(t *testing.T) {
 		if err != nil {
 			return
 		}
-		_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: ops\r\n\r\n")
+		_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
 		_, _ = io.Copy(io.Discard, conn) // until the server closes it
 	}()
 }
