@@ -71,7 +71,7 @@ func (m *Model) metadata() map[string]string {
 		case *bool:
 			meta[f.name] = strconv.FormatBool(*v)
 		case *[]kalman.Band:
-			meta[f.name] = FormatBands(*v)
+			meta[f.name] = kalman.FormatBands(*v)
 		case *int:
 			meta[f.name] = strconv.Itoa(*v)
 		}
@@ -106,7 +106,7 @@ func specOf(meta map[string]string) (Spec, error) {
 			*v, err = strconv.ParseBool(text)
 		case *[]kalman.Band:
 			if text != "" {
-				*v, err = ParseBands(text)
+				*v, err = kalman.ParseBands(text)
 			}
 		case *int:
 			*v, err = strconv.Atoi(text)

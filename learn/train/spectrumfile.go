@@ -15,6 +15,7 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/local"
@@ -208,7 +209,7 @@ func (r *spectrumReader) spec() model.Spec {
 	spec.Graph = spectral.Hypergraph
 	spec.DegreeExponent, spec.Window = r.number("degree_exponent"), r.count("window")
 	spec.DegreeRescale = r.number("degree_rescale")
-	spec.Dynamics.Bands = parsed(&r.metaReader, "bands", model.ParseBands)
+	spec.Dynamics.Bands = parsed(&r.metaReader, "bands", kalman.ParseBands)
 	spec.Dynamics.Positions = int64(r.count("positions"))
 	if spec.Local.Neighbours = r.count("local_neighbours"); spec.Local.Neighbours == 0 {
 		spec.Local = local.Spec{}

@@ -19,7 +19,7 @@ type Candidate struct {
 	Rank           int     // k
 
 	Dynamics  string  // model.DynamicsLearned or model.DynamicsNone
-	Bands     string  // as model.ParseBands reads them; learned dynamics only
+	Bands     string  // as kalman.ParseBands reads them; learned dynamics only
 	Ridge     float64 // learned dynamics only
 	Positions int64   // learned dynamics only
 
@@ -36,7 +36,7 @@ func CandidateOf(s *model.Spec, rank int) Candidate {
 		Rank:          rank, Dynamics: s.Dynamics.Kind,
 	}
 	if c.learned() {
-		c.Bands, c.Ridge, c.Positions = model.FormatBands(s.Dynamics.Bands), s.Dynamics.Ridge,
+		c.Bands, c.Ridge, c.Positions = kalman.FormatBands(s.Dynamics.Bands), s.Dynamics.Ridge,
 			s.Dynamics.Positions
 		return c
 	}
@@ -66,7 +66,7 @@ func (c Candidate) Spec(base model.Spec) (model.Spec, error) {
 		s.Filter.Name, s.Filter.Phi, s.Alpha = c.Filter, c.Phi, c.Alpha
 		return s, nil
 	}
-	bands, err := model.ParseBands(c.Bands)
+	bands, err := kalman.ParseBands(c.Bands)
 	s.Dynamics = model.DynamicsSpec{
 		Kind: model.DynamicsLearned, Bands: bands, Ridge: c.Ridge, Positions: c.Positions,
 		Deviation: base.Dynamics.Deviation,
@@ -81,7 +81,7 @@ func (c Candidate) graph() spectral.Graph {
 
 // options are what the regression's sums depend on, besides the encoder rows.
 func (c Candidate) options() (dynamics.Options, error) {
-	bands, err := model.ParseBands(c.Bands)
+	bands, err := kalman.ParseBands(c.Bands)
 	return dynamics.Options{Bands: bands, Positions: int(c.Positions)}, err
 }
 
@@ -89,7 +89,7 @@ func (c Candidate) options() (dynamics.Options, error) {
 // forgetting.
 func (c Candidate) bands() ([]kalman.Band, error) {
 	if c.learned() {
-		return model.ParseBands(c.Bands)
+		return kalman.ParseBands(c.Bands)
 	}
 	return []kalman.Band{{Rho: c.Alpha}}, nil
 }

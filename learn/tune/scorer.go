@@ -185,7 +185,7 @@ func (b *scorer) queries(c Candidate) ([]float32, error) {
 
 // panelStates returns the states before the panel's positions, in all columns of the basis.
 func (b *scorer) panelStates(bands []kalman.Band) ([]float32, error) {
-	return b.states.get(model.FormatBands(bands), func() ([]float32, error) {
+	return b.states.get(kalman.FormatBands(bands), func() ([]float32, error) {
 		return b.panel.states(bands, b.encoder, b.basis.K), nil
 	})
 }

@@ -139,10 +139,10 @@ cmd/gsimc/internal/migrate: store store/pebble cmd/gsimc/internal/cli
 cmd/gsimc/internal/look: internal/chart internal/event internal/fault spectral kalman model
 	learn/dataset learn/train cmd/gsimc/internal/cli cmd/gsimc/internal/data
 	cmd/gsimc/internal/progress
-cmd/gsimc/internal/train: internal/fault internal/file internal/num spectral model learn/dataset
-	learn/train learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data
+cmd/gsimc/internal/train: internal/fault internal/file internal/num spectral kalman model
+	learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data
 	cmd/gsimc/internal/progress
-cmd/gsimc/internal/evaluate: internal/chart spectral model learn/dataset learn/train
+cmd/gsimc/internal/evaluate: internal/chart spectral kalman model learn/dataset learn/train
 	learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress
 cmd/gsimc/internal/tune: internal/file model learn/dataset learn/train learn/evaluate learn/tune
 	cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -80,7 +81,7 @@ func meta(p *dataset.Partition, cfg *train.Config) map[string]string {
 		"gsimc.spectrum": "1", "program": "a test", "seed": strconv.FormatUint(cfg.Seed, 10),
 		"degree_exponent": number(spec.DegreeExponent), "window": strconv.Itoa(spec.Window),
 		"degree_rescale":   number(spec.DegreeRescale),
-		"bands":            model.FormatBands(spec.Dynamics.Bands),
+		"bands":            kalman.FormatBands(spec.Dynamics.Bands),
 		"positions":        strconv.FormatInt(spec.Dynamics.Positions, 10),
 		"local_neighbours": strconv.Itoa(spec.Local.Neighbours),
 		"train_users":      strconv.Itoa(p.Train.Len()),

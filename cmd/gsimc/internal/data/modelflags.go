@@ -112,7 +112,7 @@ type dynamicsFlags struct {
 }
 
 func (f *dynamicsFlags) check() error {
-	_, err := model.ParseBands(f.Bands)
+	_, err := kalman.ParseBands(f.Bands)
 	if err != nil {
 		err = cli.Flag("--bands", err)
 	}
@@ -123,7 +123,7 @@ func (f *dynamicsFlags) check() error {
 
 // spec is checked before.
 func (f *dynamicsFlags) spec() model.DynamicsSpec {
-	bands, err := model.ParseBands(f.Bands)
+	bands, err := kalman.ParseBands(f.Bands)
 	if err != nil {
 		panic(err)
 	}

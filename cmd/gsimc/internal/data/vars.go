@@ -6,10 +6,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -24,7 +24,7 @@ func Vars() kong.Vars {
 		"learned_s":      fmt.Sprint(learned.DegreeExponent),
 		"learned_t":      fmt.Sprint(learned.DegreeRescale),
 		"learned_window": fmt.Sprint(learned.Window),
-		"learned_bands":  model.FormatBands(learned.Dynamics.Bands),
+		"learned_bands":  kalman.FormatBands(learned.Dynamics.Bands),
 		"learned_ridge":  fmt.Sprint(learned.Dynamics.Ridge),
 
 		"local_neighbours": fmt.Sprint(learned.Local.Neighbours),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
+	"github.com/gsimc/gsimc/kalman"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -293,7 +294,7 @@ func (c *Cmd) printBases(w io.Writer, opt *evaluate.Options) {
 		}
 		fmt.Fprintf(w, "degree rescale %v", s.DegreeRescale)
 		if d := &s.Dynamics; d.Kind == model.DynamicsLearned {
-			fmt.Fprintf(w, ", bands %s, ridge %v", model.FormatBands(d.Bands), d.Ridge)
+			fmt.Fprintf(w, ", bands %s, ridge %v", kalman.FormatBands(d.Bands), d.Ridge)
 		}
 		fmt.Fprintln(w)
 		cli.PrintTable(w, data.SolverRows(in.Basis, in.Basis.K))
@@ -349,7 +350,7 @@ func newLearned(in *evaluate.Ingredients) *learned {
 	s, d := &in.Spec, &in.Spec.Dynamics
 	return &learned{
 		Rank: in.Basis.K, DegreeExponent: s.DegreeExponent, DegreeRescale: s.DegreeRescale,
-		Bands: model.FormatBands(d.Bands), Ridge: d.Ridge, Positions: d.Positions,
+		Bands: kalman.FormatBands(d.Bands), Ridge: d.Ridge, Positions: d.Positions,
 		Deviation: d.Deviation,
 		Solver:    newSolution(in.Basis),
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
@@ -103,7 +104,7 @@ func describeFilter(line func(name, format string, args ...any), d *model.Descri
 // describeDynamics prints the constants of learned dynamics.
 func describeDynamics(line func(name, format string, args ...any), d *model.Description) {
 	s := &d.Spec.Dynamics
-	line("dynamics", "learned, bands %s", model.FormatBands(s.Bands))
+	line("dynamics", "learned, bands %s", kalman.FormatBands(s.Bands))
 	positions := "all"
 	if s.Positions > 0 {
 		positions = fmt.Sprintf("the last %d", s.Positions)

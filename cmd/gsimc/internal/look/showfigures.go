@@ -81,7 +81,7 @@ func bandCurves(bands []kalman.Band, gains []float64) (curves []chart.Curve) {
 	k := len(gains) / len(bands)
 	for i := range bands {
 		curves = append(curves, chart.Curve{
-			Name: "ρ = " + model.FormatBands(bands[i:i+1]), Points: data.Smooth(gains[i*k:][:k]),
+			Name: "ρ = " + kalman.FormatBands(bands[i:i+1]), Points: data.Smooth(gains[i*k:][:k]),
 		})
 	}
 	return curves

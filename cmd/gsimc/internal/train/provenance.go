@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/kalman"
 
 	"github.com/gsimc/gsimc/learn/train"
 
@@ -38,7 +39,7 @@ func (c *Cmd) command(cfg *train.Config, rank int) string {
 	case c.dynamics() == model.DynamicsLearned:
 		c.addGraph(&line, cfg, rank)
 		line.add("dynamics", model.DynamicsLearned)
-		line.add("bands", model.FormatBands(cfg.Spec.Dynamics.Bands))
+		line.add("bands", kalman.FormatBands(cfg.Spec.Dynamics.Bands))
 		if !cfg.ChooseRidge {
 			line.add("ridge", cfg.Spec.Dynamics.Ridge)
 		}

@@ -1,4 +1,4 @@
-package model_test
+package kalman_test
 
 import (
 	"strings"
@@ -7,17 +7,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/model"
 )
 
 func TestParseBands(t *testing.T) {
 	const text = "0, 0.5,0.87@720h"
-	got, err := model.ParseBands(text)
+	got, err := kalman.ParseBands(text)
 	want := []kalman.Band{{}, {Rho: 0.5}, {Rho: 0.87, HalfLife: 720 * 3600}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Fatalf("ParseBands(%q): %v, difference (-want +got):\n%s", text, err, diff)
 	}
-	again, err := model.ParseBands(model.FormatBands(got))
+	again, err := kalman.ParseBands(kalman.FormatBands(got))
 	if diff := cmp.Diff(got, again); err != nil || diff != "" {
 		t.Fatalf("what FormatBands wrote: %v, difference (-before +after):\n%s", err, diff)
 	}
@@ -36,7 +35,7 @@ func TestParseBandsRefuses(t *testing.T) {
 		{"0.1,0.12,0.13,0.14,0.15,0.16,0.17,0.18,0.19,0.2,0.21,0.22,0.23,0.24,0.25,0.26,0.27",
 			"17 bands, want at most 16"},
 	} {
-		if _, err := model.ParseBands(c.text); err == nil ||
+		if _, err := kalman.ParseBands(c.text); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("ParseBands(%q): %v, want an error with %q", c.text, err, c.want)
 		}

@@ -1,4 +1,4 @@
-package model
+package kalman
 
 import (
 	"fmt"
@@ -6,17 +6,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/gsimc/gsimc/kalman"
 )
 
 // ParseBands reads the bands of learned dynamics: a comma-separated list of forgetting factors per
 // event, each with a half-life after @ if it also fades by time, such as "0,0.5,0.87@720h".
-func ParseBands(text string) ([]kalman.Band, error) {
-	var bands []kalman.Band
+func ParseBands(text string) ([]Band, error) {
+	var bands []Band
 	for part := range strings.SplitSeq(text, ",") {
 		rho, halfLife, timed := strings.Cut(strings.TrimSpace(part), "@")
-		var band kalman.Band
+		var band Band
 		var err error
 		band.Rho, err = strconv.ParseFloat(rho, 64)
 		if err != nil || !(band.Rho >= 0 && band.Rho <= 1) {
@@ -40,14 +38,14 @@ func ParseBands(text string) ([]kalman.Band, error) {
 		}
 		bands = append(bands, band)
 	}
-	if len(bands) > kalman.MaxBands {
-		return nil, fmt.Errorf("%d bands, want at most %d", len(bands), kalman.MaxBands)
+	if len(bands) > MaxBands {
+		return nil, fmt.Errorf("%d bands, want at most %d", len(bands), MaxBands)
 	}
 	return bands, nil
 }
 
 // FormatBands is the inverse of ParseBands. Half-lives are rounded to nanoseconds.
-func FormatBands(bands []kalman.Band) string {
+func FormatBands(bands []Band) string {
 	parts := make([]string, len(bands))
 	for i, b := range bands {
 		parts[i] = strconv.FormatFloat(b.Rho, 'g', -1, 64)
