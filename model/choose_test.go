@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/gsimc/gsimc/internal/ranking"
-	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -91,10 +90,10 @@ func drawn(users int, begin func() (int32, func(before int32) int32)) (all []His
 }
 
 // chosen learns a model and returns it with its choice, nil for none.
-func chosen(t *testing.T, spec Spec, b *spectral.Basis, h Histories) (*Model, *Choice) {
+func chosen(t *testing.T, spec Spec, b *spectral.Basis, h fit.Histories) (*Model, *fit.Choice) {
 	t.Helper()
-	var c *Choice
-	h.Chosen = func(got *Choice) map[string]string {
+	var c *fit.Choice
+	h.Chosen = func(got *fit.Choice) map[string]string {
 		c = got
 		return map[string]string{"choice": got.String()}
 	}
@@ -115,7 +114,7 @@ func choiceSpec(ridge float64) Spec {
 // TestChooseTheLargestRank: which item comes next takes all coordinates.
 func TestChooseTheLargestRank(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 1))
-	m, c := chosen(t, choiceSpec(1e-3), randomBasis(rng, choiceItems, choiceItems), Histories{
+	m, c := chosen(t, choiceSpec(1e-3), randomBasis(rng, choiceItems, choiceItems), fit.Histories{
 		Train: slices.Values(chains(rng, 400)), Validation: chains(rng, 60), Ranks: []int{8, 16, 32},
 	})
 	if c == nil || c.Rank != choiceItems || m.Rank() != choiceItems || c.Of != choiceItems ||
@@ -136,7 +135,7 @@ func TestChooseTheLargestRank(t *testing.T) {
 func TestChooseASmallRank(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 1))
 	spec, b := choiceSpec(1e-4), grouped(rng)
-	h := Histories{
+	h := fit.Histories{
 		Train: slices.Values(rounds(rng, 40)), Validation: rounds(rng, 150),
 		Ranks: []int{choiceGroups, 16, 32},
 	}
@@ -164,7 +163,7 @@ func TestChooseASmallRank(t *testing.T) {
 	}
 }
 
-func mustNewFrom(t *testing.T, spec Spec, b *spectral.Basis, h Histories) *Model {
+func mustNewFrom(t *testing.T, spec Spec, b *spectral.Basis, h fit.Histories) *Model {
 	t.Helper()
 	m, err := New(spec, b, itemNames(b.N), h)
 	if err != nil {
@@ -176,7 +175,7 @@ func mustNewFrom(t *testing.T, spec Spec, b *spectral.Basis, h Histories) *Model
 // TestChooseTheRidge: for the same users a large ridge is better at the rank of the basis.
 func TestChooseTheRidge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 1))
-	m, c := chosen(t, choiceSpec(1e-4), grouped(rng), Histories{
+	m, c := chosen(t, choiceSpec(1e-4), grouped(rng), fit.Histories{
 		Train: slices.Values(rounds(rng, 40)), Validation: rounds(rng, 150),
 		Ridges: []float64{0.1, 1e-5},
 	})
@@ -191,7 +190,7 @@ func TestChooseTheRidge(t *testing.T) {
 // TestNothingIsChosen: neither without candidates nor on a few positions.
 func TestNothingIsChosen(t *testing.T) {
 	rng := rand.New(rand.NewPCG(34, 1))
-	b, h := grouped(rng), Histories{Train: slices.Values(rounds(rng, 40))}
+	b, h := grouped(rng), fit.Histories{Train: slices.Values(rounds(rng, 40))}
 	for _, c := range []struct {
 		ranks      []int
 		validation int
@@ -209,13 +208,13 @@ func TestNothingIsChosen(t *testing.T) {
 func TestChoiceOnAnyProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	var version string
-	var first *Choice
+	var first *fit.Choice
 	for _, processors := range []int{1, 3} {
 		runtime.GOMAXPROCS(processors)
 		rng := rand.New(rand.NewPCG(35, 1))
 		spec := choiceSpec(1)
 		spec.Local = local.Default()
-		m, c := chosen(t, spec, grouped(rng), Histories{
+		m, c := chosen(t, spec, grouped(rng), fit.Histories{
 			Train: slices.Values(rounds(rng, 100)), Validation: rounds(rng, 150),
 			Ranks: []int{4, 8, 32}, Ridges: []float64{0.3, 3, 9},
 		})
@@ -225,62 +224,6 @@ func TestChoiceOnAnyProcessors(t *testing.T) {
 		if d := cmp.Diff(first, c); d != "" || m.Version() != version {
 			t.Errorf("%d processors: version %s, want %s; choice:\n%s", processors, m.Version(),
 				version, d)
-		}
-	}
-}
-
-// TestSampleRanksAsTheModel: the positions of a sample have the items and the scores that the
-// finished model gives, for the rank of the basis and for smaller ones.
-func TestSampleRanksAsTheModel(t *testing.T) {
-	rng := rand.New(rand.NewPCG(36, 1))
-	b, spec := grouped(rng), choiceSpec(1)
-	spec.Dynamics.Deviation, spec.Local = false, local.Default()
-	h := Histories{
-		Train: slices.Values(rounds(rng, 100)), Validation: randomHistories(rng, choiceItems, 30),
-	}
-	full := mustNewFrom(t, spec, b, h)
-	h.counts = local.Count(full.n, full.degrees, h.Train, spec.Local.Neighbours)
-	s := full.newSample(&h, full.encoderRows(full.k))
-	most := ChoicePositions(h.Validation, full.n)
-	if got := len(s.positions); got > most || got < most/2 {
-		t.Errorf("%d positions, and at most %d are announced", got, most)
-	}
-	for _, rank := range []int{choiceItems, 16} {
-		m := mustNewFrom(t, spec, b.Prefix(rank), h)
-		m.spec.Local = spec.Local
-		w := m.transition.(*learnedDynamics)
-		s.rank(&dynamics.Readout{
-			R: len(w.Bands), K: rank, W: toFloat64(w.readout), Mean: toFloat64(w.Mean),
-		})
-		finder := &positionFinder{
-			m: m, counts: h.counts, query: m.NewQuery(), seen: ranking.NewSet(m.n),
-		}
-		var want []local.Position
-		for _, history := range h.Validation {
-			want = append(want, finder.find(history, sampleUserPositions)...)
-		}
-		if d := cmp.Diff(want, s.positions, cmpopts.EquateApprox(1e-3, 1e-5)); d != "" {
-			t.Errorf("rank %d: positions (-model +sample):\n%s", rank, d)
-		}
-	}
-}
-
-func TestSampleOf(t *testing.T) {
-	for _, c := range []struct{ histories, wanted, most, users, each int }{
-		{0, 100, 10, 0, 10}, {5, 100, 10, 5, 10}, {30, 100, 10, 30, 3}, {99, 100, 10, 99, 1},
-		{250, 100, 10, 100, 1},
-	} {
-		all := make([]History, c.histories)
-		for u := range all {
-			all[u] = History{{Item: int32(u)}}
-		}
-		users, each := sampleOf(all, c.wanted, c.most)
-		if len(users) != c.users || each != c.each {
-			t.Errorf("%+v: %d users with %d events", c, len(users), each)
-		}
-		if c.histories == 250 && (users[1][0].Item != 2 || users[99][0].Item != 247) {
-			t.Errorf("users %d and %d, want them evenly spaced", users[1][0].Item,
-				users[99][0].Item)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -73,9 +74,9 @@ func (e *Energy) Inside() float64 {
 func (m *Model) InsideAtTraining() float64 { return m.insideAtTraining }
 
 // measureEnergy sets insideAtTraining.
-func (m *Model) measureEnergy(h Histories) {
+func (m *Model) measureEnergy(h fit.Histories) {
 	users := slices.Values(h.Validation)
-	if len(h.Validation) < FewSequences {
+	if len(h.Validation) < fit.FewSequences {
 		for range h.Train { // there is a training user
 			users = h.Train
 			break

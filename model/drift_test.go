@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -16,7 +17,7 @@ func TestEnergyIsThatOfTheGraph(t *testing.T) {
 	r := shortened(market(3, n, 300)) // histories of one window each
 	spec.TrainUsers = int64(r.NumUsers())
 	basis, histories := trained(t, spec, r, rank)
-	m, err := New(spec, basis, itemNames(n), Histories{Train: slices.Values(histories)})
+	m, err := New(spec, basis, itemNames(n), fit.Histories{Train: slices.Values(histories)})
 	if err != nil {
 		t.Fatal(err)
 	}

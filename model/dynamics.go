@@ -2,12 +2,13 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
-	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/model/fit"
 )
 
 // learnedDynamics are bands of memory with a learned read-out, see package dynamics.
@@ -22,92 +23,52 @@ type learnedDynamics struct {
 	calibration []float64
 }
 
-// learnDynamics identifies the dynamics: the read-out of the bands from the training users, the
-// rank, the ridge and the noise of the deviation from the validation users. See package dynamics.
-func (m *Model) learnDynamics(h *Histories) error {
+// learnDynamics learns dynamics and takes the rank that is chosen. See package fit.
+func (m *Model) learnDynamics(h *fit.Histories) error {
 	if err := m.check(); err != nil { // fail before the long computation
 		return err
 	}
-	if err := h.checkSums(); err != nil {
-		return err
-	}
-	spec, k := &m.spec.Dynamics, m.k
-	e := m.encoderRows(k)
-	normal, err := m.normal(e, h)
-	if err != nil {
-		return err
-	}
-	readout, choice, err := m.solve(normal, e, h)
-	if err != nil {
-		return err
-	}
-	if choice != nil {
-		m.take(choice, h)
-	}
-	d := &learnedDynamics{
-		Dynamics: kalman.Dynamics{
-			Bands: slices.Clone(spec.Bands), Mean: gemm.ToFloat32(readout.Mean),
-		},
-		readout: gemm.ToFloat32(readout.W),
-	}
-	predictions := make([]float32, m.n*readout.R*m.k)
-	readout.RowsTo(predictions, e, k)
-	m.transition = d
-	m.setPredictions(predictions)
-	if !spec.Deviation {
-		return nil
-	}
-	return m.learnDeviation(d, h)
-}
-
-// normal returns the sums of the regression over the training users, for the encoder rows e.
-func (m *Model) normal(e []float32, h *Histories) (*dynamics.Normal, error) {
 	spec := &m.spec.Dynamics
-	if h.Sums != nil {
-		if x := h.Sums.Normal; x.R != len(spec.Bands) || x.K != m.k {
-			panic(fmt.Sprintf("model: sums of %d bands and rank %d for %d and %d", x.R, x.K,
-				len(spec.Bands), m.k))
-		}
-		return h.Sums.Normal, nil
-	}
-	moments, err := dynamics.NewMoments(m.n, h.Train, dynamics.Options{
-		Bands: spec.Bands, Positions: int(spec.Positions),
-	})
+	d, err := fit.Learn(m.items(), &fit.Spec{
+		Bands: spec.Bands, Ridge: spec.Ridge, Positions: spec.Positions, Deviation: spec.Deviation,
+		Local: m.spec.Local,
+	}, h)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return moments.Project(e, m.k, h.progress(StageLearn)), nil
+	if d.Choice != nil {
+		m.take(d.Choice, h)
+	}
+	m.transition = &learnedDynamics{d.Dynamics, d.Readout, d.Calibration}
+	m.setPredictions(d.Predictions)
+	return nil
 }
 
-// learnDeviation learns the noise of the deviation and the variance of tastes, and stores them in
-// d. It withholds the latter if two halves of the users do not agree on the noise.
-func (m *Model) learnDeviation(d *learnedDynamics, h *Histories) error {
-	sequences := h.Validation
-	if len(sequences) < FewSequences {
-		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)
+// take makes the choice that of m, which has the rank of the basis before.
+func (m *Model) take(c *fit.Choice, h *fit.Histories) {
+	m.spec.Dynamics.Ridge = c.Ridge
+	if h.Chosen != nil {
+		if entries := h.Chosen(c); len(entries) > 0 {
+			if m.spec.Provenance == nil {
+				m.spec.Provenance = map[string]string{}
+			}
+			maps.Copy(m.spec.Provenance, entries)
+		}
 	}
-	bands := &d.Dynamics
-	noise, err := dynamics.LearnNoise(
-		bands, m.prediction, m.encoder, sequences, h.progress(StageNoise))
-	if err != nil {
-		return err
+	m.truncate(c.Rank)
+}
+
+// truncate keeps the first k columns of the basis.
+func (m *Model) truncate(k int) {
+	if k == m.k {
+		return
 	}
-	spread := dynamics.NewSpread(m.k, m.encoder, m.degrees)
-	halves, err := noise.Pool(bands, m.prediction, m.encoder, sequences, spread)
-	if err != nil {
-		return err
+	basis := make([]float32, m.n*k)
+	for i := range m.n {
+		copy(basis[i*k:(i+1)*k], m.basis[i*m.k:])
 	}
-	d.calibration = halves.Bands
-	d.P0, d.SigmaEta, d.SigmaNu, d.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
-	if !halves.Holds() {
-		return nil
-	}
-	taste, err := dynamics.LearnTaste(bands, m.prediction, m.encoder, sequences)
-	if err != nil {
-		return err
-	}
-	d.SigmaTheta, d.ThetaFloor = taste.SigmaTheta, taste.Floor
-	return nil
+	m.basis, m.kappa, m.lambda, m.response = basis, m.kappa[:k], m.lambda[:k], m.response[:k]
+	m.k = k
 }
 
 func (r *tensorReader) readDynamics(m *Model) {
@@ -173,7 +134,7 @@ func (d *learnedDynamics) predict(t *table, _ [][]float64) []float32 {
 	}
 	readout := dynamics.Readout{R: r, K: k, W: w}
 	predictions := make([]float32, len(t.ids)*r*k)
-	readout.RowsTo(predictions, t.encoderRows(k), k)
+	readout.RowsTo(predictions, fit.EncoderRows(t.basis, t.encoderScale), k)
 	return predictions
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -26,7 +27,7 @@ func chain() *model.Model {
 		Kappa: []float64{1, 0.7}, Lambda: []float64{0, 0.3}, Degrees: []int64{3, 5, 4, 2},
 		Scale: []float64{0.5, 0.5, 0.5, 0.5},
 	}
-	m, err := model.New(spec, basis, []string{"a", "b", "c", "d"}, model.Histories{})
+	m, err := model.New(spec, basis, []string{"a", "b", "c", "d"}, fit.Histories{})
 	if err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -52,7 +53,7 @@ func newLearned(tb testing.TB, rng *rand.Rand, n, k int, edit func(*Spec)) *Mode
 	tb.Helper()
 	spec := testSpec()
 	edit(&spec)
-	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), Histories{
+	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), fit.Histories{
 		Train: slices.Values(randomHistories(rng, n, 60)), Validation: randomHistories(rng, n, 40),
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -116,7 +117,7 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 			spec.TrainUsers = int64(r.NumUsers())
 			basis, histories := trained(t, spec, r, rank)
 			all, err := New(spec, basis, itemNames(n),
-				Histories{Train: slices.Values(histories), Validation: histories[:50]})
+				fit.Histories{Train: slices.Values(histories), Validation: histories[:50]})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +178,7 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	spec.TrainUsers = int64(r.NumUsers())
 	basis, histories := trained(tb, spec, r, 6)
 	base, err := New(spec, basis, itemNames(n),
-		Histories{Train: slices.Values(histories), Validation: histories[:50]})
+		fit.Histories{Train: slices.Values(histories), Validation: histories[:50]})
 	if err != nil {
 		tb.Fatal(err)
 	}

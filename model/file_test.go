@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -124,7 +125,7 @@ func TestFormatIsStable(t *testing.T) {
 		Kappa: []float64{1, 0.25}, Lambda: []float64{0, 0.75}, Degrees: []int64{4, 2, 1, 1},
 		Scale: []float64{0.5, 0.707, 1, 1},
 	}
-	m, err := New(spec, b, []string{"a", "b", "c", "ö"}, Histories{})
+	m, err := New(spec, b, []string{"a", "b", "c", "ö"}, fit.Histories{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,13 @@ package model
 
 import (
 	"fmt"
-
-	"gonum.org/v1/gonum/mat"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/fit"
 )
 
 // paperFilter holds the constants of the paper's filter, in the coordinates in which P is diagonal.
@@ -41,43 +41,32 @@ func newPaperFilter(spec *Spec, response, p0 []float32) paperFilter {
 }
 
 // learnFilter estimates P_0. If it is full, learnFilter also rotates the basis so that P_0 becomes
-// diagonal: with P_0 = QΛQᵀ,
-//
-//	basis        U ← UQ
-//	predictions  rows (QᵀH u_i)ᵀ = u_iᵀ H Q
-//	P_0          Λ
+// diagonal, see [fit.Rotated].
 func (m *Model) learnFilter(u, response []float64, validation []History) error {
-	// The prior is estimated from folds, in which it has no effect on z.
-	m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, flatPrior(m.k))}
+	filter := newPaperFilter(&m.spec, m.response, flatPrior(m.k))
+	m.transition = &diagonalFilter{filter}
 	if err := m.check(); err != nil {
 		return err
 	}
+	prior := fit.Prior{
+		Items: m.items(), Filter: &filter.Filter, Response: m.response, Validation: validation,
+	}
 	if m.spec.Covariance == CovarianceDiagonal {
-		p := newDiagonalMean(m.k)
-		m.priorSamples(p.add, validation)
-		m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, variances(p.mean()))}
+		m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, prior.Diagonal())}
 		return nil
 	}
-	c := newOuterMean(m.k)
-	m.priorSamples(c.add, validation)
-	lambda, q, err := eigen(c.mean())
+	r, err := prior.Full(u, response)
 	if err != nil {
 		return err
 	}
-	m.rotation = gemm.ToFloat32(q.RawMatrix().Data)
-	m.transition = &rotatedFilter{
-		newPaperFilter(&m.spec, m.response, variances(lambda)), m.rotation,
-	}
-
-	var rotated mat.Dense
-	rotated.Mul(mat.NewDense(m.n, m.k, u), q)
-	m.basis = gemm.ToFloat32(rotated.RawMatrix().Data)
-	var hq, predictions mat.Dense
-	hq.Mul(mat.NewDiagDense(m.k, response), q)
-	predictions.Mul(mat.NewDense(m.n, m.k, u), &hq)
-	m.setPredictions(gemm.ToFloat32(predictions.RawMatrix().Data))
+	m.basis, m.rotation = r.Basis, r.Rotation
+	m.setPredictions(r.Predictions)
+	m.transition = &rotatedFilter{newPaperFilter(&m.spec, m.response, r.P0), m.rotation}
 	return nil
 }
+
+// flatPrior has the variance 1 for each of k coordinates.
+func flatPrior(k int) []float32 { return slices.Repeat([]float32{1}, k) }
 
 func (r *tensorReader) readDiagonalFilter(m *Model) {
 	p0 := safetensors.View[float32](r.Read("p0", dtypeF32, int64(m.k)))

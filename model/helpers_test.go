@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -83,7 +84,7 @@ func randomHistories(rng *rand.Rand, n, users int) []History {
 
 func mustNew(tb testing.TB, spec Spec, b *spectral.Basis, validation []History) *Model {
 	tb.Helper()
-	m, err := New(spec, b, itemNames(b.N), Histories{Validation: validation})
+	m, err := New(spec, b, itemNames(b.N), fit.Histories{Validation: validation})
 	if err != nil {
 		tb.Fatal(err)
 	}

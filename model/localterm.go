@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -19,21 +20,21 @@ const (
 
 // learnLocal counts the local graph from the training users and chooses its constants on the
 // validation users. m is finished but for the local term.
-func (m *Model) learnLocal(h *Histories) {
+func (m *Model) learnLocal(h *fit.Histories) {
 	if m.spec.Local.Neighbours == 0 {
 		return
 	}
-	tell := h.progress(StageLocal)
+	tell := h.Stage(fit.StageLocal)
 	if tell != nil {
 		tell(0, 0)
 	}
 	if h.KeepLocal {
 		if !m.spec.Local.None() {
-			m.local = h.successions(m).Graph(&m.spec.Local)
+			m.local = h.Successions(m.degrees, m.spec.Local.Neighbours).Graph(&m.spec.Local)
 		}
 		return
 	}
-	counts := h.successions(m)
+	counts := h.Successions(m.degrees, m.spec.Local.Neighbours)
 	positions := m.positions(counts, h.Validation)
 	choice := local.Choose(counts, positions, m.spec.Local, tell)
 	m.spec.Local = choice.Spec
@@ -45,7 +46,7 @@ func (m *Model) learnLocal(h *Histories) {
 // positions ranks all items before the last events of the validation users, by the model without a
 // local term.
 func (m *Model) positions(counts *local.Successions, histories []History) []local.Position {
-	chosen, each := sampleOf(histories, wantedPositions, userPositions)
+	chosen, each := fit.SampleOf(histories, wantedPositions, userPositions)
 	found := make([][]local.Position, len(chosen))
 	parallel.TasksWith(len(chosen), func() func(u int) {
 		w := &positionFinder{m: m, counts: counts, query: m.NewQuery(), seen: ranking.NewSet(m.n)}

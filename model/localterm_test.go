@@ -10,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -32,7 +33,7 @@ func newLocal(tb testing.TB, n, k int) *Model {
 		return all
 	}
 	train, validation := users(300), users(60)
-	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), Histories{
+	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), fit.Histories{
 		Train: func(yield func(History) bool) {
 			for _, h := range train {
 				if !yield(h) {

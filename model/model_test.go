@@ -15,6 +15,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/topn"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -275,7 +276,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, b, items := testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4)
 			c.change(&s, b, items)
-			if _, err := New(s, b, items, Histories{}); err == nil ||
+			if _, err := New(s, b, items, fit.Histories{}); err == nil ||
 				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("New: %v, want %q", err, c.want)
 			}
@@ -285,7 +286,7 @@ func TestNewRefuses(t *testing.T) {
 	spec.Covariance = CovarianceFull
 	vast := float32(math.Inf(1))
 	_, err := New(spec, randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4),
-		Histories{Validation: []History{{{Weight: vast}, {Weight: vast}}}})
+		fit.Histories{Validation: []History{{{Weight: vast}, {Weight: vast}}}})
 	if err == nil || !strings.Contains(err.Error(), "no finite eigenvalues") {
 		t.Errorf("infinite weights: %v", err)
 	}
@@ -296,7 +297,7 @@ func TestNewRefuses(t *testing.T) {
 func TestModelsShareNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	spec, b, items := testSpec(), randomBasis(rng, 6, 2), itemNames(6)
-	m, err := New(spec, b, items, Histories{})
+	m, err := New(spec, b, items, fit.Histories{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +318,7 @@ func TestShapesPanic(t *testing.T) {
 	m := mustNew(t, testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), nil)
 	for name, f := range map[string]func(){
 		"New": func() {
-			_, _ = New(testSpec(), &spectral.Basis{N: 4, K: 2}, itemNames(4), Histories{})
+			_, _ = New(testSpec(), &spectral.Basis{N: 4, K: 2}, itemNames(4), fit.Histories{})
 		},
 		"QueryTo":   func() { m.QueryTo(&Query{Spectrum: make([]float32, 3)}, m.NewState(), EstimatorGS) },
 		"estimator": func() { m.QueryTo(m.NewQuery(), m.NewState(), "svd") },

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -16,7 +17,7 @@ import (
 //
 // An error names the field of spec, the item or the number that is out of range. New panics if the
 // lengths of basis and items do not fit.
-func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model, error) {
+func New(spec Spec, basis *spectral.Basis, items []string, h fit.Histories) (*Model, error) {
 	n, k := basis.N, basis.K
 	if n < 1 || n > math.MaxInt32 || k < 1 || k > n || len(items) != n ||
 		len(basis.U) != n*k || len(basis.Kappa) != k || len(basis.Lambda) != k ||
@@ -60,4 +61,12 @@ func New(spec Spec, basis *spectral.Basis, items []string, h Histories) (*Model,
 	m.learnLocal(&h)
 	m.version = newImage(m).version()
 	return m, nil
+}
+
+// items are the items of m for package fit.
+func (m *Model) items() *fit.Items {
+	return &fit.Items{
+		N: m.n, K: m.k, Basis: m.basis, EncoderScale: m.encoderScale, DecoderScale: m.decoderScale,
+		Degrees: m.degrees,
+	}
 }

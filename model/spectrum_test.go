@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/gsimc/gsimc/model/fit"
 )
 
 // The energy before the filter is that of the sum of the rows of the basis that was learned,
@@ -16,7 +18,7 @@ func TestSpectrum(t *testing.T) {
 		spec.TrainUsers = int64(r.NumUsers())
 		basis, histories := trained(t, spec, r, rank)
 		m, err := New(spec, basis, itemNames(n),
-			Histories{Train: slices.Values(histories), Validation: histories[:50]})
+			fit.Histories{Train: slices.Values(histories), Validation: histories[:50]})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,6 @@
 package model
 
 import (
-	"slices"
-
 	"github.com/gsimc/gsimc/internal/num/topn"
 )
 
@@ -56,17 +54,6 @@ func (t *table) encoder(i, k int) (u []float32, g float32) {
 // decoder returns v_i = d_i^{t/2} u_i as a row of k numbers and a factor.
 func (t *table) decoder(i, k int) (u []float32, g float32) {
 	return row(t.basis, i, k), t.decoderScale[i]
-}
-
-// encoderRows returns the n×k encoder rows.
-func (t *table) encoderRows(k int) []float32 {
-	e := slices.Clone(t.basis)
-	for i, g := range t.encoderScale {
-		for j := range k {
-			e[i*k+j] *= g
-		}
-	}
-	return e
 }
 
 // encoder returns the encoder row of item i as a row and a factor.

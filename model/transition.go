@@ -1,6 +1,9 @@
 package model
 
-import "github.com/gsimc/gsimc/kalman"
+import (
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/fit"
+)
 
 // transition is the law of motion of a user's state: how an event changes the state, and which
 // query follows from it. There are three: [diagonalFilter] and [rotatedFilter] are the paper's
@@ -41,7 +44,7 @@ type transition interface {
 
 // learnTransition chooses the transition and learns its constants. u is the basis and response is
 // H(λ), both in float64.
-func (m *Model) learnTransition(u, response []float64, h *Histories) error {
+func (m *Model) learnTransition(u, response []float64, h *fit.Histories) error {
 	if m.spec.Dynamics.learned() {
 		return m.learnDynamics(h)
 	}

@@ -8,6 +8,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -81,7 +82,7 @@ func randomModel(b testing.TB, n, k int) *model.Model {
 	}
 	spec := model.DefaultSpec()
 	spec.TrainUsers = 1
-	m, err := model.New(spec, basis, items, model.Histories{})
+	m, err := model.New(spec, basis, items, fit.Histories{})
 	must(b, err)
 	return m
 }

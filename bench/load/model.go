@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -45,7 +46,7 @@ func writeBenchModel(path string, n, k int, learned bool, seed uint64) error {
 		basis.Degrees[i] = max(1, int64(benchDegree/math.Pow(float64(i+1), 0.8)))
 		basis.Scale[i] = 1 / math.Sqrt(float64(basis.Degrees[i]))
 	}
-	m, err := model.New(benchSpec(learned, n, k), basis, items, model.Histories{
+	m, err := model.New(benchSpec(learned, n, k), basis, items, fit.Histories{
 		Train:      slices.Values(benchHistories(rng, n, benchTrainUsers)),
 		Validation: benchHistories(rng, n, benchValidationUsers),
 	})

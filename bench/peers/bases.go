@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -60,7 +61,7 @@ func gaussianBase(n, k, queries int) (*base, error) {
 	}
 	spec := model.DefaultSpec()
 	spec.TrainUsers = 1
-	m, err := model.New(spec, b, ids, model.Histories{})
+	m, err := model.New(spec, b, ids, fit.Histories{})
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
-	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 )
 
 // A Stage is a part of [Run], or of solving a basis for it.
@@ -69,8 +69,8 @@ func (c *coster) methods(methods []Method) (stages []Stage) {
 		if byModel, ok := m.(ModelMethod); ok && byModel.Learned() {
 			for _, s := range c.announced(c.learned) {
 				switch s.Name {
-				case model.StageLearn, model.StageChoose, model.StageFit, model.StageNoise,
-					model.StageLocal:
+				case fit.StageLearn, fit.StageChoose, fit.StageFit, fit.StageNoise,
+					fit.StageLocal:
 					stages = append(stages, s)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -97,7 +98,7 @@ func (m ModelMethod) fit(t *Task) (*model.Model, error) {
 		from.Spec.Dynamics.Ridge, from.Spec.Local = c.ridge, c.local
 		t.Chosen = map[string]float64{ChosenRank: float64(from.Basis.K), ChosenRidge: c.ridge}
 	}
-	histories.Chosen = func(c *model.Choice) map[string]string {
+	histories.Chosen = func(c *fit.Choice) map[string]string {
 		t.Chosen = map[string]float64{ChosenRank: float64(c.Rank), ChosenRidge: c.Ridge}
 		return nil
 	}

@@ -43,7 +43,7 @@ type Ingredients struct {
 	Basis *spectral.Basis
 	Spec  model.Spec
 
-	// Ranks and Ridges are candidates of learned dynamics, see model.Histories and
+	// Ranks and Ridges are candidates of learned dynamics, see fit.Histories and
 	// train.Config.Candidates.
 	Ranks  []int
 	Ridges []float64

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -15,8 +16,8 @@ func Incidence(p *dataset.Partition) *spectral.Incidence {
 }
 
 // LearnFrom returns the histories from which a model of the training users of p learns.
-func LearnFrom(p *dataset.Partition) model.Histories {
-	return model.Histories{Train: Each(&p.Train), Validation: Histories(&p.Validation)}
+func LearnFrom(p *dataset.Partition) fit.Histories {
+	return fit.Histories{Train: Each(&p.Train), Validation: Histories(&p.Validation)}
 }
 
 // Each yields the histories one at a time, in the form of [History].

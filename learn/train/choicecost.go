@@ -4,7 +4,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
-	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -19,7 +19,7 @@ func choiceCost(
 	p *dataset.Partition, shape *dynamics.Shape, ranks []int, ridges []float64, s *local.Spec,
 ) cost.Stage {
 	c := choiceShape{
-		positions: float64(model.ChoicePositions(Histories(&p.Validation), len(p.Items))),
+		positions: float64(fit.ChoicePositions(Histories(&p.Validation), len(p.Items))),
 		items:     float64(shape.Items), bands: float64(len(shape.Bands)),
 		near: float64(2 * s.Neighbours * s.Events),
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/learn/train"
-	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -106,7 +106,7 @@ func TestPlanOfTheChoice(t *testing.T) {
 	p := pieces(t, 2, shape{body: 400, train: 2, validation: 1, test: 1})
 	seconds := func(cfg train.Config) (sum float64) {
 		for _, s := range train.NewPlan(p, cfg).Announced() {
-			if s.Name == model.StageChoose {
+			if s.Name == fit.StageChoose {
 				sum += s.TypicalSeconds(1)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -125,15 +126,15 @@ func (p *Plan) Announced() []Stage {
 		name := StageSolve
 		switch {
 		case s.Name == "dynamics: sums":
-			name = model.StageLearn
+			name = fit.StageLearn
 		case s.Name == choiceStage:
-			name = model.StageChoose
+			name = fit.StageChoose
 		case s.Name == "dynamics: noise":
-			name = model.StageNoise
+			name = fit.StageNoise
 		case s.Name == localStage:
-			name = model.StageLocal
+			name = fit.StageLocal
 		case strings.HasPrefix(s.Name, dynamicsStages):
-			name = model.StageFit
+			name = fit.StageFit
 		case strings.HasPrefix(s.Name, "model"):
 			name = StageWrite
 		}

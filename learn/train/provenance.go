@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -29,7 +30,7 @@ const (
 	KeySolver        = "solver"          // Config.Solver
 	KeyLandmarks     = "landmarks"       // of the solver nystrom
 	KeyNystromForm   = "nystrom_form"    // of the solver nystrom
-	KeyChoice        = "choice"          // model.Choice in words; absent if nothing was chosen
+	KeyChoice        = "choice"          // fit.Choice in words; absent if nothing was chosen
 	KeyCandidates    = "candidates"      // what it was chosen from, with the values
 )
 
@@ -47,7 +48,7 @@ type Origin struct {
 
 // provenance returns the entries that the model keeps, so that [Like], [KnownUntil] and readers of
 // the file can tell how it was made. It is nil without an origin. choice may be nil.
-func (c *Config) provenance(basis *spectral.Basis, choice *model.Choice) map[string]string {
+func (c *Config) provenance(basis *spectral.Basis, choice *fit.Choice) map[string]string {
 	if c.Origin == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package train
 import (
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -17,7 +18,7 @@ type Result struct {
 
 	// Choice tells how the rank and the ridge were chosen; nil: they are those of the
 	// configuration.
-	Choice *model.Choice
+	Choice *fit.Choice
 }
 
 // Run trains a model on the training users of p: the solver finds the basis of their item graph,
@@ -55,14 +56,14 @@ func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*Result, er
 
 // learn is [Learn] for a number of training users that h stands for.
 func learn(
-	p *dataset.Partition, cfg Config, basis *spectral.Basis, users int64, h model.Histories,
+	p *dataset.Partition, cfg Config, basis *spectral.Basis, users int64, h fit.Histories,
 ) (*Result, error) {
 	spec := cfg.Spec
 	spec.TrainUsers, spec.Provenance = users, cfg.provenance(basis, nil)
 	r := &Result{Basis: basis}
 	h.Progress = cfg.Progress
 	h.Ranks, h.Ridges = cfg.Candidates(basis.K)
-	h.Chosen = func(c *model.Choice) map[string]string {
+	h.Chosen = func(c *fit.Choice) map[string]string {
 		r.Choice, r.Basis = c, basis.Prefix(c.Rank)
 		return cfg.provenance(r.Basis, c)
 	}

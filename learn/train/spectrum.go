@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -65,15 +66,15 @@ func (s *Spectrum) Learn(p *dataset.Partition, cfg Config) (*Result, error) {
 		return nil, fault.New("Rank", cfg.Rank,
 			fmt.Sprintf("1 to %d, the rank of the spectrum", s.Basis.K))
 	}
-	if users := p.Validation.Len(); users < model.FewSequences {
+	if users := p.Validation.Len(); users < fit.FewSequences {
 		return nil, &fault.Fault{
 			Field: "Data", Problem: fmt.Sprintf("has %d users with two items of the spectrum",
 				users),
-			Want: fmt.Sprintf("at least %d to learn the noise from", model.FewSequences),
+			Want: fmt.Sprintf("at least %d to learn the noise from", fit.FewSequences),
 		}
 	}
 	h := LearnFrom(p)
-	h.Sums = &model.Sums{Normal: s.normal, Successions: s.successions}
+	h.Sums = &fit.Sums{Normal: s.normal, Successions: s.successions}
 	if cfg.Rank < s.normal.K {
 		h.Sums.Normal = s.normal.Prefix(cfg.Rank)
 	}

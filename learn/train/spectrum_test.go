@@ -21,6 +21,7 @@ import (
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/learn/train/spectrumtest"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 )
 
 // lake is a partition with weights and times, and the training of a model on it.
@@ -221,7 +222,7 @@ func TestSpectrumRefusesSamples(t *testing.T) {
 	_, s := spectrumOf(t, p, cfg)
 	few, other := heldOut(p), heldOut(p)
 	h := &few.Validation
-	h.User, h.Ptr = h.User[:model.FewSequences-1], h.Ptr[:model.FewSequences]
+	h.User, h.Ptr = h.User[:fit.FewSequences-1], h.Ptr[:fit.FewSequences]
 	other.Validation.Item = slices.Clone(p.Validation.Item)
 	short := shortestRows(s, 40)
 	for at := range other.Validation.Item {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 	"github.com/gsimc/gsimc/store"
 )
@@ -125,7 +126,7 @@ func build(
 	spec.Alpha, spec.TrainUsers = 0.9, Users
 	edit(&spec)
 	m, err := model.New(spec, basis, ids,
-		model.Histories{Train: slices.Values(histories), Validation: histories})
+		fit.Histories{Train: slices.Values(histories), Validation: histories})
 	Must(t, err)
 	return m
 }

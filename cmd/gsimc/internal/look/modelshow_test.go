@@ -18,6 +18,7 @@ import (
 
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -52,7 +53,7 @@ func shownSpec() model.Spec {
 }
 
 // shown builds a model on smoothBasis and describes it.
-func shown(t *testing.T, spec model.Spec, n, k int, h model.Histories) model.Description {
+func shown(t *testing.T, spec model.Spec, n, k int, h fit.Histories) model.Description {
 	t.Helper()
 	items := make([]string, n)
 	for i := range items {
@@ -82,8 +83,8 @@ func TestModelShowGolden(t *testing.T) {
 		file string
 		d    model.Description
 	}{
-		{"modelshow.txt", shown(t, shownSpec(), 300, 200, model.Histories{})},
-		{"modelshow_small.txt", shown(t, forgetting, 12, 5, model.Histories{})},
+		{"modelshow.txt", shown(t, shownSpec(), 300, 200, fit.Histories{})},
+		{"modelshow_small.txt", shown(t, forgetting, 12, 5, fit.Histories{})},
 		{"modelshow_learned.txt", shown(t, learned, 12, 5, walkHistories(12))},
 	} {
 		t.Run(c.file, func(t *testing.T) {
@@ -118,7 +119,7 @@ func TestModelShowGolden(t *testing.T) {
 }
 
 // walkHistories returns histories of users who walk through n items, at different speeds.
-func walkHistories(n int) model.Histories {
+func walkHistories(n int) fit.Histories {
 	users := make([]model.History, 60)
 	for u := range users {
 		for e := range 6 {
@@ -127,7 +128,7 @@ func walkHistories(n int) model.Histories {
 			})
 		}
 	}
-	return model.Histories{Train: slices.Values(users[:30]), Validation: users[30:]}
+	return fit.Histories{Train: slices.Values(users[:30]), Validation: users[30:]}
 }
 
 // described is what writeDescription prints.
@@ -142,7 +143,7 @@ func described(t *testing.T, d *model.Description) string {
 
 // TestModelShowUncertainty: a model whose uncertainty is the same for every user says so.
 func TestModelShowUncertainty(t *testing.T) {
-	d := shown(t, shownSpec(), 12, 5, model.Histories{})
+	d := shown(t, shownSpec(), 12, 5, fit.Histories{})
 	d.Response, d.Deviation = nil, &model.Deviation{
 		Taste: model.Range{Low: 0.1, High: 0.2}, TasteFloor: 0.85,
 	}
@@ -175,7 +176,7 @@ var errFull = errors.New("full")
 func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestModelShowReportsWriteError(t *testing.T) {
-	d := shown(t, shownSpec(), 12, 5, model.Histories{})
+	d := shown(t, shownSpec(), 12, 5, fit.Histories{})
 	if err := writeDescription(failingWriter{}, &d); !errors.Is(err, errFull) {
 		t.Errorf("writeDescription: %v", err)
 	}

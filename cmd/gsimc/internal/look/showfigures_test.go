@@ -9,7 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/chart"
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -29,7 +29,7 @@ func pointsOf(f chart.Figure) []map[string][]chart.Point {
 }
 
 func TestModelFigures(t *testing.T) {
-	d := shown(t, shownSpec(), 9, 3, model.Histories{})
+	d := shown(t, shownSpec(), 9, 3, fit.Histories{})
 	want := []map[string][]chart.Point{{"κ": {
 		{X: 1, Y: 1}, {X: 2, Y: 1 / math.Sqrt(2)}, {X: 3, Y: 1 / math.Sqrt(3)},
 	}}}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -21,7 +22,7 @@ func modelAt(t *testing.T, trained string, seed float64) (version string, file [
 	spec.Provenance = map[string]string{model.TrainedAtKey: trained}
 	basis := &spectral.Basis{N: 2, K: 1, U: []float64{0.6, 0.8}, Kappa: []float64{0.5},
 		Lambda: []float64{0.5}, Degrees: []int64{2, 3}, Scale: []float64{1, 1}}
-	m, err := model.New(spec, basis, []string{"a", "b"}, model.Histories{})
+	m, err := model.New(spec, basis, []string{"a", "b"}, fit.Histories{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -118,7 +119,7 @@ func (c *Cmd) printSummary(a *cli.App, j *job) {
 }
 
 // choiceRow tells of the choice of the rank and the ridge.
-func choiceRow(c *model.Choice) []string {
+func choiceRow(c *fit.Choice) []string {
 	_, text, _ := strings.Cut(c.String(), " ") // without the word rank
 	return []string{"rank", text}
 }

@@ -1,8 +1,9 @@
-package model
+package fit
 
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -10,37 +11,43 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 )
 
-// priorSamples calls add with vectors δ and their weights. P_0 is the weighted mean of their
-// squares or outer products. Each validation user with at least two events gives
+// Prior is what P_0 of the paper's filter is learned from. P_0 is the weighted mean of the squares
+// or outer products of vectors δ. Each validation user with at least two events gives
 //
 //	δ = Uᵀs_full − H Uᵀs_allbutlast
 //
 // with weight 1: the error of the prediction of GS-IMC before the last event, measured after it
-// (paper, Section 4). Both spectra come from Fold, so that weights, forgetting and the degree
-// exponent count as they do in serving.
+// (paper, Section 4). Both spectra come from the filter, so that weights, forgetting and the degree
+// exponent count as they do in serving. The filter's own prior has no effect on them.
 //
 // Without such users each training interaction stands for a user with this one event. Then δ = e_i,
 // and the weight of item i is its degree. This needs no data outside the model, and it has the
 // right size: the change of a coordinate by an event.
-//
-// priorSamples must be called before the basis is rotated: H is diagonal in the original basis.
-func (m *Model) priorSamples(add func(delta []float64, weight float64), validation []History) {
-	delta := make([]float64, m.k)
-	users := 0
-	for _, h := range validation {
+type Prior struct {
+	Items      *Items // in the coordinates of the spectrum
+	Filter     *kalman.Filter
+	Response   []float32 // k, H(λ)
+	Validation []kalman.History
+}
+
+// samples calls add with vectors δ and their weights.
+func (p *Prior) samples(add func(delta []float64, weight float64)) {
+	x, users := p.Items, 0
+	delta := make([]float64, x.K)
+	for _, h := range p.Validation {
 		if len(h) < 2 {
 			continue
 		}
 		users++
-		s := m.NewState()
+		s := p.Filter.NewState()
 		last := len(h) - 1
 		for _, e := range h[:last] {
-			m.Fold(s, e)
+			p.fold(s, e)
 		}
 		for j, z := range s.Z {
-			delta[j] = -float64(m.response[j]) * float64(z)
+			delta[j] = -float64(p.Response[j]) * float64(z)
 		}
-		m.Fold(s, h[last])
+		p.fold(s, h[last])
 		for j, z := range s.Z {
 			delta[j] += float64(z)
 		}
@@ -49,12 +56,53 @@ func (m *Model) priorSamples(add func(delta []float64, weight float64), validati
 	if users > 0 {
 		return
 	}
-	for i := range m.n {
-		for j, u := range row(m.basis, i, m.k) {
-			delta[j] = float64(u) * float64(m.encoderScale[i])
+	for i := range x.N {
+		for j, u := range row(x.Basis, i, x.K) {
+			delta[j] = float64(u) * float64(x.EncoderScale[i])
 		}
-		add(delta, float64(max(m.degrees[i], 1)))
+		add(delta, float64(max(x.Degrees[i], 1)))
 	}
+}
+
+func (p *Prior) fold(s *kalman.State, e kalman.Event) {
+	u, g := p.Items.encoder(e.Item, p.Items.K)
+	p.Filter.UpdateDiagonal(s, u, p.Response, float32(e.Weight*g), e.Time)
+}
+
+// Diagonal returns the mean of the squares: P_0 per coordinate.
+func (p *Prior) Diagonal() []float32 {
+	m := newDiagonalMean(p.Items.K)
+	p.samples(m.add)
+	return variances(m.mean())
+}
+
+// Rotated is a basis in which a full P_0 is diagonal: with P_0 = QΛQᵀ,
+//
+//	Basis        UQ
+//	Predictions  rows (QᵀH u_i)ᵀ = u_iᵀ H Q
+//	P0           Λ
+type Rotated struct {
+	P0, Rotation, Basis, Predictions []float32
+}
+
+// Full returns the mean of the outer products. u is the basis and response is H(λ), in float64.
+func (p *Prior) Full(u, response []float64) (*Rotated, error) {
+	n, k := p.Items.N, p.Items.K
+	c := newOuterMean(k)
+	p.samples(c.add)
+	lambda, q, err := eigen(c.mean())
+	if err != nil {
+		return nil, err
+	}
+	var rotated, hq, predictions mat.Dense
+	rotated.Mul(mat.NewDense(n, k, u), q)
+	hq.Mul(mat.NewDiagDense(k, response), q)
+	predictions.Mul(mat.NewDense(n, k, u), &hq)
+	return &Rotated{
+		P0: variances(lambda), Rotation: gemm.ToFloat32(q.RawMatrix().Data),
+		Basis:       gemm.ToFloat32(rotated.RawMatrix().Data),
+		Predictions: gemm.ToFloat32(predictions.RawMatrix().Data),
+	}, nil
 }
 
 // diagonalMean is the weighted mean of squares, per coordinate.
@@ -102,7 +150,8 @@ func (o *outerMean) mean() *mat.SymDense {
 // does not depend on the solver's choice of signs.
 func eigen(c *mat.SymDense) (values []float64, q *mat.Dense, err error) {
 	var es mat.EigenSym
-	if !finite(c.RawSymmetric().Data) || !es.Factorize(c, true) {
+	infinite := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }
+	if slices.ContainsFunc(c.RawSymmetric().Data, infinite) || !es.Factorize(c, true) {
 		return nil, nil, errors.New("the full prior covariance has no finite eigenvalues: " +
 			"look for extreme weights in the validation histories, or choose a diagonal one")
 	}
@@ -134,14 +183,6 @@ func variances(v []float64) []float32 {
 	p := gemm.ToFloat32(v)
 	for j := range p {
 		p[j] = max(p[j], kalman.MinVariance)
-	}
-	return p
-}
-
-func flatPrior(k int) []float32 {
-	p := make([]float32, k)
-	for j := range p {
-		p[j] = 1
 	}
 	return p
 }

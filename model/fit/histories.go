@@ -1,11 +1,11 @@
-package model
+package fit
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/model/local"
 )
@@ -17,31 +17,31 @@ type Histories struct {
 	// yields the same. nil stands for none. Histories are read one at a time, since all together
 	// can be larger than the rest of the memory. They are read only for learned dynamics, or if
 	// there are few validation users.
-	Train iter.Seq[History]
+	Train iter.Seq[kalman.History]
 
 	// Validation holds histories of users whose events are not in the basis. P_0 and the noise are
 	// learned from them; rank, ridge and the constants of the local term are chosen on them.
-	Validation []History
+	Validation []kalman.History
 
 	// Ranks and Ridges are candidates for learned dynamics: ranks below that of the basis, and
-	// values of Spec.Dynamics.Ridge besides the one there. New chooses among them on the validation
+	// values of the ridge besides that of the Spec. model.New chooses among them on the validation
 	// users, and cuts the basis to the rank. Both empty: the model is as given. So it is with too
 	// few validation users.
 	Ranks  []int
 	Ridges []float64
 
-	// KeepLocal takes the constants of Spec.Local as they are, and chooses none.
+	// KeepLocal takes the constants of the local term as they are, and chooses none.
 	KeepLocal bool
 
 	// Chosen, if not nil, is called with the choice of rank and ridge, if there is one. What it
-	// returns is added to Spec.Provenance, in the place of entries with the same keys.
+	// returns is added to the provenance, in the place of entries with the same keys.
 	Chosen func(c *Choice) (provenance map[string]string)
 
 	// Progress, if not nil, is called with the progress in a stage of learning dynamics. It must be
 	// safe for concurrent use.
 	Progress func(stage string, done, total int)
 
-	// Sums, if not nil, stand for what New takes of the training users, whose histories lie
+	// Sums, if not nil, stand for what model.New takes of the training users, whose histories lie
 	// elsewhere: Train is nil. There must be some validation users then, see [FewSequences], since
 	// nobody can stand in for them.
 	Sums *Sums
@@ -59,13 +59,13 @@ type Sums struct {
 	Successions *local.Successions
 }
 
-// successions returns the counts of the local term of m.
-func (h *Histories) successions(m *Model) *local.Successions {
+// Successions returns the counts of the local term, of items with these numbers of users.
+func (h *Histories) Successions(degrees []int64, neighbours int) *local.Successions {
 	if h.counts == nil && h.Sums != nil {
 		h.counts = h.Sums.Successions
 	}
 	if h.counts == nil {
-		h.counts = local.Count(m.n, m.degrees, h.Train, m.spec.Local.Neighbours)
+		h.counts = local.Count(len(degrees), degrees, h.Train, neighbours)
 	}
 	return h.counts
 }
@@ -79,8 +79,8 @@ func (h *Histories) checkSums() error {
 		fmt.Sprintf("at least %d users to learn the noise from", FewSequences))
 }
 
-// progress returns Progress for one stage, or nil.
-func (h *Histories) progress(stage string) func(done, total int) {
+// Stage returns Progress for one stage, or nil.
+func (h *Histories) Stage(stage string) func(done, total int) {
 	if h.Progress == nil {
 		return nil
 	}
@@ -100,25 +100,20 @@ const (
 // users as well. Their innovations are a little too small, since the read-out was fitted to them.
 const FewSequences = 20
 
-var errNoDeviation = errors.New("the model has no variances: it tracks no deviations, or " +
-	"training withheld them")
-
-// Calibration compares the innovations in the histories with the model's covariances for them. It
-// is an error if the model has no variances.
-func (m *Model) Calibration(histories []History) (*dynamics.Calibration, error) {
-	d := m.transition.deviation()
-	if d == nil {
-		return nil, errNoDeviation
+// normal returns the sums of the regression over the training users, for the encoder rows e.
+func (h *Histories) normal(x *Items, spec *Spec, e []float32) (*dynamics.Normal, error) {
+	if h.Sums != nil {
+		if s := h.Sums.Normal; s.R != len(spec.Bands) || s.K != x.K {
+			panic(fmt.Sprintf("fit: sums of %d bands and rank %d for %d and %d", s.R, s.K,
+				len(spec.Bands), x.K))
+		}
+		return h.Sums.Normal, nil
 	}
-	return dynamics.Innovations(d, m.prediction, m.encoder, histories)
-}
-
-// TasteEvidence compares the errors of queries with the model's variances for them, by the number
-// of events before the query. It is an error if the model has no variances.
-func (m *Model) TasteEvidence(histories []History) ([]dynamics.Evidence, error) {
-	d := m.transition.deviation()
-	if d == nil {
-		return nil, errNoDeviation
+	moments, err := dynamics.NewMoments(x.N, h.Train, dynamics.Options{
+		Bands: spec.Bands, Positions: int(spec.Positions),
+	})
+	if err != nil {
+		return nil, err
 	}
-	return dynamics.TasteEvidence(d, m.prediction, m.encoder, histories)
+	return moments.Project(e, x.K, h.Stage(StageLearn)), nil
 }

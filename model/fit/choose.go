@@ -1,4 +1,4 @@
-package model
+package fit
 
 import (
 	"slices"
@@ -34,46 +34,48 @@ type candidate struct {
 
 // solve returns the read-out, by the rank and the ridge that are chosen from the candidates of h,
 // if there are any. e holds the encoder rows, n×k. choice is nil if nothing was chosen.
-func (m *Model) solve(
-	normal *dynamics.Normal, e []float32, h *Histories,
+func solve(
+	x *Items, spec *Spec, normal *dynamics.Normal, e []float32, h *Histories,
 ) (r *dynamics.Readout, choice *Choice, err error) {
-	ridge := m.spec.Dynamics.Ridge
-	c := m.newChooser(normal, e, h)
+	c := newChooser(x, spec, normal, e, h)
 	if c == nil {
-		if tell := h.progress(StageFit); tell != nil {
+		if tell := h.Stage(StageFit); tell != nil {
 			tell(0, 0)
 		}
-		r, err = normal.Solve(ridge)
+		r, err = normal.Solve(spec.Ridge)
 		return r, nil, err
 	}
-	best, err := c.run(h, ridge)
+	best, err := c.run(h, spec.Ridge)
 	if err != nil {
 		return nil, nil, err
 	}
 	c.choice.Rank, c.choice.Ridge = best.rank, best.ridge
-	if tell := h.progress(StageFit); tell != nil {
+	if tell := h.Stage(StageFit); tell != nil {
 		tell(0, 0)
 	}
 	return best.readout, &c.choice, nil
 }
 
 // newChooser returns nil if there is nothing to choose, or too little to choose it on.
-func (m *Model) newChooser(normal *dynamics.Normal, e []float32, h *Histories) *chooser {
+func newChooser(
+	x *Items, spec *Spec, normal *dynamics.Normal, e []float32, h *Histories,
+) *chooser {
 	if len(h.Ranks) == 0 && len(h.Ridges) == 0 {
 		return nil
 	}
-	c := &chooser{normal: normal, choice: Choice{Of: m.k}, tell: h.progress(StageChoose)}
+	c := &chooser{normal: normal, choice: Choice{Of: x.K}, tell: h.Stage(StageChoose)}
 	if c.tell != nil {
 		c.tell(0, 0)
 	}
-	if m.spec.Local.Neighbours > 0 {
-		h.successions(m)
+	var counts *local.Successions
+	if spec.Local.Neighbours > 0 {
+		counts = h.Successions(x.Degrees, spec.Local.Neighbours)
 	}
-	c.sample = m.newSample(h, e)
+	c.sample = newSample(x, spec, counts, h.Validation, e)
 	if c.choice.Positions = len(c.sample.positions); c.choice.Positions < local.FewestPositions {
 		return nil
 	}
-	c.weigher = local.NewWeigher(m.n, h.counts, m.spec.Local)
+	c.weigher = local.NewWeigher(x.N, counts, spec.Local)
 	return c
 }
 

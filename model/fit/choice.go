@@ -1,8 +1,7 @@
-package model
+package fit
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 )
 
@@ -35,31 +34,4 @@ func (c *Choice) Values() string {
 		parts[i] = fmt.Sprintf("rank %d, ridge %.3g: %.4f", t.Rank, t.Ridge, t.Value)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// take makes the choice that of m, which has the rank of the basis before.
-func (m *Model) take(c *Choice, h *Histories) {
-	m.spec.Dynamics.Ridge = c.Ridge
-	if h.Chosen != nil {
-		if entries := h.Chosen(c); len(entries) > 0 {
-			if m.spec.Provenance == nil {
-				m.spec.Provenance = map[string]string{}
-			}
-			maps.Copy(m.spec.Provenance, entries)
-		}
-	}
-	m.truncate(c.Rank)
-}
-
-// truncate keeps the first k columns of the basis.
-func (m *Model) truncate(k int) {
-	if k == m.k {
-		return
-	}
-	basis := make([]float32, m.n*k)
-	for i := range m.n {
-		copy(basis[i*k:(i+1)*k], m.basis[i*m.k:])
-	}
-	m.basis, m.kappa, m.lambda, m.response = basis, m.kappa[:k], m.lambda[:k], m.response[:k]
-	m.k = k
 }

@@ -1,4 +1,4 @@
-package model
+package fit
 
 import (
 	"slices"
@@ -24,9 +24,9 @@ const sampleScores = 1 << 22
 
 // sample is a set of positions, ranked anew for each read-out.
 type sample struct {
-	m         *Model
+	x         *Items
 	positions []local.Position // Top and the scores are those of the last read-out
-	past      []History        // of each position, the events before it
+	past      []kalman.History // of each position, the events before it
 	states    gemm.Matrix[float32]
 	queries   []float32 // positions×k of the last read-out, at its begin
 	scores    []float32 // of a block of positions
@@ -34,26 +34,28 @@ type sample struct {
 
 // newSample folds the histories of validation users into the states x_b before their last events:
 // row p of states has the r·k numbers of position p. e holds the encoder rows, n×k.
-func (m *Model) newSample(h *Histories, e []float32) *sample {
-	users, each := sampleOf(h.Validation, samplePositions(m.n), sampleUserPositions)
+func newSample(
+	x *Items, spec *Spec, counts *local.Successions, validation []kalman.History, e []float32,
+) *sample {
+	users, each := SampleOf(validation, samplePositions(x.N), sampleUserPositions)
 	found := make([]*sampleUser, len(users))
 	parallel.TasksWith(len(users), func() func(u int) {
-		w := newSampler(m, h.counts, e)
+		w := newSampler(x, spec, counts, e)
 		return func(u int) { found[u] = w.user(users[u], each) }
 	})
-	s := &sample{m: m}
+	s := &sample{x: x}
 	var states [][]float32
 	for _, u := range found {
 		s.positions = append(s.positions, u.positions...)
 		s.past = append(s.past, u.past...)
 		states = append(states, u.states)
 	}
-	width := len(m.spec.Dynamics.Bands) * m.k
+	width := len(spec.Bands) * x.K
 	s.states = gemm.Matrix[float32]{
 		Rows: len(s.positions), Cols: width, Stride: width, Data: slices.Concat(states...),
 	}
-	s.queries = make([]float32, len(s.positions)*m.k)
-	s.scores = make([]float32, m.n*s.block())
+	s.queries = make([]float32, len(s.positions)*x.K)
+	s.scores = make([]float32, x.N*s.block())
 	return s
 }
 
@@ -62,21 +64,21 @@ func samplePositions(items int) int {
 	return min(max(sampleWork/items, leastPositions), mostPositions)
 }
 
-// ChoicePositions returns the number of positions on which New chooses the rank and the ridge of a
-// catalogue, at most, given the validation users.
-func ChoicePositions(validation []History, items int) (positions int) {
-	users, each := sampleOf(validation, samplePositions(items), sampleUserPositions)
+// ChoicePositions returns the number of positions on which [Learn] chooses the rank and the ridge of
+// a catalogue, at most, given the validation users.
+func ChoicePositions(validation []kalman.History, items int) (positions int) {
+	users, each := SampleOf(validation, samplePositions(items), sampleUserPositions)
 	for _, h := range users {
 		positions += min(max(len(h)-1, 0), each)
 	}
 	return positions
 }
 
-// sampleOf returns evenly spaced histories, and the number of last events of each, up to most, that
+// SampleOf returns evenly spaced histories, and the number of last events of each, up to most, that
 // have the wanted number of positions or fewer.
-func sampleOf(histories []History, wanted, most int) (chosen []History, each int) {
+func SampleOf(histories []kalman.History, wanted, most int) (chosen []kalman.History, each int) {
 	users := min(len(histories), wanted)
-	chosen = make([]History, users)
+	chosen = make([]kalman.History, users)
 	for u := range chosen {
 		chosen[u] = histories[u*len(histories)/users]
 	}
@@ -86,13 +88,14 @@ func sampleOf(histories []History, wanted, most int) (chosen []History, each int
 // sampleUser is the part of a sample from one user.
 type sampleUser struct {
 	positions []local.Position
-	past      []History
+	past      []kalman.History
 	states    []float32
 }
 
 // sampler is the memory of one worker of newSample.
 type sampler struct {
-	m      *Model
+	x      *Items
+	events int                // of the local term
 	counts *local.Successions // nil without a local term
 	e      []float32
 	bands  kalman.Dynamics // that hold the states themselves
@@ -101,16 +104,18 @@ type sampler struct {
 	near   []int32
 }
 
-func newSampler(m *Model, counts *local.Successions, e []float32) *sampler {
-	w := &sampler{m: m, counts: counts, e: e, seen: ranking.NewSet(m.n)}
-	w.bands = kalman.Dynamics{Bands: m.spec.Dynamics.Bands, Mean: make([]float32, m.k)}
-	w.rows = make([]float32, len(w.bands.Bands)*m.k)
+func newSampler(x *Items, spec *Spec, counts *local.Successions, e []float32) *sampler {
+	w := &sampler{
+		x: x, events: spec.Local.Events, counts: counts, e: e, seen: ranking.NewSet(x.N),
+	}
+	w.bands = kalman.Dynamics{Bands: spec.Bands, Mean: make([]float32, x.K)}
+	w.rows = make([]float32, len(w.bands.Bands)*x.K)
 	return w
 }
 
 // user returns the positions of the last events of h whose items are new to the user.
-func (w *sampler) user(h History, events int) *sampleUser {
-	k, out, s := w.m.k, &sampleUser{}, w.bands.NewState()
+func (w *sampler) user(h kalman.History, events int) *sampleUser {
+	k, out, s := w.x.K, &sampleUser{}, w.bands.NewState()
 	w.seen.Clear()
 	for at, event := range h {
 		if local.IsTarget(h, at, events, w.seen) {
@@ -129,14 +134,14 @@ func (w *sampler) user(h History, events int) *sampleUser {
 }
 
 // position is the position after a history, without scores.
-func (w *sampler) position(past History, target int32) local.Position {
+func (w *sampler) position(past kalman.History, target int32) local.Position {
 	p := local.Position{
 		Target: ranking.Scored{Item: target}, Top: make([]ranking.Scored, 0, local.TopLength),
 	}
 	if w.counts == nil {
 		return p
 	}
-	p.Recent = local.Newest(nil, past, w.m.spec.Local.Events)
+	p.Recent = local.Newest(nil, past, w.events)
 	w.near = w.counts.Near(w.near[:0], p.Recent)
 	for _, i := range w.near {
 		if !w.seen.Has(i) {
@@ -147,13 +152,13 @@ func (w *sampler) position(past History, target int32) local.Position {
 }
 
 // block is the number of positions whose scores are held at a time.
-func (s *sample) block() int { return min(max(sampleScores/s.m.n, 1), len(s.positions)) }
+func (s *sample) block() int { return min(max(sampleScores/s.x.N, 1), len(s.positions)) }
 
 // rank stores the scores of the positions by a read-out. Its rank may be below that of the basis.
 func (s *sample) rank(r *dynamics.Readout) {
-	n, k := s.m.n, r.K
+	n, k := s.x.N, r.K
 	queries := s.queriesOf(r)
-	items := gemm.Matrix[float32]{Rows: n, Cols: k, Stride: s.m.k, Data: s.m.basis}
+	items := gemm.Matrix[float32]{Rows: n, Cols: k, Stride: s.x.K, Data: s.x.Basis}
 	step := max(s.block(), 1)
 	for first := 0; first < len(s.positions); first += step {
 		part := queries
@@ -162,7 +167,7 @@ func (s *sample) rank(r *dynamics.Readout) {
 		clear(s.scores[:part.Rows*n])
 		gemm.MulAdd(scores, 1, gemm.Plain, part, gemm.Transposed, items)
 		parallel.TasksWith(part.Rows, func() func(int) {
-			w := &ranker{m: s.m, seen: ranking.NewSet(n)}
+			w := &ranker{x: s.x, seen: ranking.NewSet(n)}
 			return func(i int) {
 				w.rank(&s.positions[first+i], s.past[first+i], row(s.scores, i, n))
 			}
@@ -181,7 +186,7 @@ func (s *sample) queriesOf(r *dynamics.Readout) gemm.Matrix[float32] {
 	}
 	for b := range r.R {
 		states := s.states
-		states.Cols, states.Data = k, states.Data[b*s.m.k:]
+		states.Cols, states.Data = k, states.Data[b*s.x.K:]
 		readout := gemm.Matrix[float32]{Rows: k, Cols: k, Stride: k, Data: w[b*k*k : (b+1)*k*k]}
 		gemm.MulAdd(q, 1, gemm.Plain, states, gemm.Transposed, readout)
 	}
@@ -190,14 +195,14 @@ func (s *sample) queriesOf(r *dynamics.Readout) gemm.Matrix[float32] {
 
 // ranker is the memory of one worker of rank.
 type ranker struct {
-	m    *Model
+	x    *Items
 	seen *ranking.Set
 	top  ranking.TopN
 }
 
 // rank stores the scores of a position. products are u_i·q of all items, and are overwritten.
-func (w *ranker) rank(p *local.Position, past History, products []float32) {
-	for i, scale := range w.m.decoderScale {
+func (w *ranker) rank(p *local.Position, past kalman.History, products []float32) {
+	for i, scale := range w.x.DecoderScale {
 		products[i] *= scale
 	}
 	for _, e := range past {

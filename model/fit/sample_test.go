@@ -1,0 +1,159 @@
+package fit_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
+	"github.com/gsimc/gsimc/model/local"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+const items = 64
+
+// randomBasis draws an orthonormal basis of full rank, with degrees up to 50.
+func randomBasis(rng *rand.Rand) *spectral.Basis {
+	a := mat.NewDense(items, items, nil)
+	b := &spectral.Basis{
+		N: items, K: items, Kappa: make([]float64, items), Lambda: make([]float64, items),
+		Scale: slices.Repeat([]float64{1}, items),
+	}
+	for i := range items {
+		for j := range items {
+			a.Set(i, j, rng.NormFloat64())
+		}
+		b.Degrees = append(b.Degrees, rng.Int64N(51))
+	}
+	var qr mat.QR
+	qr.Factorize(a)
+	var q mat.Dense
+	qr.QTo(&q)
+	b.U = q.RawMatrix().Data
+	return b
+}
+
+func histories(rng *rand.Rand, users int) []kalman.History {
+	all := make([]kalman.History, users)
+	for u := range all {
+		for at := range 2 + rng.IntN(8) {
+			all[u] = append(all[u], kalman.Event{
+				Item: rng.Int32N(items), Weight: 1 + rng.Float32(), Time: int64(at),
+			})
+		}
+	}
+	return all
+}
+
+// TestSampleRanksAsTheModel: the positions of a sample have the items and the scores that the
+// finished model gives, for the rank of the basis and for smaller ones.
+func TestSampleRanksAsTheModel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(36, 1))
+	b := randomBasis(rng)
+	h := fit.Histories{Train: slices.Values(histories(rng, 100)), Validation: histories(rng, 30)}
+	spec := model.DefaultSpec()
+	spec.TrainUsers, spec.DegreeRescale = 100, 0.5
+	spec.Dynamics = model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Ridge: 1,
+	}
+	x := &fit.Items{N: items, K: items, Basis: gemm.ToFloat32(b.U), Degrees: b.Degrees}
+	for _, d := range b.Degrees {
+		encoder, decoder := model.Rescale(d, spec.DegreeRescale)
+		x.EncoderScale = append(x.EncoderScale, encoder)
+		x.DecoderScale = append(x.DecoderScale, decoder)
+	}
+	e := fit.EncoderRows(x.Basis, x.EncoderScale)
+	chosen := &fit.Spec{Bands: spec.Dynamics.Bands, Ridge: 1, Local: local.Default()}
+	counts := h.Successions(b.Degrees, chosen.Local.Neighbours)
+	s := fit.NewSample(x, chosen, counts, h.Validation, e)
+	moments, err := dynamics.NewMoments(items, h.Train, dynamics.Options{Bands: chosen.Bands})
+	if err != nil {
+		t.Fatal(err)
+	}
+	normal := moments.Project(e, items, nil)
+	for _, rank := range []int{items, 16} {
+		readout, err := normal.Prefix(rank).Solve(chosen.Ridge)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := model.New(spec, b.Prefix(rank), names(), h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []local.Position
+		for _, history := range h.Validation {
+			want = append(want, positions(m, history, counts, chosen.Local.Events)...)
+		}
+		got := s.Rank(readout)
+		if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-3, 1e-5)); d != "" {
+			t.Errorf("rank %d: positions (-model +sample):\n%s", rank, d)
+		}
+		if most := fit.ChoicePositions(h.Validation, items); len(got) > most || len(got) < most/2 {
+			t.Errorf("%d positions, and at most %d are announced", len(got), most)
+		}
+	}
+}
+
+func names() []string {
+	ids := make([]string, items)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("%02d", i)
+	}
+	return ids
+}
+
+// positions are those of a history by a model without a local term.
+func positions(
+	m *model.Model, h kalman.History, counts *local.Successions, events int,
+) (all []local.Position) {
+	s, q, seen := m.NewState(), m.NewQuery(), ranking.NewSet(items)
+	for at, e := range h {
+		if local.IsTarget(h, at, fit.SampleUserPositions, seen) {
+			m.QueryTo(q, s, model.EstimatorBGS)
+			p := local.Position{
+				Recent: local.Newest(nil, h[:at], events),
+				Target: ranking.Scored{Item: e.Item, Score: m.Score(e.Item, q)},
+				Top:    m.TopN(nil, q, local.TopLength, seen),
+			}
+			for _, i := range counts.Near(nil, p.Recent) {
+				if !seen.Has(i) {
+					p.Near = append(p.Near, ranking.Scored{Item: i, Score: m.Score(i, q)})
+				}
+			}
+			all = append(all, p)
+		}
+		m.Fold(s, e)
+		seen.Add(e.Item)
+	}
+	return all
+}
+
+func TestSampleOf(t *testing.T) {
+	for _, c := range []struct{ histories, wanted, most, users, each int }{
+		{0, 100, 10, 0, 10}, {5, 100, 10, 5, 10}, {30, 100, 10, 30, 3}, {99, 100, 10, 99, 1},
+		{250, 100, 10, 100, 1},
+	} {
+		all := make([]kalman.History, c.histories)
+		for u := range all {
+			all[u] = kalman.History{{Item: int32(u)}}
+		}
+		users, each := fit.SampleOf(all, c.wanted, c.most)
+		if len(users) != c.users || each != c.each {
+			t.Errorf("%+v: %d users with %d events", c, len(users), each)
+		}
+		if c.histories == 250 && (users[1][0].Item != 2 || users[99][0].Item != 247) {
+			t.Errorf("users %d and %d, want them evenly spaced", users[1][0].Item,
+				users[99][0].Item)
+		}
+	}
+}
