@@ -16,34 +16,32 @@ func TestFilesOfCalibration(t *testing.T) {
 	if c := m.Describe().Deviation.Calibration; len(c) == 0 {
 		t.Fatal("no calibration")
 	}
-	rename := func(ts map[string]*tensor, names ...string) {
+	rename := func(ts tensors, names ...string) {
 		for _, name := range names {
-			ts[name].name = "old " + name
+			ts[name].Name = "old " + name
 		}
 	}
 	for _, c := range []struct {
 		name   string
-		change func(ts map[string]*tensor)
+		change func(ts tensors)
 		want   string // empty: valid
 		held   bool
 	}{
-		{"as it is", func(map[string]*tensor) {}, "", false},
-		{"older", func(ts map[string]*tensor) { rename(ts, "calibration") }, "", false},
-		{"withheld", func(ts map[string]*tensor) { rename(ts, "sigma_theta", "theta_floor") }, "",
+		{"as it is", func(tensors) {}, "", false},
+		{"older", func(ts tensors) { rename(ts, "calibration") }, "", false},
+		{"withheld", func(ts tensors) { rename(ts, "sigma_theta", "theta_floor") }, "",
 			true},
-		{"neither", func(ts map[string]*tensor) { rename(ts, "sigma_theta", "calibration") },
+		{"neither", func(ts tensors) { rename(ts, "sigma_theta", "calibration") },
 			`no tensor "sigma_theta"`, false},
-		{"no number", func(ts map[string]*tensor) {
-			binary.LittleEndian.PutUint64(ts["calibration"].data, math.Float64bits(math.NaN()))
+		{"no number", func(ts tensors) {
+			binary.LittleEndian.PutUint64(ts["calibration"].Data, math.Float64bits(math.NaN()))
 		}, `"calibration" has [NaN`, false},
-		{"empty", func(ts map[string]*tensor) {
-			ts["calibration"].shape, ts["calibration"].data = []int64{0}, nil
+		{"empty", func(ts tensors) {
+			ts["calibration"].Shape, ts["calibration"].Data = []int64{0}, nil
 		}, `"calibration" has []`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := decode(sealed(m, func(_ map[string]string, ts map[string]*tensor) {
-				c.change(ts)
-			}))
+			got, err := decode(forged(m, func(_ map[string]string, ts tensors) { c.change(ts) }))
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("error %v, want one with %q", err, c.want)

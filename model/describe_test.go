@@ -65,7 +65,7 @@ func TestCovarianceWithDynamics(t *testing.T) {
 		learnedBands(s, true)
 		s.Covariance = CovarianceFull
 	})
-	if _, err := decode(sealed(m, func(map[string]string, map[string]*tensor) {})); err != nil {
+	if _, err := decode(forged(m, func(map[string]string, tensors) {})); err != nil {
 		t.Error(err)
 	}
 }

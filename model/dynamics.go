@@ -9,6 +9,7 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/model/fit"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 )
 
 // learnedDynamics are bands of memory with a learned read-out, see package dynamics.
@@ -71,35 +72,35 @@ func (m *Model) truncate(k int) {
 	m.k = k
 }
 
-func (r *tensorReader) readDynamics(m *Model) {
+func (m *Model) readDynamics(r *safetensors.Reader) {
 	n, k, bands := int64(m.n), int64(m.k), int64(len(m.spec.Dynamics.Bands))
-	m.setPredictions(safetensors.View[float32](r.Read("responses", dtypeF32, n, bands, k)))
+	m.setPredictions(safetensors.Array[float32](r, "responses", n, bands, k))
 	d := &learnedDynamics{
-		readout: safetensors.View[float32](r.Read("readout", dtypeF32, bands, k, k)),
+		readout: safetensors.Array[float32](r, "readout", bands, k, k),
 	}
 	d.Bands = m.spec.Dynamics.Bands
-	d.Mean = safetensors.View[float32](r.Read("mean", dtypeF32, k))
+	d.Mean = safetensors.Array[float32](r, "mean", k)
 	m.transition = d
 	if !m.spec.Dynamics.Deviation {
 		return
 	}
-	d.P0 = safetensors.View[float32](r.Read("p0", dtypeF32, k))
-	d.SigmaEta = safetensors.View[float32](r.Read("sigma_eta", dtypeF32, k))
-	d.SigmaNu = safetensors.View[float32](r.Read("sigma_nu", dtypeF32, k))
+	d.P0 = safetensors.Array[float32](r, "p0", k)
+	d.SigmaEta = safetensors.Array[float32](r, "sigma_eta", k)
+	d.SigmaNu = safetensors.Array[float32](r, "sigma_nu", k)
 	d.Drift = r.Number("drift")
-	if d.calibration = r.readCalibration(); d.calibration != nil && !r.Has("sigma_theta") {
+	if d.calibration = readCalibration(r); d.calibration != nil && !r.Has("sigma_theta") {
 		return // withheld
 	}
-	d.SigmaTheta = safetensors.View[float32](r.Read("sigma_theta", dtypeF32, k))
+	d.SigmaTheta = safetensors.Array[float32](r, "sigma_theta", k)
 	d.ThetaFloor = r.Number("theta_floor")
 }
 
 // readCalibration returns nil if there is none, or after an error.
-func (r *tensorReader) readCalibration() []float64 {
+func readCalibration(r *safetensors.Reader) []float64 {
 	if !r.Has("calibration") {
 		return nil
 	}
-	c := safetensors.View[float64](r.Read("calibration", dtypeF64, -1))
+	c := safetensors.Array[float64](r, "calibration", -1)
 	bad := slices.ContainsFunc(c, func(x float64) bool { return !(x >= 0) })
 	if r.Err == nil && (len(c) == 0 || bad) {
 		r.Err = fmt.Errorf(`tensor "calibration" has %v, want numbers of 0 or more`, c)
@@ -138,33 +139,30 @@ func (d *learnedDynamics) predict(t *table, _ [][]float64) []float32 {
 	return predictions
 }
 
-func (d *learnedDynamics) tensors(t *table) []tensor {
+func (d *learnedDynamics) tensors(t *table) []sealed.Tensor {
 	n, r, k := int64(len(t.degrees)), int64(len(d.Bands)), int64(len(d.Mean))
-	ts := []tensor{
-		{"responses", dtypeF32, []int64{n, r, k}, safetensors.Bytes(t.predictions)},
-		{"readout", dtypeF32, []int64{r, k, k}, safetensors.Bytes(d.readout)},
-		{"mean", dtypeF32, []int64{k}, safetensors.Bytes(d.Mean)},
+	ts := []sealed.Tensor{
+		sealed.Numbers("responses", t.predictions, n, r, k),
+		sealed.Numbers("readout", d.readout, r, k, k),
+		sealed.Numbers("mean", d.Mean, k),
 	}
 	if !d.HasDeviation() {
 		return ts
 	}
 	ts = append(ts,
-		tensor{"p0", dtypeF32, []int64{k}, safetensors.Bytes(d.P0)},
-		tensor{"sigma_eta", dtypeF32, []int64{k}, safetensors.Bytes(d.SigmaEta)},
-		tensor{"sigma_nu", dtypeF32, []int64{k}, safetensors.Bytes(d.SigmaNu)},
-		tensor{"drift", dtypeF64, []int64{1}, safetensors.Bytes([]float64{d.Drift})})
+		sealed.Numbers("p0", d.P0, k),
+		sealed.Numbers("sigma_eta", d.SigmaEta, k),
+		sealed.Numbers("sigma_nu", d.SigmaNu, k),
+		sealed.Numbers("drift", []float64{d.Drift}, 1))
 	if d.calibration != nil {
-		ts = append(ts, tensor{
-			"calibration", dtypeF64, []int64{int64(len(d.calibration))},
-			safetensors.Bytes(d.calibration),
-		})
+		ts = append(ts, sealed.Numbers("calibration", d.calibration))
 	}
 	if d.SigmaTheta == nil {
 		return ts
 	}
 	return append(ts,
-		tensor{"sigma_theta", dtypeF32, []int64{k}, safetensors.Bytes(d.SigmaTheta)},
-		tensor{"theta_floor", dtypeF64, []int64{1}, safetensors.Bytes([]float64{d.ThetaFloor})})
+		sealed.Numbers("sigma_theta", d.SigmaTheta, k),
+		sealed.Numbers("theta_floor", []float64{d.ThetaFloor}, 1))
 }
 
 func (d *learnedDynamics) describe(out *Description) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/num/topn"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -62,7 +63,7 @@ func (m *Model) extendBy(items []NewItem, version string) *Model {
 	e.width = m.width
 	e.top = topn.New(e.basis, e.decoderScale, m.k, int32(m.n))
 	x := *m
-	x.extension, x.mapping = e, mapping{}
+	x.extension, x.memory = e, sealed.Memory{}
 	x.extendLocal(items)
 	x.version += "+" + version
 	x.popular = e.popular()

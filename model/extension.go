@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -40,12 +42,12 @@ func (m *Model) EncodeExtension(items []NewItem) ([]byte, error) {
 	meta := map[string]string{
 		formatKey: formatExtension, baseKey: m.version, rankKey: strconv.Itoa(m.k),
 	}
-	im := layOut(meta, m.extensionTensors(items), extensionAlignment)
-	document := im.header
-	for _, t := range im.tensors {
-		document = append(document, t.data...)
+	var document bytes.Buffer
+	im := sealed.LayOut(meta, m.extensionTensors(items), extensionAlignment)
+	if _, err := im.WriteTo(&document); err != nil {
+		return nil, err
 	}
-	return document, nil
+	return document.Bytes(), nil
 }
 
 // checkNew checks that the items, in the order of their ids, are new to the base m.
@@ -66,7 +68,7 @@ func (m *Model) checkNew(items []NewItem) error {
 func (m *Model) knows(id string) bool { _, known := m.index[id]; return known }
 
 // extensionTensors lists the arrays of a document.
-func (m *Model) extensionTensors(items []NewItem) []tensor {
+func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
 	var (
 		basis, predictions         []float32
 		encoderScale, decoderScale []float32
@@ -83,42 +85,34 @@ func (m *Model) extensionTensors(items []NewItem) []tensor {
 		graphScale, users = append(graphScale, item.graphScale), append(users, item.Users)
 		ids, arrivals = append(ids, item.ID), append(arrivals, item.local)
 	}
-	n, k, width := int64(len(items)), int64(m.k), int64(m.width)
-	offsets, packed := packIDs(ids)
-	ts := []tensor{
-		{"basis", dtypeF32, []int64{n, k}, safetensors.Bytes(basis)},
-		{"predictions", dtypeF32, []int64{n, width}, safetensors.Bytes(predictions)},
-		{"graph_scale", dtypeF64, []int64{n}, safetensors.Bytes(graphScale)},
-		{"users", dtypeI64, []int64{n}, safetensors.Bytes(users)},
-		{"encoder_scale", dtypeF32, []int64{n}, safetensors.Bytes(encoderScale)},
-		{"decoder_scale", dtypeF32, []int64{n}, safetensors.Bytes(decoderScale)},
-		{"item_offsets", dtypeI64, []int64{n + 1}, safetensors.Bytes(offsets)},
-		{"item_ids", dtypeU8, []int64{int64(len(packed))}, packed},
+	n := int64(len(items))
+	ts := []sealed.Tensor{
+		sealed.Numbers("basis", basis, n, int64(m.k)),
+		sealed.Numbers("predictions", predictions, n, int64(m.width)),
+		sealed.Numbers("graph_scale", graphScale),
+		sealed.Numbers("users", users),
+		sealed.Numbers("encoder_scale", encoderScale),
+		sealed.Numbers("decoder_scale", decoderScale),
 	}
+	ts = append(ts, sealed.Texts("item", ids)...)
 	if m.local == nil {
 		return ts
 	}
 	t := local.TableOf(arrivals)
-	offsets, packed = packIDs(t.Names)
 	ts = append(ts,
-		tensor{"local_source", dtypeF64, []int64{n}, safetensors.Bytes(t.Source)},
-		tensor{"local_target", dtypeF64, []int64{n}, safetensors.Bytes(t.Target)})
+		sealed.Numbers("local_source", t.Source), sealed.Numbers("local_target", t.Target))
 	ts = append(ts, entryTensors("row", &t.Rows)...)
 	ts = append(ts, entryTensors("column", &t.Columns)...)
 	ts = append(ts, entryTensors("other", &t.Others)...)
-	return append(ts,
-		tensor{"other_columns", dtypeF32, []int64{int64(len(t.OtherColumns))},
-			safetensors.Bytes(t.OtherColumns)},
-		tensor{"name_offsets", dtypeI64, []int64{int64(len(offsets))}, safetensors.Bytes(offsets)},
-		tensor{"name_ids", dtypeU8, []int64{int64(len(packed))}, packed})
+	ts = append(ts, sealed.Numbers("other_columns", t.OtherColumns))
+	return append(ts, sealed.Texts("name", t.Names)...)
 }
 
-func entryTensors(name string, e *local.Entries) []tensor {
-	n := int64(len(e.Item))
-	return []tensor{
-		{name + "_offsets", dtypeI64, []int64{int64(len(e.Ptr))}, safetensors.Bytes(e.Ptr)},
-		{name + "_items", dtypeI32, []int64{n}, safetensors.Bytes(e.Item)},
-		{name + "_values", dtypeF32, []int64{n}, safetensors.Bytes(e.Value)},
+func entryTensors(name string, e *local.Entries) []sealed.Tensor {
+	return []sealed.Tensor{
+		sealed.Numbers(name+"_offsets", e.Ptr),
+		sealed.Numbers(name+"_items", e.Item),
+		sealed.Numbers(name+"_values", e.Value),
 	}
 }
 
@@ -127,54 +121,46 @@ func entryTensors(name string, e *local.Entries) []tensor {
 // checksum and all numbers. It is an error if the document is damaged, or of another base.
 func (m *Model) DecodeExtension(document []byte) (*Model, []NewItem, error) {
 	m = m.Base()
-	h, err := readHeader(document)
+	f, err := safetensors.Parse(document)
 	if err != nil {
-		return nil, nil, withoutAdvice(err)
+		return nil, nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	if format := h.Meta[formatKey]; format != formatExtension {
+	if format := f.Meta[formatKey]; format != formatExtension {
 		return nil, nil, fmt.Errorf("the format is %+q, want %q", format, formatExtension)
 	}
-	version, err := h.verify(document)
+	version, err := sealed.Verify(f, document)
 	if err != nil {
-		return nil, nil, withoutAdvice(err)
+		return nil, nil, fmt.Errorf("it is damaged: %w", err)
 	}
-	if base := h.Meta[baseKey]; base != m.version {
+	if base := f.Meta[baseKey]; base != m.version {
 		return nil, nil, fmt.Errorf("it extends the model %+q, and not %q", base, m.version)
 	}
-	if rank := h.Meta[rankKey]; rank != strconv.Itoa(m.k) {
+	if rank := f.Meta[rankKey]; rank != strconv.Itoa(m.k) {
 		return nil, nil, fmt.Errorf("it is of rank %+q, and the model is of %d", rank, m.k)
 	}
-	items, err := h.newItems(m)
+	items, err := m.newItems(f)
 	if err != nil {
 		return nil, nil, err
 	}
 	return m.extendBy(items, version), items, nil
 }
 
-// withoutAdvice is the error of a damaged file without the advice, which is about models.
-func withoutAdvice(err error) error {
-	if bad, ok := errors.AsType[*badFile](err); ok {
-		err = bad.problem
-	}
-	return fmt.Errorf("it is damaged: %w", err)
-}
-
 // newItems reads the items of a document whose checksum is right.
-func (h *header) newItems(m *Model) ([]NewItem, error) {
-	r := &tensorReader{safetensors.Reader{File: h.File}}
-	shape := h.Arrays["basis"].Shape
+func (m *Model) newItems(f *safetensors.File) ([]NewItem, error) {
+	r := &safetensors.Reader{File: f}
+	shape := f.Arrays["basis"].Shape
 	if len(shape) != 2 {
 		return nil, errors.New(`there is no matrix "basis"`)
 	}
 	n, k, width := shape[0], int64(m.k), int64(m.width)
-	basis := safetensors.View[float32](r.Read("basis", dtypeF32, n, k))
-	predictions := safetensors.View[float32](r.Read("predictions", dtypeF32, n, width))
-	graphScale := safetensors.View[float64](r.Read("graph_scale", dtypeF64, n))
-	users := safetensors.View[int64](r.Read("users", dtypeI64, n))
-	encoderScale := safetensors.View[float32](r.Read("encoder_scale", dtypeF32, n))
-	decoderScale := safetensors.View[float32](r.Read("decoder_scale", dtypeF32, n))
+	basis := safetensors.Array[float32](r, "basis", n, k)
+	predictions := safetensors.Array[float32](r, "predictions", n, width)
+	graphScale := safetensors.Array[float64](r, "graph_scale", n)
+	users := safetensors.Array[int64](r, "users", n)
+	encoderScale := safetensors.Array[float32](r, "encoder_scale", n)
+	decoderScale := safetensors.Array[float32](r, "decoder_scale", n)
 	ids := r.Strings("item", n)
-	arrivals := r.readArrivals(m, ids)
+	arrivals := m.readArrivals(r, ids)
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -201,18 +187,18 @@ func (h *header) newItems(m *Model) ([]NewItem, error) {
 }
 
 // readArrivals reads the local terms of the items, or returns nil if m has none or after an error.
-func (r *tensorReader) readArrivals(m *Model, ids []string) []local.Arrival {
+func (m *Model) readArrivals(r *safetensors.Reader, ids []string) []local.Arrival {
 	if m.local == nil {
 		return nil
 	}
 	n := int64(len(ids))
 	t := local.ArrivalTable{
-		Source: safetensors.View[float64](r.Read("local_source", dtypeF64, n)),
-		Target: safetensors.View[float64](r.Read("local_target", dtypeF64, n)),
-		Rows:   r.readEntries("row"), Columns: r.readEntries("column"),
-		Others:       r.readEntries("other"),
-		OtherColumns: safetensors.View[float32](r.Read("other_columns", dtypeF32, -1)),
-		Names:        r.readNames(),
+		Source: safetensors.Array[float64](r, "local_source", n),
+		Target: safetensors.Array[float64](r, "local_target", n),
+		Rows:   readEntries(r, "row"), Columns: readEntries(r, "column"),
+		Others:       readEntries(r, "other"),
+		OtherColumns: safetensors.Array[float32](r, "other_columns", -1),
+		Names:        readNames(r),
 	}
 	if r.Err != nil {
 		return nil
@@ -223,7 +209,7 @@ func (r *tensorReader) readArrivals(m *Model, ids []string) []local.Arrival {
 }
 
 // readNames reads the names of the items of which lists have numbers.
-func (r *tensorReader) readNames() []string {
+func readNames(r *safetensors.Reader) []string {
 	shape := r.File.Arrays["name_offsets"].Shape
 	if r.Err == nil && (len(shape) != 1 || shape[0] == 0) {
 		r.Err = fmt.Errorf("name_offsets have the shape %v", shape)
@@ -234,10 +220,10 @@ func (r *tensorReader) readNames() []string {
 	return r.Strings("name", shape[0]-1)
 }
 
-func (r *tensorReader) readEntries(name string) local.Entries {
+func readEntries(r *safetensors.Reader, name string) local.Entries {
 	return local.Entries{
-		Ptr:   safetensors.View[int64](r.Read(name+"_offsets", dtypeI64, -1)),
-		Item:  safetensors.View[int32](r.Read(name+"_items", dtypeI32, -1)),
-		Value: safetensors.View[float32](r.Read(name+"_values", dtypeF32, -1)),
+		Ptr:   safetensors.Array[int64](r, name+"_offsets", -1),
+		Item:  safetensors.Array[int32](r, name+"_items", -1),
+		Value: safetensors.Array[float32](r, name+"_values", -1),
 	}
 }

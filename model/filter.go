@@ -9,6 +9,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/fit"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 )
 
 // paperFilter holds the constants of the paper's filter, in the coordinates in which P is diagonal.
@@ -68,27 +69,22 @@ func (m *Model) learnFilter(u, response []float64, validation []History) error {
 // flatPrior has the variance 1 for each of k coordinates.
 func flatPrior(k int) []float32 { return slices.Repeat([]float32{1}, k) }
 
-func (r *tensorReader) readDiagonalFilter(m *Model) {
-	p0 := safetensors.View[float32](r.Read("p0", dtypeF32, int64(m.k)))
+func (m *Model) readDiagonalFilter(r *safetensors.Reader) {
+	p0 := safetensors.Array[float32](r, "p0", int64(m.k))
 	m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, p0)}
 }
 
-func (r *tensorReader) readRotatedFilter(m *Model) {
+func (m *Model) readRotatedFilter(r *safetensors.Reader) {
 	n, k := int64(m.n), int64(m.k)
-	p0 := safetensors.View[float32](r.Read("p0", dtypeF32, k))
-	m.setPredictions(safetensors.View[float32](r.Read("predictor", dtypeF32, n, k)))
-	m.rotation = safetensors.View[float32](r.Read("rotation", dtypeF32, k, k))
+	p0 := safetensors.Array[float32](r, "p0", k)
+	m.setPredictions(safetensors.Array[float32](r, "predictor", n, k))
+	m.rotation = safetensors.Array[float32](r, "rotation", k, k)
 	m.transition = &rotatedFilter{newPaperFilter(&m.spec, m.response, p0), m.rotation}
 }
 
 // deviation returns nil: P of the paper's filter is no variance of a query, see
 // [Model.HasVariance].
 func (f *paperFilter) deviation() *kalman.Dynamics { return nil }
-
-// p0Tensor returns the tensor of the prior.
-func (f *paperFilter) p0Tensor() tensor {
-	return tensor{"p0", dtypeF32, []int64{int64(len(f.P0))}, safetensors.Bytes(f.P0)}
-}
 
 func (f *paperFilter) describe(d *Description) {
 	d.Response = f.response
@@ -113,7 +109,9 @@ func (f *diagonalFilter) queryTo(q []float32, s *kalman.State, est Estimator) {
 // predict returns nil: the prediction H u_i follows from the row.
 func (f *diagonalFilter) predict(*table, [][]float64) []float32 { return nil }
 
-func (f *diagonalFilter) tensors(*table) []tensor { return []tensor{f.p0Tensor()} }
+func (f *diagonalFilter) tensors(*table) []sealed.Tensor {
+	return []sealed.Tensor{sealed.Numbers("p0", f.P0)}
+}
 
 // predicted returns coordinate j of H u_i.
 func (f *diagonalFilter) predicted(t *table, i, j int) float64 {
@@ -153,12 +151,12 @@ func (f *rotatedFilter) predict(_ *table, rows [][]float64) []float32 {
 	return predictions
 }
 
-func (f *rotatedFilter) tensors(t *table) []tensor {
+func (f *rotatedFilter) tensors(t *table) []sealed.Tensor {
 	n, k := int64(len(t.degrees)), int64(len(f.P0))
-	return []tensor{
-		{"predictor", dtypeF32, []int64{n, k}, safetensors.Bytes(t.predictions)},
-		{"rotation", dtypeF32, []int64{k, k}, safetensors.Bytes(f.rotation)},
-		f.p0Tensor(),
+	return []sealed.Tensor{
+		sealed.Numbers("predictor", t.predictions, n, k),
+		sealed.Numbers("rotation", f.rotation, k, k),
+		sealed.Numbers("p0", f.P0),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/fit"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -121,26 +122,26 @@ func (m *Model) setLocalSums() {
 }
 
 // localTensors lists the arrays of the local term in the file.
-func (m *Model) localTensors() []tensor {
+func (m *Model) localTensors() []sealed.Tensor {
 	if m.local == nil {
 		return nil
 	}
 	t := int64(len(m.local.Item))
-	return []tensor{
-		{"local_offsets", dtypeI64, []int64{int64(m.n) + 1}, safetensors.Bytes(m.local.Ptr)},
-		{"local_items", dtypeI32, []int64{t}, safetensors.Bytes(m.local.Item)},
-		{"local_values", dtypeF32, []int64{t}, safetensors.Bytes(m.local.Value)},
+	return []sealed.Tensor{
+		sealed.Numbers("local_offsets", m.local.Ptr, int64(m.n)+1),
+		sealed.Numbers("local_items", m.local.Item, t),
+		sealed.Numbers("local_values", m.local.Value, t),
 	}
 }
 
 // readLocal reads the local term, if there is one.
-func (r *tensorReader) readLocal(m *Model) {
+func (m *Model) readLocal(r *safetensors.Reader) {
 	if m.spec.Local.None() {
 		return
 	}
-	ptr := safetensors.View[int64](r.Read("local_offsets", dtypeI64, int64(m.n)+1))
-	item := safetensors.View[int32](r.Read("local_items", dtypeI32, -1))
-	value := safetensors.View[float32](r.Read("local_values", dtypeF32, -1))
+	ptr := safetensors.Array[int64](r, "local_offsets", int64(m.n)+1)
+	item := safetensors.Array[int32](r, "local_items", -1)
+	value := safetensors.Array[float32](r, "local_values", -1)
 	if r.Err == nil {
 		m.local, r.Err = local.NewGraph(&m.spec.Local, ptr, item, value)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/topn"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 	"github.com/gsimc/gsimc/model/local"
 )
 
@@ -44,7 +45,7 @@ type Model struct {
 	index   map[string]int32 // of ids
 	popular []int32          // all items, by falling degree
 
-	mapping mapping // the file of the tensors in memory; empty if they are on the heap
+	memory  sealed.Memory // the file of the tensors in memory; empty if they are on the heap
 	scratch *sync.Pool
 }
 
@@ -102,8 +103,8 @@ func (m *Model) checkTransition() error {
 		return err
 	}
 	for _, t := range m.transition.tensors(&m.table) {
-		if t.dtype == dtypeF32 {
-			if err := checkFinite(t.name, safetensors.View[float32](t.data)); err != nil {
+		if t.DType == safetensors.F32 {
+			if err := checkFinite(t.Name, safetensors.View[float32](t.Data)); err != nil {
 				return err
 			}
 		}
@@ -250,5 +251,5 @@ func (m *Model) Close() error {
 	}
 	m.table, m.extension, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil
 	m.transition, m.rotation, m.deviation, m.local = nil, nil, nil, nil
-	return m.mapping.close()
+	return m.memory.Close()
 }

@@ -301,7 +301,7 @@ func TestModelsShareNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	version := newImage(m).version()
+	version := m.image().Version()
 	clear(b.U)
 	clear(b.Kappa)
 	clear(b.Degrees)
@@ -309,7 +309,7 @@ func TestModelsShareNothing(t *testing.T) {
 	spec.Provenance["command"] = "other"
 	m.Spec().Provenance["command"] = "other"
 	m.NewState().P[0] = 7
-	if got := newImage(m).version(); got != version || got != m.Version() {
+	if got := m.image().Version(); got != version || got != m.Version() {
 		t.Errorf("version %s became %s", version, got)
 	}
 }

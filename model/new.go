@@ -59,7 +59,7 @@ func New(spec Spec, basis *spectral.Basis, items []string, h fit.Histories) (*Mo
 		return nil, err
 	}
 	m.learnLocal(&h)
-	m.version = newImage(m).version()
+	m.version = m.image().Version()
 	return m, nil
 }
 

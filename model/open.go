@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 )
 
 // FileError is the error of a file that is no valid model. Reason names the problem and a remedy.
@@ -32,63 +33,63 @@ const (
 //
 // Processes that open the same file share its memory. An open file may be replaced or removed, but
 // not changed in place; see [Load].
-func Open(path string) (*Model, error) { return open(path, mapData) }
+func Open(path string) (*Model, error) { return open(path, sealed.Map) }
 
 // Load reads a model file into memory of its own and checks it as [Open] does. Nothing that happens
 // to the file afterwards changes the model, and a change during Load gives a *FileError. So a model
 // that serves for long is loaded.
-func Load(path string) (*Model, error) { return open(path, copyData) }
+func Load(path string) (*Model, error) { return open(path, sealed.Copy) }
 
-// open brings the file into memory by read, mapData or copyData.
-func open(path string, read func(f *os.File, size int) (mapping, error)) (*Model, error) {
+// open brings the file into memory by read, sealed.Map or sealed.Copy.
+func open(path string, read func(f *os.File, size int) (sealed.Memory, error)) (*Model, error) {
 	file, err := readFile(path, read)
 	if err != nil {
 		return nil, err
 	}
-	m, err := decode(file.data)
+	m, err := decode(file.Data)
 	if err != nil {
-		if closeErr := file.close(); closeErr != nil {
+		if closeErr := file.Close(); closeErr != nil {
 			return nil, closeErr
 		}
 		return nil, &FileError{Path: path, Reason: err.Error()}
 	}
-	m.mapping = file
+	m.memory = file
 	return m, nil
 }
 
 // readFile brings a regular file into memory. Other files give a *FileError.
-func readFile(path string, read func(f *os.File, size int) (mapping, error)) (mapping, error) {
-	f, err := openFile(path)
+func readFile(path string, read func(f *os.File, size int) (sealed.Memory, error)) (sealed.Memory, error) {
+	f, err := sealed.OpenFile(path)
 	if err != nil {
-		return mapping{}, err
+		return sealed.Memory{}, err
 	}
 	defer f.Close() //nolint:errcheck // only read; the memory outlives the descriptor
 	info, err := f.Stat()
 	if err != nil {
-		return mapping{}, err
+		return sealed.Memory{}, err
 	}
 	if !info.Mode().IsRegular() {
-		return mapping{}, &FileError{path,
+		return sealed.Memory{}, &FileError{path,
 			"not a regular file: give the file that `gsimc train` wrote"}
 	}
 	if info.Size() < safetensors.LengthBytes || info.Size() > math.MaxInt {
-		return mapping{}, &FileError{path, fmt.Sprintf("%d bytes long; %s",
+		return sealed.Memory{}, &FileError{path, fmt.Sprintf("%d bytes long; %s",
 			info.Size(), adviceDamaged)}
 	}
 	file, err := read(f, int(info.Size()))
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return mapping{}, &FileError{path, "became shorter while it was read; " + adviceDamaged}
+		return sealed.Memory{}, &FileError{path, "became shorter while it was read; " + adviceDamaged}
 	}
 	return file, err
 }
 
 // decode builds a model from the bytes of a file. The model keeps using their memory.
 func decode(data []byte) (*Model, error) {
-	h, err := readHeader(data)
+	f, err := safetensors.Parse(data)
 	if err != nil {
-		return nil, err
+		return nil, advised(err)
 	}
-	switch format := h.Meta[formatKey]; format {
+	switch format := f.Meta[formatKey]; format {
 	case formatVersion, formatWithoutLocal:
 	case "":
 		return nil, fmt.Errorf("the metadata have no %q; %s", formatKey, adviceForeign)
@@ -96,11 +97,11 @@ func decode(data []byte) (*Model, error) {
 		return nil, fmt.Errorf("format version %q, but this program reads %q: "+
 			"use the release that wrote it, or train again", format, formatVersion)
 	}
-	version, err := h.verify(data)
+	version, err := sealed.Verify(f, data)
 	if err != nil {
-		return nil, err
+		return nil, advised(err)
 	}
-	m, err := h.model()
+	m, err := modelOf(f)
 	if err != nil {
 		// The checksum is right, so the file is not damaged: another program than WriteFile wrote
 		// it.
@@ -110,34 +111,55 @@ func decode(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// model puts a Model together from the tensors and metadata of a verified file.
-func (h *header) model() (*Model, error) {
-	spec, err := specOf(h.Meta)
+// advised adds a remedy to the error of bytes that are no whole file.
+func advised(err error) error {
+	advice := adviceDamaged
+	if bad, ok := errors.AsType[*safetensors.Error](err); ok && bad.Foreign {
+		advice = adviceForeign
+	}
+	return fmt.Errorf("%w; %s", err, advice)
+}
+
+// modelOf puts a Model together from the tensors and metadata of a verified file.
+func modelOf(f *safetensors.File) (*Model, error) {
+	spec, err := specOf(f.Meta)
 	if err != nil {
 		return nil, err
 	}
-	n, k, err := h.dimensions()
+	n, k, err := dimensions(f)
 	if err != nil {
 		return nil, err
 	}
 	m := &Model{spec: spec, n: int(n), k: int(k)}
-	r := &tensorReader{safetensors.Reader{File: h.File}}
-	m.basis = safetensors.View[float32](r.Read("basis", dtypeF32, n, k))
-	m.kappa = safetensors.View[float64](r.Read("eigenvalues", dtypeF64, k))
-	m.lambda = safetensors.View[float64](r.Read("lambda", dtypeF64, k))
-	m.response = safetensors.View[float32](r.Read("response", dtypeF32, k))
-	m.degrees = safetensors.View[int64](r.Read("degrees", dtypeI64, n))
-	m.encoderScale = safetensors.View[float32](r.Read("encoder_scale", dtypeF32, n))
-	m.decoderScale = safetensors.View[float32](r.Read("decoder_scale", dtypeF32, n))
-	m.graphScale = safetensors.View[float64](r.Read("graph_scale", dtypeF64, n))
+	r := &safetensors.Reader{File: f}
+	m.basis = safetensors.Array[float32](r, "basis", n, k)
+	m.kappa = safetensors.Array[float64](r, "eigenvalues", k)
+	m.lambda = safetensors.Array[float64](r, "lambda", k)
+	m.response = safetensors.Array[float32](r, "response", k)
+	m.degrees = safetensors.Array[int64](r, "degrees", n)
+	m.encoderScale = safetensors.Array[float32](r, "encoder_scale", n)
+	m.decoderScale = safetensors.Array[float32](r, "decoder_scale", n)
+	m.graphScale = safetensors.Array[float64](r, "graph_scale", n)
 	m.insideAtTraining = r.Number("inside_at_training")
-	r.readTransition(m)
-	r.readLocal(m)
+	m.readTransition(r)
+	m.readLocal(r)
 	if m.ids = r.Strings("item", n); r.Err != nil {
 		return nil, r.Err
 	}
 	return m, m.finish()
 }
 
-// tensorReader reads the tensors of a file.
-type tensorReader struct{ safetensors.Reader }
+// dimensions takes n and k from the basis. The shapes of all other tensors are checked against
+// them.
+func dimensions(f *safetensors.File) (n, k int64, err error) {
+	t, ok := f.Arrays["basis"]
+	if !ok || len(t.Shape) != 2 {
+		return 0, 0, errors.New(`there is no matrix "basis"`)
+	}
+	n, k = t.Shape[0], t.Shape[1]
+	if k < 1 || k > n || n > math.MaxInt32 {
+		return 0, 0, fmt.Errorf("the basis has %d items and rank %d, want 1 ≤ rank ≤ items ≤ %d",
+			n, k, math.MaxInt32)
+	}
+	return n, k, nil
+}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 	"github.com/gsimc/gsimc/internal/test/soak"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 )
 
 // openBytes writes data to a file and opens it. It fails the test if that gives a model, or an
@@ -44,7 +45,7 @@ func openBytes(t *testing.T, data []byte) *FileError {
 func TestTruncatedFiles(t *testing.T) {
 	_, path := written(t, testSpec())
 	data := mustRead(t, path)
-	h, err := readHeader(data)
+	h, err := safetensors.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func TestFlippedBits(t *testing.T) {
 	soak.Native(t)
 	_, path := written(t, specs()["everything"])
 	data := mustRead(t, path)
-	h, err := readHeader(data)
+	h, err := safetensors.Parse(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +207,12 @@ func TestOpenWhatIsNoFile(t *testing.T) {
 	}
 }
 
+// The place of the checksum in a file.
+const (
+	checksumMark   = `"checksum":"`
+	checksumDigits = 64
+)
+
 // seal writes the checksum that belongs to data into it, if there is a place for it.
 func seal(data []byte) {
 	at := bytes.Index(data, []byte(checksumMark)) + len(checksumMark)
@@ -217,23 +224,26 @@ func seal(data []byte) {
 	hex.Encode(data[at:], sum[:])
 }
 
-// sealed lays out a file of the tensors and metadata of m after a change, with the right checksum:
+type tensors = map[string]*sealed.Tensor // by name
+
+// forged lays out a file of the tensors and metadata of m after a change, with the right checksum:
 // what only another program can have written.
-func sealed(m *Model, change func(meta map[string]string, tensors map[string]*tensor)) []byte {
+func forged(m *Model, change func(map[string]string, tensors)) []byte {
 	ts, meta := m.tensors(), m.metadata()
-	byName := map[string]*tensor{}
+	byName := tensors{}
 	for i := range ts {
-		ts[i].data = bytes.Clone(ts[i].data)
-		byName[ts[i].name] = &ts[i]
+		ts[i].Data = bytes.Clone(ts[i].Data)
+		byName[ts[i].Name] = &ts[i]
 	}
 	change(meta, byName)
-	im := &image{tensors: padded(ts, pageSize)}
-	im.header = headerBytes(meta, im.tensors, pageSize)
+	return laidOut(meta, ts, pageSize)
+}
+
+func laidOut(meta map[string]string, ts []sealed.Tensor, alignment int) []byte {
 	var b bytes.Buffer
-	if _, err := im.WriteTo(&b); err != nil {
+	if _, err := sealed.LayOut(meta, ts, alignment).WriteTo(&b); err != nil {
 		panic(err)
 	}
-	seal(b.Bytes())
 	return b.Bytes()
 }
 
@@ -243,7 +253,6 @@ func TestBadContent(t *testing.T) {
 	m, _ := written(t, spec) // 30 items, rank 4
 	nan32, nan64 := math.Float32bits(float32(math.NaN())), math.Float64bits(math.NaN())
 	type meta = map[string]string
-	type tensors = map[string]*tensor
 	put32, put64 := binary.LittleEndian.PutUint32, binary.LittleEndian.PutUint64
 	for _, c := range []struct {
 		name   string
@@ -258,57 +267,57 @@ func TestBadContent(t *testing.T) {
 		{"alpha NaN", func(m meta, _ tensors) { m["alpha"] = "NaN" }, "Alpha: NaN"},
 		{"users", func(m meta, _ tensors) { m["train_users"] = "1" }, "want 0 to TrainUsers = 1"},
 		{"covariance", func(m meta, _ tensors) { m["covariance"] = "none" }, `Covariance: "none"`},
-		{"no basis", func(_ meta, ts tensors) { ts["basis"].name = "Basis" }, `no matrix "basis"`},
-		{"basis a vector", func(_ meta, ts tensors) { ts["basis"].shape = []int64{120} },
+		{"no basis", func(_ meta, ts tensors) { ts["basis"].Name = "Basis" }, `no matrix "basis"`},
+		{"basis a vector", func(_ meta, ts tensors) { ts["basis"].Shape = []int64{120} },
 			`no matrix "basis"`},
-		{"rank above items", func(_ meta, ts tensors) { ts["basis"].shape = []int64{4, 30} },
+		{"rank above items", func(_ meta, ts tensors) { ts["basis"].Shape = []int64{4, 30} },
 			"4 items and rank 30"},
 		{"rank 0", func(_ meta, ts tensors) {
-			ts["basis"].shape, ts["basis"].data = []int64{30, 0}, nil
+			ts["basis"].Shape, ts["basis"].Data = []int64{30, 0}, nil
 		}, "30 items and rank 0"},
-		{"no rotation", func(_ meta, ts tensors) { ts["rotation"].name = "r" },
+		{"no rotation", func(_ meta, ts tensors) { ts["rotation"].Name = "r" },
 			`no tensor "rotation"`},
 		{"predictor of another shape", func(_ meta, ts tensors) {
-			ts["predictor"].shape = []int64{4, 30}
+			ts["predictor"].Shape = []int64{4, 30}
 		}, `"predictor" has shape [4 30]`},
-		{"degrees as floats", func(_ meta, ts tensors) { ts["degrees"].dtype = dtypeF64 },
+		{"degrees as floats", func(_ meta, ts tensors) { ts["degrees"].DType = safetensors.F64 },
 			`"degrees" has type F64`},
-		{"p0 a matrix", func(_ meta, ts tensors) { ts["p0"].shape = []int64{2, 2} },
+		{"p0 a matrix", func(_ meta, ts tensors) { ts["p0"].Shape = []int64{2, 2} },
 			`"p0" has shape [2 2]`},
-		{"basis NaN", func(_ meta, ts tensors) { put32(ts["basis"].data[8:], nan32) },
+		{"basis NaN", func(_ meta, ts tensors) { put32(ts["basis"].Data[8:], nan32) },
 			"basis[2] is NaN"},
-		{"predictor infinite", func(_ meta, ts tensors) { put32(ts["predictor"].data, 0x7f800000) },
+		{"predictor infinite", func(_ meta, ts tensors) { put32(ts["predictor"].Data, 0x7f800000) },
 			"predictor[0] is +Inf"},
-		{"scale NaN", func(_ meta, ts tensors) { put32(ts["encoder_scale"].data, nan32) },
+		{"scale NaN", func(_ meta, ts tensors) { put32(ts["encoder_scale"].Data, nan32) },
 			"encoder_scale[0] is NaN"},
-		{"p0 negative", func(_ meta, ts tensors) { put32(ts["p0"].data, math.Float32bits(-1)) },
+		{"p0 negative", func(_ meta, ts tensors) { put32(ts["p0"].Data, math.Float32bits(-1)) },
 			"P0[0]: -1"},
-		{"eigenvalue NaN", func(_ meta, ts tensors) { put64(ts["eigenvalues"].data, nan64) },
+		{"eigenvalue NaN", func(_ meta, ts tensors) { put64(ts["eigenvalues"].Data, nan64) },
 			"eigenvalue 0 is NaN"},
 		{"eigenvalues rise", func(_ meta, ts tensors) {
-			put64(ts["eigenvalues"].data[8:], math.Float64bits(5))
+			put64(ts["eigenvalues"].Data[8:], math.Float64bits(5))
 		}, "eigenvalue 1 is above"},
-		{"λ falls", func(_ meta, ts tensors) { put64(ts["lambda"].data[8:], math.Float64bits(-5)) },
+		{"λ falls", func(_ meta, ts tensors) { put64(ts["lambda"].Data[8:], math.Float64bits(-5)) },
 			"eigenvalue 1 is above"},
-		{"degree negative", func(_ meta, ts tensors) { put64(ts["degrees"].data, 1<<63) },
+		{"degree negative", func(_ meta, ts tensors) { put64(ts["degrees"].Data, 1<<63) },
 			"item 0 has degree -9223372036854775808"},
-		{"ids begin late", func(_ meta, ts tensors) { put64(ts["item_offsets"].data, 1) },
+		{"ids begin late", func(_ meta, ts tensors) { put64(ts["item_offsets"].Data, 1) },
 			"item_offsets run from 1"},
-		{"ids end early", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[30*8:], 3) },
+		{"ids end early", func(_ meta, ts tensors) { put64(ts["item_offsets"].Data[30*8:], 3) },
 			"to 3, want"},
-		{"ids fall", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 1<<62) },
+		{"ids fall", func(_ meta, ts tensors) { put64(ts["item_offsets"].Data[8:], 1<<62) },
 			"item_offsets[2] is 24, below"},
-		{"id negative", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 1<<63) },
+		{"id negative", func(_ meta, ts tensors) { put64(ts["item_offsets"].Data[8:], 1<<63) },
 			"item_offsets[1] is -9223372036854775808"},
-		{"id empty", func(_ meta, ts tensors) { put64(ts["item_offsets"].data[8:], 0) },
+		{"id empty", func(_ meta, ts tensors) { put64(ts["item_offsets"].Data[8:], 0) },
 			"item 0 has an id of 0 bytes"},
-		{"ids unsorted", func(_ meta, ts tensors) { ts["item_ids"].data[0] = 'x' },
+		{"ids unsorted", func(_ meta, ts tensors) { ts["item_ids"].Data[0] = 'x' },
 			"want distinct ids in bytewise order"},
-		{"id not UTF-8", func(_ meta, ts tensors) { ts["item_ids"].data[0] = 0xff },
+		{"id not UTF-8", func(_ meta, ts tensors) { ts["item_ids"].Data[0] = 0xff },
 			"not valid UTF-8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			data := sealed(m, c.change)
+			data := forged(m, c.change)
 			if c.want == "" {
 				if _, err := decode(data); err != nil {
 					t.Error(err)
@@ -325,17 +334,7 @@ func TestBadContent(t *testing.T) {
 
 // compact is the smallest file of m: without padding of the header and between tensors. The format
 // allows it.
-func compact(m *Model) []byte {
-	im := &image{tensors: m.tensors()}
-	var body []byte
-	for _, t := range im.tensors {
-		body = append(body, t.data...)
-	}
-	header := headerBytes(m.metadata(), im.tensors, pageSize)[safetensors.LengthBytes:]
-	data := rawFile(strings.TrimRight(string(header), " "), body)
-	seal(data)
-	return data
-}
+func compact(m *Model) []byte { return laidOut(m.metadata(), m.tensors(), 1) }
 
 func TestCompactFile(t *testing.T) {
 	for name, spec := range specs() {

@@ -33,8 +33,8 @@ func (m *Model) ScoresTo(dst []float32, q *Query) {
 // take back: the copies of the basis that TopN reads, and the file if it was loaded.
 func (m *Model) CopyBytes() int64 {
 	bytes := m.top.Bytes()
-	if m.mapping.copy {
-		bytes += int64(len(m.mapping.data))
+	if m.memory.Copy {
+		bytes += int64(len(m.memory.Data))
 	}
 	return bytes
 }

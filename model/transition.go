@@ -1,8 +1,10 @@
 package model
 
 import (
+	"github.com/gsimc/gsimc/internal/file/safetensors"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/fit"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 )
 
 // transition is the law of motion of a user's state: how an event changes the state, and which
@@ -36,7 +38,7 @@ type transition interface {
 	predict(t *table, rows [][]float64) []float32
 
 	// tensors lists the transition's arrays in the file. t is the table of the basis.
-	tensors(t *table) []tensor
+	tensors(t *table) []sealed.Tensor
 
 	// describe adds the constants to d.
 	describe(d *Description)
@@ -52,13 +54,13 @@ func (m *Model) learnTransition(u, response []float64, h *fit.Histories) error {
 }
 
 // readTransition reads the transition of m and its predictions.
-func (r *tensorReader) readTransition(m *Model) {
+func (m *Model) readTransition(r *safetensors.Reader) {
 	switch {
 	case m.spec.Dynamics.learned():
-		r.readDynamics(m)
+		m.readDynamics(r)
 	case m.spec.Covariance == CovarianceFull:
-		r.readRotatedFilter(m)
+		m.readRotatedFilter(r)
 	default:
-		r.readDiagonalFilter(m)
+		m.readDiagonalFilter(r)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Number is the type of the elements of an array.
 type Number interface {
-	~float32 | ~float64 | ~int32 | ~int64
+	float32 | float64 | int32 | int64
 }
 
 // LittleEndian reports whether this processor stores numbers in the byte order of the file. It is
@@ -69,6 +69,25 @@ func (r *Reader) Read(name string, want DType, shape ...int64) []byte {
 		return r.File.Body[t.Offsets[0]:t.Offsets[1]]
 	}
 	return nil
+}
+
+// Array returns the numbers of the named array, or nil after an error, see [Reader.Read].
+func Array[T Number](r *Reader, name string, shape ...int64) []T {
+	return View[T](r.Read(name, TypeOf[T](), shape...))
+}
+
+// TypeOf returns the number format of T.
+func TypeOf[T Number]() DType {
+	var zero T
+	switch any(zero).(type) {
+	case float32:
+		return F32
+	case float64:
+		return F64
+	case int32:
+		return I32
+	}
+	return I64
 }
 
 // Number returns the number in an array of one float64, or 0 after an error.

@@ -3,7 +3,7 @@ package main
 var mutants = []mutant{
 	{
 		name: "nomodelsum", breaks: "a damaged model file is believed",
-		file: "model/header.go",
+		file: "model/internal/sealed/read.go",
 		was:  `string(data[at:end]) != want {`,
 		is:   `len(want) == 0 {`,
 		pkg:  "./model", test: "TestFlippedBits",
@@ -11,8 +11,8 @@ var mutants = []mutant{
 	{
 		name: "sharedmodel", breaks: "writing into the file of a serving model changes answers",
 		file: "model/open.go",
-		was:  `return open(path, copyData)`,
-		is:   `return open(path, mapData)`,
+		was:  `return open(path, sealed.Copy)`,
+		is:   `return open(path, sealed.Map)`,
 		pkg:  "./model", test: "TestLoadCopies",
 	},
 	{
