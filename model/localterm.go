@@ -1,11 +1,9 @@
 package model
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
-	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/fit"
@@ -13,92 +11,34 @@ import (
 	"github.com/gsimc/gsimc/model/local"
 )
 
-// The positions of validation users on which the local term is chosen.
-const (
-	wantedPositions = 6000 // in all, about
-	userPositions   = 5    // last events of a user, at most: older ones say less of what is served
-)
-
-// learnLocal counts the local graph from the training users and chooses its constants on the
-// validation users. m is finished but for the local term.
+// learnLocal learns the local term. m is finished but for it.
 func (m *Model) learnLocal(h *fit.Histories) {
-	if m.spec.Local.Neighbours == 0 {
-		return
-	}
-	tell := h.Stage(fit.StageLocal)
-	if tell != nil {
-		tell(0, 0)
-	}
-	if h.KeepLocal {
-		if !m.spec.Local.None() {
-			m.local = h.Successions(m.degrees, m.spec.Local.Neighbours).Graph(&m.spec.Local)
-		}
-		return
-	}
-	counts := h.Successions(m.degrees, m.spec.Local.Neighbours)
-	positions := m.positions(counts, h.Validation)
-	choice := local.Choose(counts, positions, m.spec.Local, tell)
-	m.spec.Local = choice.Spec
-	if !m.spec.Local.None() {
-		m.local = counts.Graph(&m.spec.Local)
+	if m.spec.Local.Neighbours > 0 {
+		m.spec.Local, m.local = h.Local(m.degrees, m.spec.Local, func() fit.Walker {
+			return &walker{m: m, query: m.NewQuery()}
+		})
 	}
 }
 
-// positions ranks all items before the last events of the validation users, by the model without a
-// local term.
-func (m *Model) positions(counts *local.Successions, histories []History) []local.Position {
-	chosen, each := fit.SampleOf(histories, wantedPositions, userPositions)
-	found := make([][]local.Position, len(chosen))
-	parallel.TasksWith(len(chosen), func() func(u int) {
-		w := &positionFinder{m: m, counts: counts, query: m.NewQuery(), seen: ranking.NewSet(m.n)}
-		return func(u int) { found[u] = w.find(chosen[u], each) }
-	})
-	return slices.Concat(found...)
+// walker follows a user by a model without a local term.
+type walker struct {
+	m     *Model
+	state *kalman.State
+	query *Query
 }
 
-// positionFinder is the memory of one worker of positions.
-type positionFinder struct {
-	m      *Model
-	counts *local.Successions
-	query  *Query
-	seen   *ranking.Set
-	near   []int32
-}
+func (w *walker) Begin() { w.state = w.m.NewState() }
 
-// find returns the positions of the last events of h that come after another one.
-func (w *positionFinder) find(h History, events int) (found []local.Position) {
-	m, spec := w.m, &w.m.spec.Local
-	s := m.NewState()
-	w.seen.Clear()
-	for at, e := range h {
-		if local.IsTarget(h, at, events, w.seen) {
-			found = append(found, w.position(s, local.Newest(nil, h[:at], spec.Events), e.Item))
-		}
-		m.Fold(s, e)
-		w.seen.Add(e.Item)
-	}
-	return found
-}
+func (w *walker) Fold(e Event) { w.m.Fold(w.state, e) }
 
-// position is the position after state s and its newest events, whose next event is on the target.
-func (w *positionFinder) position(
-	s *kalman.State, recent []kalman.Recent, target int32,
-) local.Position {
-	m := w.m
-	m.transition.queryTo(w.query.Spectrum, s, EstimatorBGS)
+func (w *walker) Rank(p *local.Position, seen *ranking.Set) {
 	q := w.query.Spectrum
-	p := local.Position{
-		Recent: recent,
-		Target: ranking.Scored{Item: target, Score: m.smoothScore(target, q)},
-		Top:    m.TopN(nil, w.query, local.TopLength, w.seen),
+	w.m.transition.queryTo(q, w.state, EstimatorBGS)
+	p.Target.Score = w.m.smoothScore(p.Target.Item, q)
+	p.Top = w.m.TopN(nil, w.query, local.TopLength, seen)
+	for at := range p.Near {
+		p.Near[at].Score = w.m.smoothScore(p.Near[at].Item, q)
 	}
-	w.near = w.counts.Near(w.near[:0], recent)
-	for _, i := range w.near {
-		if !w.seen.Has(i) {
-			p.Near = append(p.Near, ranking.Scored{Item: i, Score: m.smoothScore(i, q)})
-		}
-	}
-	return p
 }
 
 // extendLocal extends the local term by the items of the extension.

@@ -39,7 +39,7 @@ func solve(
 ) (r *dynamics.Readout, choice *Choice, err error) {
 	c := newChooser(x, spec, normal, e, h)
 	if c == nil {
-		if tell := h.Stage(StageFit); tell != nil {
+		if tell := h.stage(StageFit); tell != nil {
 			tell(0, 0)
 		}
 		r, err = normal.Solve(spec.Ridge)
@@ -50,7 +50,7 @@ func solve(
 		return nil, nil, err
 	}
 	c.choice.Rank, c.choice.Ridge = best.rank, best.ridge
-	if tell := h.Stage(StageFit); tell != nil {
+	if tell := h.stage(StageFit); tell != nil {
 		tell(0, 0)
 	}
 	return best.readout, &c.choice, nil
@@ -63,13 +63,13 @@ func newChooser(
 	if len(h.Ranks) == 0 && len(h.Ridges) == 0 {
 		return nil
 	}
-	c := &chooser{normal: normal, choice: Choice{Of: x.K}, tell: h.Stage(StageChoose)}
+	c := &chooser{normal: normal, choice: Choice{Of: x.K}, tell: h.stage(StageChoose)}
 	if c.tell != nil {
 		c.tell(0, 0)
 	}
 	var counts *local.Successions
 	if spec.Local.Neighbours > 0 {
-		counts = h.Successions(x.Degrees, spec.Local.Neighbours)
+		counts = h.successions(x.Degrees, spec.Local.Neighbours)
 	}
 	c.sample = newSample(x, spec, counts, h.Validation, e)
 	if c.choice.Positions = len(c.sample.positions); c.choice.Positions < local.FewestPositions {

@@ -103,7 +103,7 @@ func (d *Learned) learnDeviation(x *Items, h *Histories) error {
 	bands, k := &d.Dynamics, len(d.Mean)
 	rows := func(i int32) []float32 { return row(d.Predictions, int(i), len(d.Bands)*k) }
 	encoder := func(i int32) ([]float32, float32) { return x.encoder(i, k) }
-	noise, err := dynamics.LearnNoise(bands, rows, encoder, sequences, h.Stage(StageNoise))
+	noise, err := dynamics.LearnNoise(bands, rows, encoder, sequences, h.stage(StageNoise))
 	if err != nil {
 		return err
 	}

@@ -59,8 +59,8 @@ type Sums struct {
 	Successions *local.Successions
 }
 
-// Successions returns the counts of the local term, of items with these numbers of users.
-func (h *Histories) Successions(degrees []int64, neighbours int) *local.Successions {
+// successions returns the counts of the local term, of items with these numbers of users.
+func (h *Histories) successions(degrees []int64, neighbours int) *local.Successions {
 	if h.counts == nil && h.Sums != nil {
 		h.counts = h.Sums.Successions
 	}
@@ -79,8 +79,8 @@ func (h *Histories) checkSums() error {
 		fmt.Sprintf("at least %d users to learn the noise from", FewSequences))
 }
 
-// Stage returns Progress for one stage, or nil.
-func (h *Histories) Stage(stage string) func(done, total int) {
+// stage returns Progress for one stage, or nil.
+func (h *Histories) stage(stage string) func(done, total int) {
 	if h.Progress == nil {
 		return nil
 	}
@@ -115,5 +115,5 @@ func (h *Histories) normal(x *Items, spec *Spec, e []float32) (*dynamics.Normal,
 	if err != nil {
 		return nil, err
 	}
-	return moments.Project(e, x.K, h.Stage(StageLearn)), nil
+	return moments.Project(e, x.K, h.stage(StageLearn)), nil
 }

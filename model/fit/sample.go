@@ -37,11 +37,11 @@ type sample struct {
 func newSample(
 	x *Items, spec *Spec, counts *local.Successions, validation []kalman.History, e []float32,
 ) *sample {
-	users, each := SampleOf(validation, samplePositions(x.N), sampleUserPositions)
+	users, last := sampleOf(validation, samplePositions(x.N), sampleUserPositions)
 	found := make([]*sampleUser, len(users))
 	parallel.TasksWith(len(users), func() func(u int) {
 		w := newSampler(x, spec, counts, e)
-		return func(u int) { found[u] = w.user(users[u], each) }
+		return func(u int) { found[u] = w.user(users[u], last) }
 	})
 	s := &sample{x: x}
 	var states [][]float32
@@ -67,22 +67,11 @@ func samplePositions(items int) int {
 // ChoicePositions returns the number of positions on which [Learn] chooses the rank and the ridge of
 // a catalogue, at most, given the validation users.
 func ChoicePositions(validation []kalman.History, items int) (positions int) {
-	users, each := SampleOf(validation, samplePositions(items), sampleUserPositions)
+	users, last := sampleOf(validation, samplePositions(items), sampleUserPositions)
 	for _, h := range users {
-		positions += min(max(len(h)-1, 0), each)
+		positions += min(max(len(h)-1, 0), last)
 	}
 	return positions
-}
-
-// SampleOf returns evenly spaced histories, and the number of last events of each, up to most, that
-// have the wanted number of positions or fewer.
-func SampleOf(histories []kalman.History, wanted, most int) (chosen []kalman.History, each int) {
-	users := min(len(histories), wanted)
-	chosen = make([]kalman.History, users)
-	for u := range chosen {
-		chosen[u] = histories[u*len(histories)/users]
-	}
-	return chosen, min(wanted/max(users, 1), most)
 }
 
 // sampleUser is the part of a sample from one user.
@@ -94,61 +83,37 @@ type sampleUser struct {
 
 // sampler is the memory of one worker of newSample.
 type sampler struct {
-	x      *Items
-	events int                // of the local term
-	counts *local.Successions // nil without a local term
-	e      []float32
-	bands  kalman.Dynamics // that hold the states themselves
-	rows   []float32       // r·k: r times the encoder row of an event
-	seen   *ranking.Set
-	near   []int32
+	*finder
+	k     int
+	e     []float32
+	bands kalman.Dynamics // that hold the states themselves
+	rows  []float32       // r·k: r times the encoder row of an event
 }
 
 func newSampler(x *Items, spec *Spec, counts *local.Successions, e []float32) *sampler {
-	w := &sampler{
-		x: x, events: spec.Local.Events, counts: counts, e: e, seen: ranking.NewSet(x.N),
+	return &sampler{
+		finder: newFinder(x.N, counts, spec.Local.Events), k: x.K, e: e,
+		bands: kalman.Dynamics{Bands: spec.Bands, Mean: make([]float32, x.K)},
+		rows:  make([]float32, len(spec.Bands)*x.K),
 	}
-	w.bands = kalman.Dynamics{Bands: spec.Bands, Mean: make([]float32, x.K)}
-	w.rows = make([]float32, len(w.bands.Bands)*x.K)
-	return w
 }
 
 // user returns the positions of the last events of h whose items are new to the user.
-func (w *sampler) user(h kalman.History, events int) *sampleUser {
-	k, out, s := w.x.K, &sampleUser{}, w.bands.NewState()
-	w.seen.Clear()
-	for at, event := range h {
-		if local.IsTarget(h, at, events, w.seen) {
-			out.positions = append(out.positions, w.position(h[:at], event.Item))
-			out.past = append(out.past, h[:at])
-			out.states = append(out.states, s.X...)
-		}
-		row := row(w.e, int(event.Item), k)
+func (w *sampler) user(h kalman.History, last int) *sampleUser {
+	out, s := &sampleUser{}, w.bands.NewState()
+	w.walk(h, last, func(at int, p local.Position) {
+		p.Top = make([]ranking.Scored, 0, local.TopLength)
+		out.positions = append(out.positions, p)
+		out.past = append(out.past, h[:at])
+		out.states = append(out.states, s.X...)
+	}, func(e kalman.Event) {
+		row := row(w.e, int(e.Item), w.k)
 		for b := range w.bands.Bands {
-			copy(w.rows[b*k:], row)
+			copy(w.rows[b*w.k:], row)
 		}
-		w.bands.Update(s, w.rows, row, 1, event.Weight, event.Time)
-		w.seen.Add(event.Item)
-	}
+		w.bands.Update(s, w.rows, row, 1, e.Weight, e.Time)
+	})
 	return out
-}
-
-// position is the position after a history, without scores.
-func (w *sampler) position(past kalman.History, target int32) local.Position {
-	p := local.Position{
-		Target: ranking.Scored{Item: target}, Top: make([]ranking.Scored, 0, local.TopLength),
-	}
-	if w.counts == nil {
-		return p
-	}
-	p.Recent = local.Newest(nil, past, w.events)
-	w.near = w.counts.Near(w.near[:0], p.Recent)
-	for _, i := range w.near {
-		if !w.seen.Has(i) {
-			p.Near = append(p.Near, ranking.Scored{Item: i})
-		}
-	}
-	return p
 }
 
 // block is the number of positions whose scores are held at a time.

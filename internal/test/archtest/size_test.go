@@ -13,9 +13,6 @@ const maxLines = 3500
 
 // largePackages are the packages above maxLines, each with its reason.
 var largePackages = map[string]string{
-	"model": "a model is one type with one lifetime: what is written, mapped, folded, searched " +
-		"and explained are the same tensors, and an invariant of one file of the package is kept " +
-		"by all",
 	"store/pebble": "all that opens, serves, replays or checks a store reads the same rows in the " +
 		"same way; what needs no rows is in the rooms below it",
 }

@@ -1,0 +1,126 @@
+package fit
+
+import (
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/local"
+)
+
+// The positions of validation users on which the local term is chosen.
+const (
+	wantedPositions = 6000 // in all, about
+	userPositions   = 5    // last events of a user, at most: older ones say less of what is served
+)
+
+// Walker follows one user at a time by a model without a local term.
+type Walker interface {
+	// Begin begins another user.
+	Begin()
+
+	// Fold takes in an event of the user.
+	Fold(e kalman.Event)
+
+	// Rank sets Top, without the items that the user has seen, and the scores of a position.
+	Rank(p *local.Position, seen *ranking.Set)
+}
+
+// Local counts the local graph of items with these numbers of users and chooses its constants on
+// the validation users, unless h says to keep them. The graph is nil if none is better. Each worker
+// has a Walker of its own.
+func (h *Histories) Local(
+	degrees []int64, spec local.Spec, newWalker func() Walker,
+) (local.Spec, *local.Graph) {
+	tell := h.stage(StageLocal)
+	if tell != nil {
+		tell(0, 0)
+	}
+	if h.KeepLocal && spec.None() {
+		return spec, nil
+	}
+	counts := h.successions(degrees, spec.Neighbours)
+	if !h.KeepLocal {
+		positions := positionsOf(h.Validation, len(degrees), counts, spec.Events, newWalker)
+		spec = local.Choose(counts, positions, spec, tell).Spec
+	}
+	if spec.None() {
+		return spec, nil
+	}
+	return spec, counts.Graph(&spec)
+}
+
+// positionsOf ranks all of n items before the last events of some of the users.
+func positionsOf(
+	histories []kalman.History, n int, counts *local.Successions, events int,
+	newWalker func() Walker,
+) []local.Position {
+	chosen, last := sampleOf(histories, wantedPositions, userPositions)
+	found := make([][]local.Position, len(chosen))
+	parallel.TasksWith(len(chosen), func() func(u int) {
+		f, w := newFinder(n, counts, events), newWalker()
+		return func(u int) {
+			w.Begin()
+			f.walk(chosen[u], last, func(_ int, p local.Position) {
+				w.Rank(&p, f.seen)
+				found[u] = append(found[u], p)
+			}, w.Fold)
+		}
+	})
+	return slices.Concat(found...)
+}
+
+// sampleOf returns evenly spaced histories, and the number of last events of each, up to most, that
+// have the wanted number of positions or fewer.
+func sampleOf(histories []kalman.History, wanted, most int) (chosen []kalman.History, last int) {
+	users := min(len(histories), wanted)
+	chosen = make([]kalman.History, users)
+	for u := range chosen {
+		chosen[u] = histories[u*len(histories)/users]
+	}
+	return chosen, min(wanted/max(users, 1), most)
+}
+
+// finder is the memory of one worker that looks for positions.
+type finder struct {
+	counts *local.Successions // nil without a local term
+	events int                // of the local term
+	seen   *ranking.Set       // items of the user before the position
+	near   []int32
+}
+
+func newFinder(items int, counts *local.Successions, events int) *finder {
+	return &finder{counts: counts, events: events, seen: ranking.NewSet(items)}
+}
+
+// walk calls fold with each event of h, and found with the position before it if it is one of the
+// last events and its item is new to the user.
+func (f *finder) walk(
+	h kalman.History, last int, found func(at int, p local.Position), fold func(e kalman.Event),
+) {
+	f.seen.Clear()
+	for at, e := range h {
+		if local.IsTarget(h, at, last, f.seen) {
+			found(at, f.position(h[:at], e.Item))
+		}
+		fold(e)
+		f.seen.Add(e.Item)
+	}
+}
+
+// position is the position after a history, without scores.
+func (f *finder) position(past kalman.History, target int32) local.Position {
+	p := local.Position{Target: ranking.Scored{Item: target}}
+	if f.counts == nil {
+		return p
+	}
+	p.Recent = local.Newest(nil, past, f.events)
+	f.near = f.counts.Near(f.near[:0], p.Recent)
+	for _, i := range f.near {
+		if !f.seen.Has(i) {
+			p.Near = append(p.Near, ranking.Scored{Item: i})
+		}
+	}
+	return p
+}
