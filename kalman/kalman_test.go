@@ -308,16 +308,3 @@ func ExampleFilter_UpdateDiagonal() {
 	fmt.Printf("x̂ = %.4f  z = %.4f  P = %.6f\n", s.X, s.Z, s.P)
 	// Output: x̂ = [0.5994 -0.1867]  z = [0.6000 -0.2000]  P = [0.000099 0.000067]
 }
-
-func BenchmarkUpdateDiagonal(b *testing.B) {
-	for _, k := range []int{64, 256, 1000} {
-		b.Run(fmt.Sprintf("k=%d", k), func(b *testing.B) {
-			f := randomFilter(rand.New(rand.NewPCG(51, 52)), k)
-			f.SigmaEta, f.SigmaNu, f.Alpha, f.HalfLife = 1e-4, 1e-4, 0.98, 0
-			s, e := f.NewState(), make([]float32, k)
-			for b.Loop() {
-				f.UpdateDiagonal(s, e, e, 1, 0)
-			}
-		})
-	}
-}

@@ -109,31 +109,3 @@ func BenchmarkDynamicsUpdate(b *testing.B) {
 		})
 	}
 }
-
-// BenchmarkFilterUpdate is the same for the filter.
-func BenchmarkFilterUpdate(b *testing.B) {
-	const k, users, items = 256, 20_000, 20_000
-	f := &Filter{P0: make([]float32, k), SigmaEta: 1e-4, SigmaNu: 1e-4, Alpha: 1}
-	for j := range k {
-		f.P0[j] = 1e-3
-	}
-	states := make([]*State, users)
-	for i := range states {
-		states[i] = f.NewState()
-	}
-	rows, h := make([]float32, items*k), make([]float32, k)
-	for i := range rows {
-		rows[i] = float32(i%13) / 100
-	}
-	for _, kernel := range kernels() {
-		b.Run(fmt.Sprintf("cpu=%s/k=%d", kernel.name, k), func(b *testing.B) {
-			before := inUse
-			inUse = kernel
-			defer func() { inUse = before }()
-			rng := rand.New(rand.NewPCG(1, 1))
-			for b.Loop() {
-				f.UpdateDiagonal(states[rng.IntN(users)], rows[rng.IntN(items)*k:][:k], h, 1, 1)
-			}
-		})
-	}
-}

@@ -113,20 +113,6 @@ func BenchmarkObserveDynamics(b *testing.B) {
 	}
 }
 
-// BenchmarkReadOut is what a Recommend pays for the query before the scan of BenchmarkTopN.
-func BenchmarkReadOut(b *testing.B) {
-	const n, k, r = 20_000, 256, 3
-	b.Run(fmt.Sprintf("n=%d/k=%d/r=%d", n, k, r), func(b *testing.B) {
-		m := benchModel(b, n, k)
-		benchDynamics(b, m, r)
-		s, q := m.NewState(), m.NewQuery()
-		b.ReportAllocs()
-		for b.Loop() {
-			m.QueryTo(q, s, EstimatorBGS)
-		}
-	})
-}
-
 func BenchmarkTopN(b *testing.B) {
 	benchSizes(b, func(b *testing.B, m *Model) {
 		q, skip := m.NewQuery(), ranking.NewSet(m.n)

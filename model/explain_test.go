@@ -320,27 +320,3 @@ func (sh *shares) query(s int, est Estimator) []float64 {
 	}
 	return q
 }
-
-func TestExplainPanics(t *testing.T) {
-	m := newLearned(t, rand.New(rand.NewPCG(5, 6)), 20, 4, func(s *Spec) { learnedBands(s, true) })
-	for _, i := range []int32{-1, 20} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("Explain of item %d of 20 did not panic", i)
-				}
-			}()
-			m.Explain(m.NewState(), nil, []int32{i}, EstimatorBGS)
-		}()
-	}
-}
-
-func BenchmarkExplain(b *testing.B) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	m := newLearned(b, rng, 3000, 256, func(s *Spec) { learnedBands(s, true) })
-	h, before := explainHistory(rng, 3000, 100), m.NewState()
-	items := []int32{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	for b.Loop() {
-		m.Explain(before, h, items, EstimatorBGS)
-	}
-}

@@ -117,14 +117,3 @@ func TestSample(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkTopNUpperConfidence(b *testing.B) {
-	rng := rand.New(rand.NewPCG(17, 18))
-	m := newLearned(b, rng, 3000, 256, func(s *Spec) { learnedBands(s, true) })
-	q, p := randomQuery(rng, m)
-	dst := make([]ranking.Scored, 0, 10)
-	b.ReportAllocs()
-	for b.Loop() {
-		m.TopNUpperConfidence(dst, q, p, 1, 10, nil)
-	}
-}

@@ -326,6 +326,8 @@ func TestShapesPanic(t *testing.T) {
 		"query":     func() { m.ScoresTo(make([]float32, 4), &Query{Spectrum: make([]float32, 3)}) },
 		"TopN":      func() { m.TopN(nil, &Query{Spectrum: make([]float32, 3)}, 1, nil) },
 		"skip":      func() { m.TopN(nil, m.NewQuery(), 1, ranking.NewSet(5)) },
+		"Explain":   func() { m.Explain(m.NewState(), nil, []int32{4}, EstimatorBGS) },
+		"negative":  func() { m.Explain(m.NewState(), nil, []int32{-1}, EstimatorBGS) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -289,29 +289,3 @@ func TestSolveErrors(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func BenchmarkProject(b *testing.B) {
-	for _, size := range []struct{ n, users, longest, k int }{
-		{3118, 600, 273, 700}, {16427, 50000, 13, 1024},
-	} {
-		b.Run(fmt.Sprintf("n=%d/k=%d/r=%d", size.n, size.k, len(testBands)), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(8, 1))
-			histories := randomHistories(rng, size.users, size.n, size.longest)
-			e := randomRows(rng, size.n, size.k)
-			var x *Normal
-			b.Run("project", func(b *testing.B) {
-				for b.Loop() {
-					x = newMoments(b, size.n, histories, Options{Bands: testBands}).Project(e,
-						size.k, nil)
-				}
-			})
-			b.Run("solve", func(b *testing.B) {
-				for b.Loop() {
-					if _, err := x.Solve(0.5); err != nil {
-						b.Fatal(err)
-					}
-				}
-			})
-		})
-	}
-}

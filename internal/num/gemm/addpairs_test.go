@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 )
 
@@ -82,23 +81,4 @@ func TestSetsOutsidePanic(t *testing.T) {
 			NewSets(c.rows, c.ends, 2)
 		}()
 	}
-}
-
-func BenchmarkAddPairs(b *testing.B) {
-	const n, sets, size = 1 << 14, 256, 64
-	rng := rand.New(rand.NewPCG(19, 20))
-	dst, x := benchMatrix[float32](n, StripWidth), benchMatrix[float32](n, StripWidth)
-	var rows []int32
-	ends, weights := []int64{0}, slices.Repeat([]float32{1e-9}, sets)
-	for range sets {
-		for e := range size {
-			rows = append(rows, int32((rng.IntN(n)/size)*size+e)) // no row twice
-		}
-		ends = append(ends, int64(len(rows)))
-	}
-	s := NewSets(rows, ends, n)
-	for b.Loop() {
-		AddPairs(dst.Data, x.Data, StripWidth, s, 0, weights)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(rows)), "ns/row")
 }

@@ -140,20 +140,3 @@ func median(v []float64) float64 {
 	slices.Sort(v)
 	return v[len(v)/2]
 }
-
-func BenchmarkSyrkT(b *testing.B) {
-	b.Run("float32", benchmarkSyrkT[float32])
-	b.Run("float64", benchmarkSyrkT[float64])
-}
-
-func benchmarkSyrkT[T Float](b *testing.B) {
-	for _, s := range []struct{ n, k int }{{64, 17770}, {1024, 17770}} {
-		b.Run(fmt.Sprintf("n=%d/k=%d", s.n, s.k), func(b *testing.B) {
-			x, c := benchMatrix[T](s.k, s.n), benchMatrix[T](s.n, s.n)
-			for b.Loop() {
-				SyrkT(c, 1, x)
-			}
-			reportSpeed(b, float64(s.n)*float64(s.n+1)*float64(s.k))
-		})
-	}
-}

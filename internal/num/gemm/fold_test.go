@@ -1,7 +1,6 @@
 package gemm
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -97,24 +96,5 @@ func TestFoldRefusesRows(t *testing.T) {
 			}()
 			call()
 		}()
-	}
-}
-
-func BenchmarkFold(b *testing.B) {
-	for _, n := range []int{100, 20000} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(17, 18))
-			x, sum, steps := make([]FoldRow, n), make([]FoldRow, n), make([]FoldStep, 1000)
-			for i := range steps {
-				steps[i] = FoldStep{
-					From: rng.Int32N(int32(n)), To: rng.Int32N(int32(n)), A: 0.5, B: 1, C: 1,
-				}
-			}
-			for b.Loop() {
-				Fold(nil, x, sum, steps)
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(steps)),
-				"ns/step")
-		})
 	}
 }

@@ -42,18 +42,3 @@ func testRotate(t *testing.T, rng *rand.Rand, count int) {
 		}
 	}
 }
-
-func BenchmarkRotateRows(b *testing.B) {
-	const count = 1024
-	x := benchMatrix[float64](count+1, StripWidth)
-	c, s := make([]float64, count), make([]float64, count)
-	for i := range c {
-		s[i], c[i] = math.Sincos(float64(i))
-	}
-	b.Run(fmt.Sprintf("rotations=%d", count), func(b *testing.B) {
-		for b.Loop() {
-			RotateRows(x.Data, c, s)
-		}
-		reportSpeed(b, 6*StripWidth*count)
-	})
-}

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
@@ -73,85 +72,6 @@ func read(c *vec.Candidates, x *Index, q *query) {
 		q.bounds.Error = x.bytes.slack[from : from+vec.BlockRows]
 		q.bounds.CollectTo(c, x.bytes.block(b), &q.digits, none, 0, x.bytes.block((b+1)%x.blocks()))
 	}
-}
-
-// BenchmarkBoosts: requests with additions beside the same requests without, which take turns.
-// ratio is the median time with additions over the one without. By small additions few boosted
-// items become results, by large ones they take all places; boosted/place is the share that they
-// take.
-func BenchmarkBoosts(b *testing.B) {
-	for _, s := range []struct{ n, k int }{{16_427, 512}, {16_427, 1024}, {193_431, 128}} {
-		rng := rand.New(rand.NewPCG(18, 19))
-		rows := gaussian(rng, s.n, s.k)
-		for i := range rows {
-			rows[i] *= float32(math.Pow(float64(1+i/s.k), -0.2))
-		}
-		x := New(rows, slices.Repeat([]float32{1}, s.n), s.k, 0)
-		for _, top := range []int{10, 100} {
-			for _, count := range []int{600, 3000} {
-				for _, size := range []int{1, 16} {
-					for _, strength := range []float64{0.01, 0.1, 1} {
-						name := fmt.Sprintf("n=%d/k=%d/top=%d/boosts=%d/batch=%d/strength=%v",
-							s.n, s.k, top, count, size, strength)
-						b.Run(name, func(b *testing.B) {
-							benchmarkBoosts(b, x, rng, top, count, size, strength)
-						})
-					}
-				}
-			}
-		}
-	}
-}
-
-func benchmarkBoosts(
-	b *testing.B, x *Index, rng *rand.Rand, top, count, size int, strength float64,
-) {
-	var batches [16][2][]ranking.Request // without additions and with them
-	for i := range batches {
-		for range size {
-			r := ranking.Request{Query: gaussian(rng, 1, x.k), N: top}
-			batches[i][0] = append(batches[i][0], r)
-			for _, item := range rng.Perm(x.n)[:count] {
-				addition := float32(strength * math.Sqrt(float64(x.k)) * rng.ExpFloat64())
-				r.Boosts = append(r.Boosts, ranking.Boost{Item: int32(item), Score: addition})
-			}
-			batches[i][1] = append(batches[i][1], r)
-		}
-	}
-	var took [2][]time.Duration
-	for turn := 0; b.Loop(); turn++ {
-		for j := range 2 {
-			which := (turn + j) % 2
-			start := time.Now()
-			x.Search(batches[turn/2%len(batches)][which])
-			took[which] = append(took[which], time.Since(start))
-		}
-	}
-	var median [2]float64 // µs for a request
-	for j := range took {
-		slices.Sort(took[j])
-		median[j] = float64(took[j][len(took[j])/2]) / 1e3 / float64(size)
-	}
-	b.ReportMetric(0, "ns/op") // of two searches, of no interest
-	b.ReportMetric(median[0], "µs/plain")
-	b.ReportMetric(median[1], "µs/boosted")
-	b.ReportMetric(median[1]/median[0], "ratio")
-	b.ReportMetric(boostedShare(batches[0][1]), "boosted/place")
-}
-
-// boostedShare is the share of boosted items in the answers.
-func boostedShare(batch []ranking.Request) float64 {
-	places, boosted := 0, 0
-	for _, r := range batch {
-		places += len(r.Top)
-		for _, s := range r.Top {
-			has := func(b ranking.Boost) bool { return b.Item == s.Item }
-			if slices.ContainsFunc(r.Boosts, has) {
-				boosted++
-			}
-		}
-	}
-	return float64(boosted) / float64(max(places, 1))
 }
 
 // BenchmarkFilters: what exclusions and allow-lists cost, beside a search without.

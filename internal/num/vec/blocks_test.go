@@ -1,7 +1,6 @@
 package vec
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -136,37 +135,5 @@ func TestBlockShapesPanic(t *testing.T) {
 			}()
 			f()
 		})
-	}
-}
-
-// BenchmarkCollect goes over blocks of which no row reaches the floor.
-func BenchmarkCollect(b *testing.B) {
-	const k = 256
-	var q Digits
-	q.Set(randomDigits(rand.New(rand.NewPCG(8, 8)), k))
-	bounds := Bounds{Scale: make([]float32, BlockRows), Error: make([]float32, BlockRows)}
-	for _, n := range []int{128, 20_000, 200_000} {
-		for _, form := range []struct {
-			name    string
-			size    int
-			collect func(
-				c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte,
-			)
-		}{
-			{"bytes", BlockBytes(k), bounds.CollectTo},
-			{"fivebits", FiveBitBlockBytes(k), bounds.CollectFiveBitsTo},
-		} {
-			b.Run(fmt.Sprintf("n=%d/k=%d/form=%s", n, k, form.name), func(b *testing.B) {
-				blocks := make([]byte, (n+BlockRows-1)/BlockRows*form.size)
-				var c Candidates
-				b.SetBytes(int64(len(blocks)))
-				for b.Loop() {
-					for at := 0; at < len(blocks); at += form.size {
-						form.collect(&c, blocks[at:at+form.size], &q, 1, 0,
-							blocks[(at+form.size)%len(blocks):][:form.size])
-					}
-				}
-			})
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package vec
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -37,18 +36,4 @@ func testScanSquares(t *testing.T) {
 		}
 	}()
 	ScanSquaresTo(make([]float32, 2), make([]float32, 7), make([]float32, 4))
-}
-
-// BenchmarkScanSquaresTo is the work on the deviations of one list, with rows that stand in the
-// caches.
-func BenchmarkScanSquaresTo(b *testing.B) {
-	for _, k := range []int{64, 256} {
-		b.Run(fmt.Sprintf("n=100/k=%d", k), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(4, 4))
-			rows, p, dst := randomVector(rng, 100*k), randomVector(rng, k), make([]float32, 100)
-			for b.Loop() {
-				ScanSquaresTo(dst, rows, p)
-			}
-		})
-	}
 }

@@ -110,23 +110,6 @@ func TestSymmetricEigenRefusesWhatIsNotFinite(t *testing.T) {
 	}
 }
 
-func BenchmarkSymmetricEigen(b *testing.B) {
-	for _, n := range []int{256, 1024, 1536} {
-		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			rng := rand.New(rand.NewPCG(23, 24))
-			a := dense.New[float64](n, n)
-			for i := range a.Data {
-				a.Data[i] = rng.NormFloat64()
-			}
-			for b.Loop() {
-				if _, _, err := Symmetric(a); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // A matrix of low rank has a block of rounding noise beside large entries: that
 // noise is zero, however large the matrix is.
 func TestSymmetricEigenOfLowRank(t *testing.T) {
