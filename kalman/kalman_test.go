@@ -246,20 +246,6 @@ func TestLongReplayStaysFinite(t *testing.T) {
 	}
 }
 
-// TestGainsDoNotDependOnData: P after n events is the same whatever the items and weights were.
-func TestGainsDoNotDependOnData(t *testing.T) {
-	rng := rand.New(rand.NewPCG(41, 42))
-	f := randomFilter(rng, 8)
-	a, b := f.NewState(), f.NewState()
-	for range 100 {
-		f.Update(a, randomRow(rng, 8), randomRow(rng, 8), 1, 0)
-		f.Update(b, randomRow(rng, 8), randomRow(rng, 8), -3, 0)
-		if diff := cmp.Diff(a.P, b.P); diff != "" {
-			t.Fatalf("P depends on the data:\n%s", diff)
-		}
-	}
-}
-
 func TestUpdateDoesNotAllocate(t *testing.T) {
 	f := validFilter()
 	f.HalfLife = 100

@@ -3,7 +3,6 @@ package dynamics
 import (
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -304,40 +303,6 @@ func TestInnovationsSeeOverconfidence(t *testing.T) {
 	}
 }
 
-// With the learned noise, events make the deviation known better, and time makes it known worse.
-func TestVarianceShrinksWithEventsAndGrowsWithTime(t *testing.T) {
-	s := simulate(6, testDynamics(3, 0.05), 300, 30, 100)
-	noise := s.learn(t)
-	if !(noise.Drift > 0) {
-		t.Fatalf("drift %v, want a positive one", noise.Drift)
-	}
-	d := *s.d
-	d.P0, d.SigmaEta, d.SigmaNu, d.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
-	state := d.NewState()
-	for n := range 3 {
-		before := append([]float32(nil), state.P...)
-		u, g := s.encoder(int32(n))
-		d.Update(state, s.row(int32(n)), u, g, 1, int64(n))
-		for j, p := range state.P {
-			if n == 0 && !(p < before[j]) {
-				t.Errorf("P[%d] = %v after the first event, %v before", j, p, before[j])
-			}
-			if !(p < d.P0[j]) {
-				t.Errorf("P[%d] = %v after %d events, not below P_0 = %v", j, p, n+1, d.P0[j])
-			}
-		}
-	}
-	soon, late := make([]float32, 3), make([]float32, 3)
-	d.VarianceTo(soon, state, 10)
-	d.VarianceTo(late, state, 10_000)
-	for j := range soon {
-		if !(late[j] > soon[j] && soon[j] > state.P[j]) {
-			t.Errorf("P̄[%d] = %v now, %v soon, %v late, want it to grow",
-				j, state.P[j], soon[j], late[j])
-		}
-	}
-}
-
 func TestLearnNoiseWithoutTimes(t *testing.T) {
 	s := simulate(7, testDynamics(4, 0), 30, 20, 0)
 	if noise := s.learn(t); noise.Drift != 0 {
@@ -358,17 +323,6 @@ func TestLearnNoiseOfNothing(t *testing.T) {
 	d.P0, d.SigmaEta, d.SigmaNu, d.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
 	if err := d.Validate(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestLearnNoiseIsDeterministic(t *testing.T) {
-	s := simulate(9, testDynamics(37, 0.02), 40, 20, 100)
-	want := s.learn(t)
-	procs := runtime.GOMAXPROCS(1)
-	got := s.learn(t)
-	runtime.GOMAXPROCS(procs)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("one processor gives other numbers:\n%s", diff)
 	}
 }
 

@@ -237,36 +237,6 @@ func TestSolveSatisfiesNormalEquations(t *testing.T) {
 	}
 }
 
-// Everyone walks the same cycle of items: the last event alone tells the next one, and the
-// regression finds that.
-func TestSolveLearnsACycle(t *testing.T) {
-	const n, k = 7, 6
-	histories := make([]kalman.History, n)
-	for u := range histories {
-		for t := range 20 {
-			histories[u] = append(histories[u], kalman.Event{Item: int32((u + t) % n), Weight: 1})
-		}
-	}
-	e := randomRows(rand.New(rand.NewPCG(6, 1)), n, k)
-	out, err := newMoments(t, n, histories, Options{Bands: []kalman.Band{{Rho: 0}}}).Project(e,
-		k, nil).Solve(1e-9)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := make([]float32, n*k)
-	out.RowsTo(rows, e, k)
-	for i := range n {
-		for j := range k {
-			if got, want := float64(rows[i*k+j])+out.Mean[j],
-				float64(e[(i+1)%n*k+j]); math.Abs(got-want) > 1e-4 {
-				t.Errorf(
-					"item %d: coordinate %d of the query is %v, want %v, that of the next item",
-					i, j, got, want)
-			}
-		}
-	}
-}
-
 func TestSolveErrors(t *testing.T) {
 	// two positions, nine unknowns
 	histories := []kalman.History{

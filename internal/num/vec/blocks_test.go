@@ -63,35 +63,6 @@ func randomBlock(
 	return block, numbers
 }
 
-// TestDotsExact compares the plain products with sums in int64.
-func TestDotsExact(t *testing.T) {
-	rng := rand.New(rand.NewPCG(6, 6))
-	for _, k := range []int{0, 8, 16, 24, 64, 256, 504} {
-		for _, five := range []bool{false, true} {
-			block, numbers := randomBlock(t, rng, k, five)
-			h := randomDigits(rng, k)
-			var want, got [BlockRows]int32
-			for r, c := range numbers {
-				sum := int64(0)
-				for j := range c {
-					sum += int64(c[j]) * int64(h[j])
-				}
-				want[r] = int32(sum) // modulo 2^32, as int32 is
-			}
-			var q Digits
-			q.Set(h)
-			if five {
-				fiveDotsGeneric(&got, block, &q)
-			} else {
-				dotsGeneric(&got, block, &q)
-			}
-			if got != want {
-				t.Fatalf("k=%d five=%v: %v, want %v", k, five, got, want)
-			}
-		}
-	}
-}
-
 // TestDigits: the digits and the number say the same.
 func TestDigits(t *testing.T) {
 	var q Digits
