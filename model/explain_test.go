@@ -106,15 +106,7 @@ func TestExplainSum(t *testing.T) {
 				m.QueryTo(q, after, kind.estimator)
 				m.ScoresTo(scores, q)
 				for i := range items {
-					sum, size := x.Base[i]+x.Earlier[i], math.Abs(x.Base[i])+math.Abs(x.Earlier[i])
-					for _, c := range x.Events[i*x.Length : (i+1)*x.Length] {
-						sum += c
-						size += math.Abs(c)
-					}
-					if d := math.Abs(sum - float64(scores[i])); d > 1e-5*max(size, 1e-3) {
-						t.Fatalf("trial %d: the parts of item %d add up to %v, its score is %v",
-							trial, i, sum, scores[i])
-					}
+					checkExplained(t, x, i, scores[i])
 				}
 				if cut == 0 {
 					for i, e := range x.Earlier {

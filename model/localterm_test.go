@@ -3,6 +3,7 @@ package model
 import (
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,14 +35,7 @@ func newLocal(tb testing.TB, n, k int) *Model {
 	}
 	train, validation := users(300), users(60)
 	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), fit.Histories{
-		Train: func(yield func(History) bool) {
-			for _, h := range train {
-				if !yield(h) {
-					return
-				}
-			}
-		},
-		Validation: validation,
+		Train: slices.Values(train), Validation: validation,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -50,41 +44,6 @@ func newLocal(tb testing.TB, n, k int) *Model {
 		tb.Fatalf("no local term was chosen for chains: %+v", m.Spec().Local)
 	}
 	return m
-}
-
-// TestLocalTerm: scores are those of the basis and the term by its definition, and the best items
-// are those of the scores.
-func TestLocalTerm(t *testing.T) {
-	const n, k = 200, 5
-	m := newLocal(t, n, k)
-	rng := rand.New(rand.NewPCG(23, 24))
-	q, scores := m.NewQuery(), make([]float32, n)
-	for range 50 {
-		s, plain := m.NewState(), make([]float32, k)
-		h := randomHistory(rng, n, rng.IntN(20))
-		for _, e := range h {
-			m.Fold(s, e)
-		}
-		m.QueryTo(q, s, EstimatorBGS)
-		m.ScoresTo(scores, q)
-		m.transition.queryTo(plain, s, EstimatorBGS)
-		for i, got := range scores {
-			want := float64(m.smoothScore(int32(i), plain))
-			for at := range h {
-				want += localShare(m, h, at, int32(i))
-			}
-			if diff := float64(got) - want; diff > 1e-4 || diff < -1e-4 {
-				t.Fatalf("score of item %d is %v, want %v", i, got, want)
-			}
-			if m.Score(int32(i), q) != got {
-				t.Fatalf("score of item %d alone differs from %v", i, got)
-			}
-		}
-		skip := ranking.SetOf(n, int32(rng.IntN(n)))
-		if d := cmp.Diff(topOracle(scores, 10, skip), m.TopN(nil, q, 10, skip)); d != "" {
-			t.Fatalf("TopN (-want +got):\n%s", d)
-		}
-	}
 }
 
 func TestLocalTermInTheFile(t *testing.T) {
@@ -153,23 +112,5 @@ func TestRecentEvents(t *testing.T) {
 	m.Fold(before, Event{Item: 1, Weight: 1})
 	if d := cmp.Diff(s, before); d != "" {
 		t.Errorf("a copy goes another way:\n%s", d)
-	}
-}
-
-func TestLocalTermDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
-		t.Skip("the race detector makes sync.Pool forget at random")
-	}
-	const n = 600
-	m := newLocal(t, n, 8)
-	s, q, dst := m.NewState(), m.NewQuery(), make([]ranking.Scored, 0, 10)
-	at := int64(0)
-	if allocs := testing.AllocsPerRun(500, func() {
-		at++
-		m.Fold(s, Event{Item: int32(at % n), Weight: 1, Time: at})
-		m.QueryTo(q, s, EstimatorBGS)
-		dst = m.TopN(dst, q, 10, nil)
-	}); allocs != 0 {
-		t.Errorf("%v allocations", allocs)
 	}
 }

@@ -217,66 +217,47 @@ func TestPopular(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	type input struct {
+		spec  Spec
+		basis *spectral.Basis
+		items []string
+	}
 	nan := math.NaN()
 	for _, c := range []struct {
 		name   string
-		change func(s *Spec, b *spectral.Basis, items []string)
+		change func(x *input)
 		want   string
 	}{
-		{"graph", func(s *Spec, _ *spectral.Basis, _ []string) { s.Graph = "tree" },
-			`Graph: "tree"`},
-		{"degree exponent", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeExponent = nan },
-			"DegreeExponent: NaN"},
-		{"window", func(s *Spec, _ *spectral.Basis, _ []string) { s.Window = 1 }, "Window: 1"},
-		{"degree rescale", func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeRescale = 3 },
-			"DegreeRescale: 3"},
-		{"degree rescale NaN",
-			func(s *Spec, _ *spectral.Basis, _ []string) { s.DegreeRescale = nan },
-			"DegreeRescale: NaN"},
-		{"filter", func(s *Spec, _ *spectral.Basis, _ []string) { s.Filter.Phi = 0 }, "Phi: 0"},
-		{"alpha", func(s *Spec, _ *spectral.Basis, _ []string) { s.Alpha = 0 }, "Alpha: 0"},
-		{"half-life", func(s *Spec, _ *spectral.Basis, _ []string) { s.HalfLife = -1 },
-			"HalfLife: -1"},
-		{"process noise", func(s *Spec, _ *spectral.Basis, _ []string) { s.SigmaEta = 0 },
-			"SigmaEta: 0"},
-		{"measurement noise", func(s *Spec, _ *spectral.Basis, _ []string) { s.SigmaNu = nan },
-			"SigmaNu: NaN"},
-		{"covariance", func(s *Spec, _ *spectral.Basis, _ []string) { s.Covariance = "" },
-			`Covariance: ""`},
-		{"no users", func(s *Spec, _ *spectral.Basis, _ []string) { s.TrainUsers = 0 },
-			"TrainUsers: 0"},
-		{"provenance", func(s *Spec, _ *spectral.Basis, _ []string) { s.Provenance["x"] = "\xff" },
+		{"graph", func(x *input) { x.spec.Graph = "tree" }, `Graph: "tree"`},
+		{"degree exponent", func(x *input) { x.spec.DegreeExponent = nan }, "DegreeExponent: NaN"},
+		{"window", func(x *input) { x.spec.Window = 1 }, "Window: 1"},
+		{"degree rescale", func(x *input) { x.spec.DegreeRescale = 3 }, "DegreeRescale: 3"},
+		{"degree rescale NaN", func(x *input) { x.spec.DegreeRescale = nan }, "DegreeRescale: NaN"},
+		{"filter", func(x *input) { x.spec.Filter.Phi = 0 }, "Phi: 0"},
+		{"alpha", func(x *input) { x.spec.Alpha = 0 }, "Alpha: 0"},
+		{"half-life", func(x *input) { x.spec.HalfLife = -1 }, "HalfLife: -1"},
+		{"process noise", func(x *input) { x.spec.SigmaEta = 0 }, "SigmaEta: 0"},
+		{"measurement noise", func(x *input) { x.spec.SigmaNu = nan }, "SigmaNu: NaN"},
+		{"covariance", func(x *input) { x.spec.Covariance = "" }, `Covariance: ""`},
+		{"no users", func(x *input) { x.spec.TrainUsers = 0 }, "TrainUsers: 0"},
+		{"provenance", func(x *input) { x.spec.Provenance["x"] = "\xff" },
 			`"x" is not valid UTF-8`},
-		{"too few users", func(s *Spec, b *spectral.Basis, _ []string) { b.Degrees[2] = 101 },
-			"item 2 has degree 101"},
-		{"negative degree", func(s *Spec, b *spectral.Basis, _ []string) { b.Degrees[2] = -1 },
-			"item 2 has degree -1"},
-		{"basis NaN", func(_ *Spec, b *spectral.Basis, _ []string) { b.U[3] = nan },
-			"basis[3] is NaN"},
-		{"basis overflow", func(_ *Spec, b *spectral.Basis, _ []string) { b.U[3] = 1e300 },
-			"basis[3] is +Inf"},
-		{"eigenvalue NaN", func(_ *Spec, b *spectral.Basis, _ []string) { b.Kappa[1] = nan },
-			"eigenvalue 1 is NaN"},
-		{"eigenvalue order", func(_ *Spec, b *spectral.Basis, _ []string) { b.Kappa[1] = 2 },
-			"eigenvalue 1 is above"},
-		{"item order", func(_ *Spec, _ *spectral.Basis, items []string) { items[1] = "zzz" },
-			`"item-0000002" after "zzz"`},
-		{"item twice", func(_ *Spec, _ *spectral.Basis, items []string) { items[1] = items[0] },
-			"distinct"},
-		{"item empty", func(_ *Spec, _ *spectral.Basis, items []string) { items[0] = "" },
-			"item 0 has an id of 0 bytes"},
-		{"item long",
-			func(_ *Spec, _ *spectral.Basis, items []string) {
-				items[3] = strings.Repeat("x", 257)
-			},
-			"257 bytes"},
-		{"item bytes", func(_ *Spec, _ *spectral.Basis, items []string) { items[3] = "x\xfe" },
-			"not valid UTF-8"},
+		{"too few users", func(x *input) { x.basis.Degrees[2] = 101 }, "item 2 has degree 101"},
+		{"negative degree", func(x *input) { x.basis.Degrees[2] = -1 }, "item 2 has degree -1"},
+		{"basis NaN", func(x *input) { x.basis.U[3] = nan }, "basis[3] is NaN"},
+		{"basis overflow", func(x *input) { x.basis.U[3] = 1e300 }, "basis[3] is +Inf"},
+		{"eigenvalue NaN", func(x *input) { x.basis.Kappa[1] = nan }, "eigenvalue 1 is NaN"},
+		{"eigenvalue order", func(x *input) { x.basis.Kappa[1] = 2 }, "eigenvalue 1 is above"},
+		{"item order", func(x *input) { x.items[1] = "zzz" }, `"item-0000002" after "zzz"`},
+		{"item twice", func(x *input) { x.items[1] = x.items[0] }, "distinct"},
+		{"item empty", func(x *input) { x.items[0] = "" }, "item 0 has an id of 0 bytes"},
+		{"item long", func(x *input) { x.items[3] = strings.Repeat("x", 257) }, "257 bytes"},
+		{"item bytes", func(x *input) { x.items[3] = "x\xfe" }, "not valid UTF-8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, b, items := testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4)
-			c.change(&s, b, items)
-			if _, err := New(s, b, items, fit.Histories{}); err == nil ||
+			x := &input{testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4)}
+			c.change(x)
+			if _, err := New(x.spec, x.basis, x.items, fit.Histories{}); err == nil ||
 				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("New: %v, want %q", err, c.want)
 			}

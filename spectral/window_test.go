@@ -31,40 +31,6 @@ func slowWindows(r *Incidence, w int) *Incidence {
 	return out
 }
 
-func TestWindowsByHand(t *testing.T) {
-	// Users of 7, 3, 0 and 4 events.
-	r := &Incidence{
-		NumItems: 8, Ptr: []int64{0, 7, 10, 10, 14}, Item: []int32{
-			6, 5, 4, 3, 2, 1, 0, 7, 0, 1, 3, 2, 5, 4,
-		},
-	}
-	tests := []struct {
-		w    int
-		want [][]int32
-	}{
-		{4, [][]int32{{6, 5, 4, 3}, {4, 3, 2, 1}, {3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
-		{3, [][]int32{
-			{6, 5, 4}, {5, 4, 3}, {4, 3, 2}, {3, 2, 1}, {2, 1, 0},
-			{7, 0, 1}, {}, {3, 2, 5}, {2, 5, 4},
-		}},
-		{6, [][]int32{{6, 5, 4, 3, 2, 1}, {5, 4, 3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
-		{7, [][]int32{{6, 5, 4, 3, 2, 1, 0}, {7, 0, 1}, {}, {3, 2, 5, 4}}},
-	}
-	for _, tt := range tests {
-		got, err := r.windowed(tt.w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rows := make([][]int32, got.NumUsers())
-		for u := range rows {
-			rows[u] = append([]int32{}, got.Item[got.Ptr[u]:got.Ptr[u+1]]...)
-		}
-		if diff := cmp.Diff(tt.want, rows); diff != "" {
-			t.Errorf("windows of %d events:\n%s", tt.w, diff)
-		}
-	}
-}
-
 func TestWindowsAgainstOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(40, 41))
 	for range 200 {

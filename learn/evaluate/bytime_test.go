@@ -197,8 +197,8 @@ func TestSplitByTimeRefuses(t *testing.T) {
 // A method with the constants that it chose before must give the same result as one that chooses.
 func TestChooseIsWhatRunChooses(t *testing.T) {
 	p := randomPartition(7, 160, 40)
-	methods := []Method{popularity{}, vsknn{}, ease{}, ease{forgets: true}}
-	if got := namesOf(Choosers(methods)); got != "vsknn; ease; ease-forgetting" {
+	methods := []Method{popularity{}, vsknn{}, markov{}, ease{}, ease{forgets: true}}
+	if got := namesOf(Choosers(methods)); got != "vsknn; markov; ease; ease-forgetting" {
 		t.Errorf("%s choose", got)
 	}
 	want, err := Run(p, Options{Methods: methods})
@@ -218,8 +218,15 @@ func TestChooseIsWhatRunChooses(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-chosen while ranking +chosen before):\n%s", diff)
 	}
-	if _, err := Choose(&blind, Options{Methods: methods}); err == nil {
-		t.Error("nothing to choose on, and no error")
+	for _, m := range methods[1:] {
+		opt := Options{Methods: []Method{m}}
+		_, err := Run(&blind, opt)
+		if want := m.Name() + ": chooses "; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("nothing to choose on: error %v, want %q", err, want)
+		}
+		if _, err := Choose(&blind, opt); err == nil {
+			t.Errorf("%s: nothing to choose on, and no error", m.Name())
+		}
 	}
 }
 

@@ -76,38 +76,3 @@ func learnedReference(t *testing.T) (*model.Model, *dataset.Partition) {
 	}
 	return m, p
 }
-
-// TestExplanationsOnReference: for the ten best items of test users, the contributions add up to
-// the score within 1e-5 of it.
-func TestExplanationsOnReference(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: the reference data takes some seconds")
-	}
-	m, p := learnedReference(t)
-	q := m.NewQuery()
-	worst := 0.0
-	for _, h := range train.Histories(&p.Test)[:100] {
-		state := m.NewState()
-		for _, e := range h {
-			m.Fold(state, e)
-		}
-		m.QueryTo(q, state, model.EstimatorBGS)
-		top := m.TopN(nil, q, 10, nil)
-		items := make([]int32, len(top))
-		for i, s := range top {
-			items[i] = s.Item
-		}
-		x := m.Explain(m.NewState(), h, items, model.EstimatorBGS)
-		for i, s := range top {
-			sum := x.Base[i] + x.Earlier[i]
-			for _, c := range x.Events[i*x.Length : (i+1)*x.Length] {
-				sum += c
-			}
-			worst = max(worst, math.Abs(sum/float64(s.Score)-1))
-		}
-	}
-	t.Logf("worst relative difference %.1e", worst)
-	if worst > 1e-5 {
-		t.Errorf("an explanation is off by %.1e of its score, want at most 1e-5", worst)
-	}
-}

@@ -214,25 +214,6 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 	}
 }
 
-// What the test users did must not change what is chosen.
-func TestEASEIgnoresTestUsersInSearch(t *testing.T) {
-	p, other := randomPartition(8, 160, 40), randomPartition(9, 160, 40)
-	before, err := Run(p, Options{Methods: bothEASE})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Test = other.Test
-	after, err := Run(p, Options{Methods: bothEASE})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range before {
-		if diff := cmp.Diff(before[i].Chosen, after[i].Chosen); diff != "" {
-			t.Errorf("%v: constants (-before +after):\n%s", before[i].Name, diff)
-		}
-	}
-}
-
 func TestEASEProgressRises(t *testing.T) {
 	p := randomPartition(10, 160, 40)
 	var seen []int

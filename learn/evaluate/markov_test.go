@@ -3,12 +3,10 @@ package evaluate
 import (
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
@@ -49,36 +47,5 @@ func TestMarkov(t *testing.T) {
 		if processors == 1 && (len(seen) == 0 || !slices.IsSorted(seen)) {
 			t.Errorf("progress was %v, want it to rise", seen)
 		}
-	}
-}
-
-// The constants that are chosen beforehand, as by time, give the same ranks.
-func TestMarkovChosen(t *testing.T) {
-	p := randomPartition(7, 300, 50)
-	options := Options{Methods: []Method{markov{}}}
-	chosen, err := Choose(p, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(Choosers(options.Methods)) != 1 {
-		t.Error("markov chooses no constants")
-	}
-	want, err := Run(p, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Other validation users have no say any more.
-	other := *p
-	other.Validation = dataset.Histories{Ptr: []int64{0}}
-	got, err := Run(&other, Options{Methods: chosen})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := gocmp.Diff(want, got); d != "" {
-		t.Errorf("results (-chosen at once +chosen before):\n%s", d)
-	}
-	_, err = Run(&other, options)
-	if err == nil || !strings.Contains(err.Error(), "markov: chooses its constants") {
-		t.Errorf("error %v, want one of the validation users", err)
 	}
 }

@@ -197,12 +197,3 @@ func TestVSKNNDoesNotDependOnProcessors(t *testing.T) {
 		}
 	}
 }
-
-func TestVSKNNNeedsValidation(t *testing.T) {
-	p := randomPartition(1, 20, 20)
-	p.Validation = dataset.Histories{Ptr: []int64{0}}
-	_, err := Run(p, Options{Methods: []Method{vsknn{}}})
-	if err == nil || !strings.Contains(err.Error(), "vsknn: chooses its constants") {
-		t.Errorf("error %v, want one of the validation users", err)
-	}
-}
