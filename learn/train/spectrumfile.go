@@ -193,8 +193,8 @@ func (r *spectrumReader) read() *Spectrum {
 	rows := bands*k + 1
 	s.normal = &dynamics.Normal{
 		R: int(bands), K: int(k), N: r.count("targets"),
-		G: safetensors.View[float64](r.Read("normal_states", safetensors.F64, rows, rows)),
-		T: safetensors.View[float64](r.Read("normal_targets", safetensors.F64, rows, k)),
+		G: safetensors.Array[float64](&r.Reader, "normal_states", rows, rows),
+		T: safetensors.Array[float64](&r.Reader, "normal_targets", rows, k),
 	}
 	if r.successionsExpected = s.spec.Local.Neighbours > 0; r.successionsExpected {
 		r.readSuccessions(n)
@@ -219,12 +219,12 @@ func (r *spectrumReader) spec() model.Spec {
 }
 
 func (r *spectrumReader) readBasis(n, k int64, s *Spectrum) {
-	u := safetensors.View[float32](r.Read("basis", safetensors.F32, n, k))
+	u := safetensors.Array[float32](&r.Reader, "basis", n, k)
 	r.given = spectral.Given{
 		N: int(n), K: int(k), U: gemm.ToFloat64(u),
-		Kappa:    safetensors.View[float64](r.Read("eigenvalues", safetensors.F64, k)),
-		Degrees:  safetensors.View[int64](r.Read("degrees", safetensors.I64, n)),
-		Scale:    safetensors.View[float64](r.Read("graph_scale", safetensors.F64, n)),
+		Kappa:    safetensors.Array[float64](&r.Reader, "eigenvalues", k),
+		Degrees:  safetensors.Array[int64](&r.Reader, "degrees", n),
+		Scale:    safetensors.Array[float64](&r.Reader, "graph_scale", n),
 		Residual: r.number("residual"), Passes: r.count("vectors"),
 		Solver:         "block Lanczos of " + s.program,
 		DegreeExponent: s.spec.DegreeExponent, Window: s.spec.Window,
@@ -232,13 +232,11 @@ func (r *spectrumReader) readBasis(n, k int64, s *Spectrum) {
 }
 
 func (r *spectrumReader) readSuccessions(n int64) {
-	r.successionPtr = safetensors.View[int64](r.Read("succession_offsets", safetensors.I64, n+1))
-	r.successionItem = safetensors.View[int32](r.Read("succession_items", safetensors.I32, -1))
+	r.successionPtr = safetensors.Array[int64](&r.Reader, "succession_offsets", n+1)
+	r.successionItem = safetensors.Array[int32](&r.Reader, "succession_items", -1)
 	pairs := int64(len(r.successionItem))
-	r.successionAfter = safetensors.View[float32](
-		r.Read("succession_after", safetensors.F32, pairs))
-	r.successionBefore = safetensors.View[float32](
-		r.Read("succession_before", safetensors.F32, pairs))
+	r.successionAfter = safetensors.Array[float32](&r.Reader, "succession_after", pairs)
+	r.successionBefore = safetensors.Array[float32](&r.Reader, "succession_before", pairs)
 }
 
 // check checks the numbers, and finishes s.

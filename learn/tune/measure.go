@@ -42,32 +42,16 @@ func newPanel(histories []kalman.History, n int, counts *local.Successions) *pan
 	}
 	step := max(1, (len(histories)+wantedPositions-1)/wantedPositions)
 	perUser := min(max(wantedPositions*step/max(len(histories), 1), 1), maxPerUser)
+	f := local.NewFinder(n, counts, spec.Events)
 	for u := 0; u < len(histories); u += step {
-		for at := max(1, len(histories[u])-perUser); at < len(histories[u]); at++ {
+		h := histories[u]
+		for at := max(1, len(h)-perUser); at < len(h); at++ {
 			p.positions = append(p.positions, position{u, at})
-			p.ranked = append(p.ranked, newRanked(histories[u], at, counts, spec.Events))
+			f.Seen = seenIn(h[:at], n)
+			p.ranked = append(p.ranked, f.Position(h[:at], h[at].Item))
 		}
 	}
 	return p
-}
-
-// newRanked returns the position before event at of h, without scores. The newest events before it
-// count for the local term.
-func newRanked(
-	h kalman.History, at int, counts *local.Successions, events int,
-) local.Position {
-	r := local.Position{Recent: local.Newest(nil, h[:at], events)}
-	seen := map[int32]bool{}
-	for _, e := range h[:at] {
-		seen[e.Item] = true
-	}
-	for _, i := range counts.Near(nil, r.Recent) {
-		if !seen[i] {
-			r.Near = append(r.Near, ranking.Scored{Item: i})
-		}
-	}
-	r.Target.Item = h[at].Item
-	return r
 }
 
 // states returns the states before every position, a row of r·k numbers each: the bands of encoder
@@ -130,19 +114,18 @@ func (p *panel) rank(queries []float32, v gemm.Matrix[float32], learned bool) lo
 
 // rankOne stores the scores of one position.
 func (p *panel) rankOne(i int, scores []float32) {
-	at, r := p.positions[i], &p.ranked[i]
-	seen := ranking.NewSet(len(scores))
-	for _, e := range p.histories[at.user][:at.at] {
+	at := p.positions[i]
+	seen := seenIn(p.histories[at.user][:at.at], len(scores))
+	p.ranked[i].Rank(scores, seen, new(ranking.TopN))
+}
+
+// seenIn returns the items of a history, of n items.
+func seenIn(h kalman.History, n int) *ranking.Set {
+	seen := ranking.NewSet(n)
+	for _, e := range h {
 		seen.Add(e.Item)
 	}
-	var top ranking.TopN
-	top.Reset(r.Top, local.TopLength)
-	top.Offer(0, scores, seen)
-	r.Top = top.Sorted()
-	r.Target.Score = scores[r.Target.Item]
-	for k := range r.Near {
-		r.Near[k].Score = scores[r.Near[k].Item]
-	}
+	return seen
 }
 
 // score sums gains up.

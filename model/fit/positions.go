@@ -59,11 +59,11 @@ func positionsOf(
 	chosen, last := sampleOf(histories, wantedPositions, userPositions)
 	found := make([][]local.Position, len(chosen))
 	parallel.TasksWith(len(chosen), func() func(u int) {
-		f, w := newFinder(n, counts, events), newWalker()
+		f, w := local.NewFinder(n, counts, events), newWalker()
 		return func(u int) {
 			w.Begin()
-			f.walk(chosen[u], last, func(_ int, p local.Position) {
-				w.Rank(&p, f.seen)
+			f.Walk(chosen[u], last, func(_ int, p local.Position) {
+				w.Rank(&p, f.Seen)
 				found[u] = append(found[u], p)
 			}, w.Fold)
 		}
@@ -80,47 +80,4 @@ func sampleOf(histories []kalman.History, wanted, most int) (chosen []kalman.His
 		chosen[u] = histories[u*len(histories)/users]
 	}
 	return chosen, min(wanted/max(users, 1), most)
-}
-
-// finder is the memory of one worker that looks for positions.
-type finder struct {
-	counts *local.Successions // nil without a local term
-	events int                // of the local term
-	seen   *ranking.Set       // items of the user before the position
-	near   []int32
-}
-
-func newFinder(items int, counts *local.Successions, events int) *finder {
-	return &finder{counts: counts, events: events, seen: ranking.NewSet(items)}
-}
-
-// walk calls fold with each event of h, and found with the position before it if it is one of the
-// last events and its item is new to the user.
-func (f *finder) walk(
-	h kalman.History, last int, found func(at int, p local.Position), fold func(e kalman.Event),
-) {
-	f.seen.Clear()
-	for at, e := range h {
-		if local.IsTarget(h, at, last, f.seen) {
-			found(at, f.position(h[:at], e.Item))
-		}
-		fold(e)
-		f.seen.Add(e.Item)
-	}
-}
-
-// position is the position after a history, without scores.
-func (f *finder) position(past kalman.History, target int32) local.Position {
-	p := local.Position{Target: ranking.Scored{Item: target}}
-	if f.counts == nil {
-		return p
-	}
-	p.Recent = local.Newest(nil, past, f.events)
-	f.near = f.counts.Near(f.near[:0], p.Recent)
-	for _, i := range f.near {
-		if !f.seen.Has(i) {
-			p.Near = append(p.Near, ranking.Scored{Item: i})
-		}
-	}
-	return p
 }

@@ -71,9 +71,17 @@ func (p *Prior) fold(s *kalman.State, e kalman.Event) {
 
 // Diagonal returns the mean of the squares: P_0 per coordinate.
 func (p *Prior) Diagonal() []float32 {
-	m := newDiagonalMean(p.Items.K)
-	p.samples(m.add)
-	return variances(m.mean())
+	mean, total := make([]float64, p.Items.K), 0.0
+	p.samples(func(delta []float64, weight float64) {
+		for j, x := range delta {
+			mean[j] += weight * x * x
+		}
+		total += weight
+	})
+	for j := range mean {
+		mean[j] /= total
+	}
+	return variances(mean)
 }
 
 // Rotated is a basis in which a full P_0 is diagonal: with P_0 = QΛQᵀ,
@@ -88,9 +96,13 @@ type Rotated struct {
 // Full returns the mean of the outer products. u is the basis and response is H(λ), in float64.
 func (p *Prior) Full(u, response []float64) (*Rotated, error) {
 	n, k := p.Items.N, p.Items.K
-	c := newOuterMean(k)
-	p.samples(c.add)
-	lambda, q, err := eigen(c.mean())
+	c, total := mat.NewSymDense(k, nil), 0.0
+	p.samples(func(delta []float64, weight float64) {
+		c.SymRankOne(c, weight, mat.NewVecDense(k, delta))
+		total += weight
+	})
+	c.ScaleSym(1/total, c)
+	lambda, q, err := eigen(c)
 	if err != nil {
 		return nil, err
 	}
@@ -103,46 +115,6 @@ func (p *Prior) Full(u, response []float64) (*Rotated, error) {
 		Basis:       gemm.ToFloat32(rotated.RawMatrix().Data),
 		Predictions: gemm.ToFloat32(predictions.RawMatrix().Data),
 	}, nil
-}
-
-// diagonalMean is the weighted mean of squares, per coordinate.
-type diagonalMean struct {
-	sum    []float64
-	weight float64
-}
-
-func newDiagonalMean(k int) *diagonalMean { return &diagonalMean{sum: make([]float64, k)} }
-
-func (d *diagonalMean) add(delta []float64, weight float64) {
-	for j, x := range delta {
-		d.sum[j] += weight * x * x
-	}
-	d.weight += weight
-}
-
-func (d *diagonalMean) mean() []float64 {
-	for j := range d.sum {
-		d.sum[j] /= d.weight
-	}
-	return d.sum
-}
-
-// outerMean is the weighted mean of outer products δδᵀ.
-type outerMean struct {
-	sum    *mat.SymDense
-	weight float64
-}
-
-func newOuterMean(k int) *outerMean { return &outerMean{sum: mat.NewSymDense(k, nil)} }
-
-func (o *outerMean) add(delta []float64, weight float64) {
-	o.sum.SymRankOne(o.sum, weight, mat.NewVecDense(len(delta), delta))
-	o.weight += weight
-}
-
-func (o *outerMean) mean() *mat.SymDense {
-	o.sum.ScaleSym(1/o.weight, o.sum)
-	return o.sum
 }
 
 // eigen returns the eigenvalues of c, descending, and its eigenvectors as the columns of q: c =

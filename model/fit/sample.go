@@ -83,7 +83,7 @@ type sampleUser struct {
 
 // sampler is the memory of one worker of newSample.
 type sampler struct {
-	*finder
+	*local.Finder
 	k     int
 	e     []float32
 	bands kalman.Dynamics // that hold the states themselves
@@ -92,7 +92,7 @@ type sampler struct {
 
 func newSampler(x *Items, spec *Spec, counts *local.Successions, e []float32) *sampler {
 	return &sampler{
-		finder: newFinder(x.N, counts, spec.Local.Events), k: x.K, e: e,
+		Finder: local.NewFinder(x.N, counts, spec.Local.Events), k: x.K, e: e,
 		bands: kalman.Dynamics{Bands: spec.Bands, Mean: make([]float32, x.K)},
 		rows:  make([]float32, len(spec.Bands)*x.K),
 	}
@@ -101,7 +101,7 @@ func newSampler(x *Items, spec *Spec, counts *local.Successions, e []float32) *s
 // user returns the positions of the last events of h whose items are new to the user.
 func (w *sampler) user(h kalman.History, last int) *sampleUser {
 	out, s := &sampleUser{}, w.bands.NewState()
-	w.walk(h, last, func(at int, p local.Position) {
+	w.Walk(h, last, func(at int, p local.Position) {
 		p.Top = make([]ranking.Scored, 0, local.TopLength)
 		out.positions = append(out.positions, p)
 		out.past = append(out.past, h[:at])
@@ -173,13 +173,7 @@ func (w *ranker) rank(p *local.Position, past kalman.History, products []float32
 	for _, e := range past {
 		w.seen.Add(e.Item)
 	}
-	w.top.Reset(p.Top, local.TopLength)
-	w.top.Offer(0, products, w.seen)
-	p.Top = w.top.Sorted()
-	p.Target.Score = products[p.Target.Item]
-	for at := range p.Near {
-		p.Near[at].Score = products[p.Near[at].Item]
-	}
+	p.Rank(products, w.seen, &w.top)
 	for _, e := range past {
 		w.seen.Remove(e.Item)
 	}

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
-	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/model"
@@ -116,25 +115,16 @@ func names() []string {
 func positions(
 	m *model.Model, h kalman.History, counts *local.Successions, events int,
 ) (all []local.Position) {
-	s, q, seen := m.NewState(), m.NewQuery(), ranking.NewSet(items)
-	for at, e := range h {
-		if local.IsTarget(h, at, fit.SampleUserPositions, seen) {
-			m.QueryTo(q, s, model.EstimatorBGS)
-			p := local.Position{
-				Recent: local.Newest(nil, h[:at], events),
-				Target: ranking.Scored{Item: e.Item, Score: m.Score(e.Item, q)},
-				Top:    m.TopN(nil, q, local.TopLength, seen),
-			}
-			for _, i := range counts.Near(nil, p.Recent) {
-				if !seen.Has(i) {
-					p.Near = append(p.Near, ranking.Scored{Item: i, Score: m.Score(i, q)})
-				}
-			}
-			all = append(all, p)
+	s, q, f := m.NewState(), m.NewQuery(), local.NewFinder(items, counts, events)
+	f.Walk(h, fit.SampleUserPositions, func(_ int, p local.Position) {
+		m.QueryTo(q, s, model.EstimatorBGS)
+		p.Target.Score = m.Score(p.Target.Item, q)
+		p.Top = m.TopN(nil, q, local.TopLength, f.Seen)
+		for at := range p.Near {
+			p.Near[at].Score = m.Score(p.Near[at].Item, q)
 		}
-		m.Fold(s, e)
-		seen.Add(e.Item)
-	}
+		all = append(all, p)
+	}, func(e kalman.Event) { m.Fold(s, e) })
 	return all
 }
 

@@ -21,41 +21,20 @@ type Position struct {
 	Top, Near []ranking.Scored
 }
 
+// Rank sets the scores of p, and Top, by the scores of all items without a local term. seen holds
+// the items of the history, and top is working memory.
+func (p *Position) Rank(scores []float32, seen *ranking.Set, top *ranking.TopN) {
+	top.Reset(p.Top, TopLength)
+	top.Offer(0, scores, seen)
+	p.Top = top.Sorted()
+	p.Target.Score = scores[p.Target.Item]
+	for at := range p.Near {
+		p.Near[at].Score = scores[p.Near[at].Item]
+	}
+}
+
 // TopLength is the number of items of Position.Top: those on which NDCG@100 depends.
 const TopLength = 100
-
-// IsTarget reports whether a choice of constants ranks event at of a history: it is one of the
-// given number of last events, comes after another one, counts, and is the first on its item. seen
-// holds the items of the events before it.
-func IsTarget(h kalman.History, at, events int, seen *ranking.Set) bool {
-	e := &h[at]
-	return at > 0 && at >= len(h)-events && e.Weight > 0 && !seen.Has(e.Item)
-}
-
-// Newest appends to dst the given number of newest events of a history, the newest one last, for
-// the Recent of a Position after it: negative weights become 0.
-func Newest(dst []kalman.Recent, h kalman.History, events int) []kalman.Recent {
-	for _, e := range h[max(0, len(h)-events):] {
-		dst = append(dst, kalman.Recent{Item: e.Item, Weight: max(e.Weight, 0)})
-	}
-	return dst
-}
-
-// Near appends to dst the items that the local term of recent events may give a number to, each
-// once, ascending.
-func (c *Successions) Near(dst []int32, recent []kalman.Recent) []int32 {
-	from := len(dst)
-	for _, e := range recent {
-		if int(e.Item) >= c.n {
-			continue
-		}
-		for _, p := range c.pairs[c.ptr[e.Item]:c.ptr[e.Item+1]] {
-			dst = append(dst, p.item)
-		}
-	}
-	slices.Sort(dst[from:])
-	return dst[:from+len(slices.Compact(dst[from:]))]
-}
 
 // The values of the constants that are tried. The weights are in units of the ratio between the
 // scores and the local terms of the positions.

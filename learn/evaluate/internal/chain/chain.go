@@ -49,31 +49,24 @@ func (c *Chain) Choose(histories []kalman.History, events int) *local.Spec {
 	return &spec
 }
 
-// positions returns the positions of up to the given number of last events of h that come after
-// another one and are the first on their item.
+// positions returns the positions among the given number of last events of h.
 func (c *Chain) positions(h kalman.History, events int) (found []local.Position) {
-	seen := ranking.NewSet(len(c.degrees))
-	for at, e := range h {
-		if local.IsTarget(h, at, events, seen) {
-			recent := local.Newest(nil, h[:at], local.Default().Events)
-			p := local.Position{Recent: recent, Target: c.scored(e.Item)}
-			for _, i := range c.popular {
-				if len(p.Top) == local.TopLength {
-					break
-				}
-				if !seen.Has(i) {
-					p.Top = append(p.Top, c.scored(i))
-				}
+	f := local.NewFinder(len(c.degrees), c.counts, local.Default().Events)
+	f.Walk(h, events, func(_ int, p local.Position) {
+		for _, i := range c.popular {
+			if len(p.Top) == local.TopLength {
+				break
 			}
-			for _, i := range c.counts.Near(nil, p.Recent) {
-				if !seen.Has(i) {
-					p.Near = append(p.Near, c.scored(i))
-				}
+			if !f.Seen.Has(i) {
+				p.Top = append(p.Top, c.scored(i))
 			}
-			found = append(found, p)
 		}
-		seen.Add(e.Item)
-	}
+		p.Target = c.scored(p.Target.Item)
+		for at := range p.Near {
+			p.Near[at] = c.scored(p.Near[at].Item)
+		}
+		found = append(found, p)
+	}, func(kalman.Event) {})
 	return found
 }
 
