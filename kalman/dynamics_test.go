@@ -188,17 +188,6 @@ func TestGoldenDynamics(t *testing.T) {
 	compareGolden(t, "dynamics.txt", got.String())
 }
 
-func TestDynamicsUpdateDoesNotAllocate(t *testing.T) {
-	const r, k = 3, 16
-	rng := rand.New(rand.NewPCG(3, 5))
-	d := randomDynamics(rng, r, k, true)
-	s, rows, u, q := d.NewState(), randomVector(rng, r*k), randomVector(rng, k), make([]float32, k)
-	if n := testing.AllocsPerRun(10,
-		func() { d.Update(s, rows, u, 1, 1, 5); d.QueryTo(q, s) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 func TestValidateDynamics(t *testing.T) {
 	nan := float32(math.NaN())
 	for _, tt := range []struct {

@@ -246,20 +246,6 @@ func TestLongReplayStaysFinite(t *testing.T) {
 	}
 }
 
-func TestUpdateDoesNotAllocate(t *testing.T) {
-	f := validFilter()
-	f.HalfLife = 100
-	s, e := f.NewState(), []float32{0.5, 0.5}
-	at := int64(0)
-	if allocs := testing.AllocsPerRun(100, func() {
-		at++
-		f.Update(s, e, e, 1, at)
-		f.UpdateDiagonal(s, e, e, 1, at)
-	}); allocs != 0 {
-		t.Errorf("%v allocations", allocs)
-	}
-}
-
 func TestShapesPanic(t *testing.T) {
 	f := validFilter()
 	good, short, long := make([]float32, 2), make([]float32, 1), make([]float32, 3)

@@ -372,6 +372,8 @@ func TestNoiseOfBadInput(t *testing.T) {
 	}
 	huge := simulate(11, testDynamics(2, 0), 3, 5, 10)
 	huge.encoders[3][1] = float32(math.Inf(1))
+	_, taste := LearnTaste(bands, nil, nil, nil)
+	_, evidence := TasteEvidence(bands, nil, nil, nil)
 	_, infinite := LearnNoise(bands, huge.row, huge.encoder, huge.histories, nil)
 	for _, tt := range []struct {
 		name string
@@ -387,6 +389,8 @@ func TestNoiseOfBadInput(t *testing.T) {
 		{"not finite", infinite, "coordinate 1 are not finite"},
 		{"nothing to check", check(s.d, nil), "no events of positive weight"},
 		{"no deviation", check(bands, s.histories), "no deviation"},
+		{"no deviation from a taste", taste, "no deviation"},
+		{"no deviation in evidence", evidence, "no deviation"},
 	} {
 		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want one with %q", tt.name, tt.err, tt.want)

@@ -86,16 +86,6 @@ func TestLearnTaste(t *testing.T) {
 	}
 }
 
-func TestLearnTasteNeedsDeviation(t *testing.T) {
-	d := &kalman.Dynamics{Bands: []kalman.Band{{}}, Mean: make([]float32, 2)}
-	if _, err := LearnTaste(d, nil, nil, nil); err == nil {
-		t.Error("no error for dynamics without deviation")
-	}
-	if _, err := TasteEvidence(d, nil, nil, nil); err == nil {
-		t.Error("no error for dynamics without deviation")
-	}
-}
-
 // TestLearnTasteWithoutPairs: nothing can be learned, and nothing is claimed.
 func TestLearnTasteWithoutPairs(t *testing.T) {
 	one := []float32{1}

@@ -19,7 +19,18 @@ func TestCalibration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: the reference data takes some seconds")
 	}
-	m, p := learnedReference(t)
+	p, _ := loadReference(t, "movietweetings")
+	spec := learnedSpec(p)
+	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
+		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
+	if err != nil {
+		t.Fatal(err)
+	}
 	c, err := m.Calibration(train.Histories(&p.Test))
 	if err != nil {
 		t.Fatal(err)
@@ -54,25 +65,13 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
-// learnedReference trains learned dynamics with deviation on the reference data.
-func learnedReference(t *testing.T) (*model.Model, *dataset.Partition) {
-	t.Helper()
-	p, _ := loadReference(t, "movietweetings")
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
-		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+// learnedSpec has learned dynamics with deviation for the training users of p.
+func learnedSpec(p *dataset.Partition) model.Spec {
 	spec := model.DefaultSpec()
 	spec.DegreeExponent, spec.DegreeRescale, spec.TrainUsers = 0.8, 0.6, int64(p.Train.Len())
 	spec.Dynamics = model.DynamicsSpec{
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
 		Ridge: 1, Deviation: true,
 	}
-	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, p
+	return spec
 }

@@ -6,9 +6,7 @@ import (
 
 	"github.com/gsimc/gsimc/learn/train"
 
-	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/evaluate"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -20,13 +18,8 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 		t.Skip("-short: learns a model of rank 512")
 	}
 	p, _ := loadReference(t, "movietweetings")
-	spec := model.DefaultSpec()
-	spec.DegreeExponent, spec.DegreeRescale, spec.Window, spec.TrainUsers = 0.8, 0.6, 40,
-		int64(p.Train.Len())
-	spec.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
-		Ridge: 1, Positions: 200, Deviation: true,
-	}
+	spec := learnedSpec(p)
+	spec.Window, spec.Dynamics.Positions = 40, 200
 	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
 		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent,
 			Window: spec.Window}, Rank: 512, Seed: 1,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/model"
@@ -160,12 +159,8 @@ func TestNewItemsReference(t *testing.T) {
 	}
 	p, _ := loadReference(t, "movietweetings")
 	x := hide(t, p, 0.2, 0.5, 1)
-	spec := model.DefaultSpec()
-	spec.DegreeExponent, spec.DegreeRescale = 0.8, 0.6
-	spec.Dynamics = model.DynamicsSpec{
-		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
-		Ridge: 1, Positions: 200, Deviation: true,
-	}
+	spec := learnedSpec(p)
+	spec.Dynamics.Positions = 200
 	models := modelsOf(t, x, spec, 128)
 	results, err := x.Compare(evaluate.LearnedDynamics(), models, nil)
 	if err != nil {

@@ -283,38 +283,6 @@ func testBits[T Float](t *testing.T) {
 	}
 }
 
-// TestTilesAgree compares every kernel, on its own tile, with the plain sum.
-func TestTilesAgree(t *testing.T) {
-	for _, k := range kernels64() {
-		t.Run("float64/"+k.name, func(t *testing.T) { testTile(t, k) })
-	}
-	for _, k := range kernels32() {
-		t.Run("float32/"+k.name, func(t *testing.T) { testTile(t, k) })
-	}
-}
-
-func testTile[T Float](t *testing.T, kern kernel[T]) {
-	if nc%kern.nr != 0 {
-		t.Fatalf("tile of %d×%d does not fit the blocks", kern.mr, kern.nr)
-	}
-	rng := rand.New(rand.NewPCG(9, 10))
-	for _, steps := range []int{0, 1, 2, 7, 64} {
-		for _, form := range []Form{Plain, Transposed} {
-			a := operandOf[T](rng, form, kern.mr, steps, 3)
-			b := guarded[T](rng, steps, kern.nr, 0)
-			c := guarded[T](rng, kern.mr, kern.nr, 5)
-			want, size := naive(c, 0.5, form, a, Plain, b, steps)
-			outer, inner := a.Stride, 1
-			if form == Transposed {
-				outer, inner = inner, outer
-			}
-			kern.tile(steps, 0.5, a.Data, outer, inner, b.Data, c.Data, c.Stride, new(ahead[T]))
-			compare(t, fmt.Sprintf("%d steps, %v", steps, form), c, want, size, steps, false)
-			checkGuards(t, "C", c)
-		}
-	}
-}
-
 func TestWrongShapesPanic(t *testing.T) {
 	m := func(rows, cols int) Matrix[float64] {
 		return Matrix[float64]{
