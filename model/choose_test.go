@@ -163,15 +163,6 @@ func TestChooseASmallRank(t *testing.T) {
 	}
 }
 
-func mustNewFrom(t *testing.T, spec Spec, b *spectral.Basis, h fit.Histories) *Model {
-	t.Helper()
-	m, err := New(spec, b, itemNames(b.N), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
-
 // TestChooseTheRidge: for the same users a large ridge is better at the rank of the basis.
 func TestChooseTheRidge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 1))

@@ -17,10 +17,7 @@ func TestEnergyIsThatOfTheGraph(t *testing.T) {
 	r := shortened(market(3, n, 300)) // histories of one window each
 	spec.TrainUsers = int64(r.NumUsers())
 	basis, histories := trained(t, spec, r, rank)
-	m, err := New(spec, basis, itemNames(n), fit.Histories{Train: slices.Values(histories)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := mustNewFrom(t, spec, basis, fit.Histories{Train: slices.Values(histories)})
 	var inside, trace float64
 	for _, kappa := range basis.Kappa {
 		inside += kappa

@@ -53,13 +53,9 @@ func newLearned(tb testing.TB, rng *rand.Rand, n, k int, edit func(*Spec)) *Mode
 	tb.Helper()
 	spec := testSpec()
 	edit(&spec)
-	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), fit.Histories{
+	return mustNewFrom(tb, spec, randomBasis(rng, n, k), fit.Histories{
 		Train: slices.Values(randomHistories(rng, n, 60)), Validation: randomHistories(rng, n, 40),
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return m
 }
 
 // explainHistory has weights of both signs, items that come again, and times that stand still or go
@@ -94,10 +90,7 @@ func TestExplainSum(t *testing.T) {
 				if len(h) > 0 && trial%2 == 1 {
 					cut = rng.IntN(len(h))
 				}
-				before := m.NewState()
-				for _, e := range h[:cut] {
-					m.Fold(before, e)
-				}
+				before := folded(m, h[:cut])
 				x := m.Explain(before, h[cut:], items, kind.estimator)
 				after := before.Clone()
 				for _, e := range h[cut:] {

@@ -116,11 +116,9 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec.TrainUsers = int64(r.NumUsers())
 			basis, histories := trained(t, spec, r, rank)
-			all, err := New(spec, basis, itemNames(n),
-				fit.Histories{Train: slices.Values(histories), Validation: histories[:50]})
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := mustNewFrom(t, spec, basis, fit.Histories{
+				Train: slices.Values(histories), Validation: histories[:50],
+			})
 			for _, i := range []int{0, 7, n - 1} {
 				rest, users := without(basis, r, i)
 				m := *all // with the dynamics and the rotation that were learned with the item
@@ -177,11 +175,9 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	r := market(2, n, 200)
 	spec.TrainUsers = int64(r.NumUsers())
 	basis, histories := trained(tb, spec, r, 6)
-	base, err := New(spec, basis, itemNames(n),
-		fit.Histories{Train: slices.Values(histories), Validation: histories[:50]})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	base = mustNewFrom(tb, spec, basis, fit.Histories{
+		Train: slices.Values(histories), Validation: histories[:50],
+	})
 	ids := make([]string, items)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("a-new-%02d", items-i)

@@ -100,10 +100,7 @@ func answers(m *Model) []any {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 5 {
 		h := randomHistory(rng, m.NumItems(), 10)
-		s := m.NewState()
-		for _, e := range h {
-			m.Fold(s, e)
-		}
+		s := folded(m, h)
 		all = append(all, *s, *m.InitialState(h))
 		for _, est := range []Estimator{EstimatorGS, EstimatorBGS} {
 			q := m.NewQuery()

@@ -84,11 +84,25 @@ func randomHistories(rng *rand.Rand, n, users int) []History {
 
 func mustNew(tb testing.TB, spec Spec, b *spectral.Basis, validation []History) *Model {
 	tb.Helper()
-	m, err := New(spec, b, itemNames(b.N), fit.Histories{Validation: validation})
+	return mustNewFrom(tb, spec, b, fit.Histories{Validation: validation})
+}
+
+func mustNewFrom(tb testing.TB, spec Spec, b *spectral.Basis, h fit.Histories) *Model {
+	tb.Helper()
+	m, err := New(spec, b, itemNames(b.N), h)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return m
+}
+
+// folded is the state after a history.
+func folded(m *Model, h History) *kalman.State {
+	s := m.NewState()
+	for _, e := range h {
+		m.Fold(s, e)
+	}
+	return s
 }
 
 // dynamicsOf returns the learned dynamics of m, which must have them.

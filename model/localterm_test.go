@@ -34,12 +34,9 @@ func newLocal(tb testing.TB, n, k int) *Model {
 		return all
 	}
 	train, validation := users(300), users(60)
-	m, err := New(spec, randomBasis(rng, n, k), itemNames(n), fit.Histories{
+	m := mustNewFrom(tb, spec, randomBasis(rng, n, k), fit.Histories{
 		Train: slices.Values(train), Validation: validation,
 	})
-	if err != nil {
-		tb.Fatal(err)
-	}
 	if m.local == nil || m.Spec().Local.None() {
 		tb.Fatalf("no local term was chosen for chains: %+v", m.Spec().Local)
 	}

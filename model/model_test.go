@@ -64,10 +64,7 @@ func forEach(
 func TestScoresGS(t *testing.T) {
 	forEach(t, func(t *testing.T, rng *rand.Rand, spec Spec, b *spectral.Basis, m *Model) {
 		h := randomHistory(rng, b.N, 12)
-		s := m.NewState()
-		for _, e := range h {
-			m.Fold(s, e)
-		}
+		s := folded(m, h)
 		q, scores := m.NewQuery(), make([]float32, b.N)
 		m.QueryTo(q, s, EstimatorGS)
 		m.ScoresTo(scores, q)
@@ -154,10 +151,7 @@ func TestScoresBGS(t *testing.T) {
 			}
 			m := mustNew(t, spec, b, validation)
 			h := randomHistory(rng, 60, 15)
-			s := m.NewState()
-			for _, e := range h {
-				m.Fold(s, e)
-			}
+			s := folded(m, h)
 			q, scores := m.NewQuery(), make([]float32, 60)
 			m.QueryTo(q, s, EstimatorBGS)
 			m.ScoresTo(scores, q)

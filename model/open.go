@@ -58,27 +58,29 @@ func open(path string, read func(f *os.File, size int) (sealed.Memory, error)) (
 }
 
 // readFile brings a regular file into memory. Other files give a *FileError.
-func readFile(path string, read func(f *os.File, size int) (sealed.Memory, error)) (sealed.Memory, error) {
+func readFile(
+	path string, read func(f *os.File, size int) (sealed.Memory, error),
+) (file sealed.Memory, err error) {
 	f, err := sealed.OpenFile(path)
 	if err != nil {
-		return sealed.Memory{}, err
+		return file, err
 	}
 	defer f.Close() //nolint:errcheck // only read; the memory outlives the descriptor
 	info, err := f.Stat()
 	if err != nil {
-		return sealed.Memory{}, err
+		return file, err
 	}
 	if !info.Mode().IsRegular() {
-		return sealed.Memory{}, &FileError{path,
+		return file, &FileError{path,
 			"not a regular file: give the file that `gsimc train` wrote"}
 	}
 	if info.Size() < safetensors.LengthBytes || info.Size() > math.MaxInt {
-		return sealed.Memory{}, &FileError{path, fmt.Sprintf("%d bytes long; %s",
+		return file, &FileError{path, fmt.Sprintf("%d bytes long; %s",
 			info.Size(), adviceDamaged)}
 	}
-	file, err := read(f, int(info.Size()))
+	file, err = read(f, int(info.Size()))
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return sealed.Memory{}, &FileError{path, "became shorter while it was read; " + adviceDamaged}
+		return file, &FileError{path, "became shorter while it was read; " + adviceDamaged}
 	}
 	return file, err
 }

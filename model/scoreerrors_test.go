@@ -23,10 +23,7 @@ func TestScoreErrors(t *testing.T) {
 			t.Fatalf("call %d is of event %d with %d errors", calls, at, len(got))
 		}
 		calls++
-		s := m.NewState()
-		for _, e := range h[:at] {
-			m.Fold(s, e)
-		}
+		s := folded(m, h[:at])
 		q, v := make([]float32, k), make([]float32, k)
 		m.transition.queryTo(q, s, EstimatorBGS)
 		m.VarianceTo(v, s, h[at].Time)

@@ -17,11 +17,9 @@ func TestSpectrum(t *testing.T) {
 	for name, spec := range kinds() {
 		spec.TrainUsers = int64(r.NumUsers())
 		basis, histories := trained(t, spec, r, rank)
-		m, err := New(spec, basis, itemNames(n),
-			fit.Histories{Train: slices.Values(histories), Validation: histories[:50]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := mustNewFrom(t, spec, basis, fit.Histories{
+			Train: slices.Values(histories), Validation: histories[:50],
+		})
 		response := make([]float64, rank)
 		if !spec.Dynamics.learned() {
 			spec.Filter.ResponseTo(response, basis.Lambda)

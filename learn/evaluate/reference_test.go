@@ -177,7 +177,7 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 func checkFigures(t *testing.T, p *dataset.Partition, m evaluate.Method, want map[string]float64) {
 	t.Helper()
 	results, err := evaluate.Run(p, evaluate.Options{
-		Methods: []evaluate.Method{m}, MRFCFA: evaluate.DefaultMRFCFA,
+		Methods: []evaluate.Method{m}, MRFCFA: 2,
 	})
 	if err != nil {
 		t.Fatal(err)

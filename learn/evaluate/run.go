@@ -49,9 +49,6 @@ type Ingredients struct {
 	Ridges []float64
 }
 
-// DefaultMRFCFA is the paper's constant a of MRFCF.
-const DefaultMRFCFA = 2
-
 // Task is what a method is asked to do, and its answer.
 type Task struct {
 	Part    *dataset.Partition

@@ -67,7 +67,7 @@ func TestRunOnCheckerboard(t *testing.T) {
 	}
 	var finished []string
 	results, err := evaluate.Run(p, evaluate.Options{
-		Methods: evaluate.AllMethods(), MRFCFA: evaluate.DefaultMRFCFA,
+		Methods: evaluate.AllMethods(), MRFCFA: 2,
 		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
 		Learned: evaluate.Ingredients{Basis: basis, Spec: learned},
 		Done:    func(r *evaluate.Result) { finished = append(finished, r.Name) },
