@@ -1,7 +1,6 @@
 package kalman
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -76,36 +75,4 @@ func testKernel(k *kernel, rng *rand.Rand, n, bands int) bool {
 		}
 	}
 	return true
-}
-
-// BenchmarkDynamicsUpdate folds events of many users, whose states do not fit into the caches.
-func BenchmarkDynamicsUpdate(b *testing.B) {
-	const k, r, users, items = 256, 3, 20_000, 5_000
-	d := &Dynamics{
-		Bands: make([]Band, r), Mean: make([]float32, k), P0: make([]float32, k),
-		SigmaEta: make([]float32, k), SigmaNu: make([]float32, k),
-	}
-	for j := range k {
-		d.P0[j], d.SigmaEta[j], d.SigmaNu[j] = 1e-3, 1e-4, 1e-2
-	}
-	states := make([]*State, users)
-	for i := range states {
-		states[i] = d.NewState()
-	}
-	rows := make([]float32, items*(r+1)*k)
-	for i := range rows {
-		rows[i] = float32(i%13) / 100
-	}
-	for _, kernel := range kernels() {
-		b.Run(fmt.Sprintf("cpu=%s/k=%d/r=%d", kernel.name, k, r), func(b *testing.B) {
-			before := inUse
-			inUse = kernel
-			defer func() { inUse = before }()
-			rng := rand.New(rand.NewPCG(1, 1))
-			for b.Loop() {
-				row := rows[rng.IntN(items)*(r+1)*k:][:(r+1)*k]
-				d.Update(states[rng.IntN(users)], row[:r*k], row[r*k:], 1, 1, 1)
-			}
-		})
-	}
 }

@@ -64,8 +64,8 @@ func samplePositions(items int) int {
 	return min(max(sampleWork/items, leastPositions), mostPositions)
 }
 
-// ChoicePositions returns the number of positions on which [Learn] chooses the rank and the ridge of
-// a catalogue, at most, given the validation users.
+// ChoicePositions returns the number of positions on which [Learn] chooses the rank and the ridge,
+// at most, for a catalogue of items and the validation users.
 func ChoicePositions(validation []kalman.History, items int) (positions int) {
 	users, last := sampleOf(validation, samplePositions(items), sampleUserPositions)
 	for _, h := range users {

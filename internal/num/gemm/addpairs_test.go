@@ -62,23 +62,3 @@ func testAddPairs[T Float](t *testing.T, width int, tol float64) {
 		}
 	}
 }
-
-func TestSetsOutsidePanic(t *testing.T) {
-	for _, c := range []struct {
-		rows []int32
-		ends []int64
-	}{
-		{[]int32{0, 2}, []int64{0, 2}}, {[]int32{0, -1}, []int64{0, 2}},
-		{[]int32{0, 1}, []int64{0, 3}}, {[]int32{0, 1}, []int64{-1, 2}},
-		{[]int32{0, 1}, []int64{0, 2, 1}},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("rows %v, ends %v of 2 rows: no panic", c.rows, c.ends)
-				}
-			}()
-			NewSets(c.rows, c.ends, 2)
-		}()
-	}
-}

@@ -79,22 +79,3 @@ func toFloat64(x []float32) []float64 {
 	}
 	return y
 }
-
-func TestFoldRefusesRows(t *testing.T) {
-	rows := make([]FoldRow, 2)
-	for i, call := range []func(){
-		func() { Fold(nil, rows, rows, []FoldStep{{From: 2}}) },
-		func() { Fold(nil, rows, rows, []FoldStep{{To: 2}}) },
-		func() { Fold(nil, rows, rows, []FoldStep{{To: -1}}) },
-		func() { Fold(rows[:1], rows, rows, make([]FoldStep, 2)) },
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("call %d did not panic", i)
-				}
-			}()
-			call()
-		}()
-	}
-}

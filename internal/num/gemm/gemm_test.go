@@ -283,6 +283,7 @@ func testBits[T Float](t *testing.T) {
 	}
 }
 
+// What does not fit is a bug of the caller.
 func TestWrongShapesPanic(t *testing.T) {
 	m := func(rows, cols int) Matrix[float64] {
 		return Matrix[float64]{
@@ -293,13 +294,29 @@ func TestWrongShapesPanic(t *testing.T) {
 	short.Data = short.Data[:11]
 	narrow := m(3, 4)
 	narrow.Stride = 3
+	sets := func(rows []int32, ends ...int64) func() {
+		return func() { NewSets(rows, ends, 2) }
+	}
+	rows := make([]FoldRow, 2)
+	fold := func(kept []FoldRow, steps ...FoldStep) func() {
+		return func() { Fold(kept, rows, rows, steps) }
+	}
 	for name, do := range map[string]func(){
-		"inner":    func() { MulAdd(m(2, 2), 1, Plain, m(2, 3), Plain, m(4, 2)) },
-		"rows":     func() { MulAdd(m(3, 2), 1, Plain, m(2, 3), Plain, m(3, 2)) },
-		"columns":  func() { MulAdd(m(2, 2), 1, Plain, m(2, 3), Transposed, m(3, 3)) },
-		"data":     func() { MulAdd(m(3, 3), 1, Plain, short, Transposed, m(3, 4)) },
-		"stride":   func() { MulAdd(m(3, 3), 1, Plain, narrow, Transposed, m(3, 4)) },
-		"triangle": func() { MulAddUpper(m(3, 4), 1, Plain, m(3, 2), Plain, m(2, 4)) },
+		"row 2 of 2":      sets([]int32{0, 2}, 0, 2),
+		"row -1":          sets([]int32{0, -1}, 0, 2),
+		"ends behind":     sets([]int32{0, 1}, 0, 3),
+		"begins before":   sets([]int32{0, 1}, -1, 2),
+		"ends fall":       sets([]int32{0, 1}, 0, 2, 1),
+		"fold from":       fold(nil, FoldStep{From: 2}),
+		"fold to":         fold(nil, FoldStep{To: 2}),
+		"fold to -1":      fold(nil, FoldStep{To: -1}),
+		"fold keeps less": fold(rows[:1], FoldStep{}, FoldStep{}),
+		"inner":           func() { MulAdd(m(2, 2), 1, Plain, m(2, 3), Plain, m(4, 2)) },
+		"rows":            func() { MulAdd(m(3, 2), 1, Plain, m(2, 3), Plain, m(3, 2)) },
+		"columns":         func() { MulAdd(m(2, 2), 1, Plain, m(2, 3), Transposed, m(3, 3)) },
+		"data":            func() { MulAdd(m(3, 3), 1, Plain, short, Transposed, m(3, 4)) },
+		"stride":          func() { MulAdd(m(3, 3), 1, Plain, narrow, Transposed, m(3, 4)) },
+		"triangle":        func() { MulAddUpper(m(3, 4), 1, Plain, m(3, 2), Plain, m(2, 4)) },
 	} {
 		func() {
 			defer func() {

@@ -79,32 +79,3 @@ func TestDigits(t *testing.T) {
 		}
 	}
 }
-
-func TestBlockShapesPanic(t *testing.T) {
-	var q Digits
-	q.Set(make([]int16, 8))
-	var c Candidates
-	enough := Bounds{Scale: make([]float32, BlockRows), Error: make([]float32, BlockRows)}
-	for name, f := range map[string]func(){
-		"digits":      func() { q.Set(make([]int16, 4)) },
-		"short block": func() { enough.CollectTo(&c, make([]byte, 8*128-1), &q, 0, 0, nil) },
-		"next block": func() {
-			enough.CollectTo(&c, make([]byte, 8*128), &q, 0, 0, make([]byte, 8*128-1))
-		},
-		"long block": func() { enough.CollectTo(&c, make([]byte, 8*128+1), &q, 0, 0, nil) },
-		"five bits":  func() { enough.CollectFiveBitsTo(&c, make([]byte, 8*128), &q, 0, 0, nil) },
-		"short scale": func() {
-			short := &Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}
-			short.CollectTo(&c, make([]byte, 8*128), &q, 0, 0, nil)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			f()
-		})
-	}
-}

@@ -152,7 +152,22 @@ func (g guarded) check(t *testing.T) {
 }
 
 func TestShapesPanic(t *testing.T) {
+	var q Digits
+	q.Set(make([]int16, 8))
+	var c Candidates
+	enough := Bounds{Scale: make([]float32, BlockRows), Error: make([]float32, BlockRows)}
 	for name, f := range map[string]func(){
+		"digits":      func() { q.Set(make([]int16, 4)) },
+		"short block": func() { enough.CollectTo(&c, make([]byte, 8*128-1), &q, 0, 0, nil) },
+		"next block": func() {
+			enough.CollectTo(&c, make([]byte, 8*128), &q, 0, 0, make([]byte, 8*128-1))
+		},
+		"long block": func() { enough.CollectTo(&c, make([]byte, 8*128+1), &q, 0, 0, nil) },
+		"five bits":  func() { enough.CollectFiveBitsTo(&c, make([]byte, 8*128), &q, 0, 0, nil) },
+		"short scale": func() {
+			short := &Bounds{Scale: make([]float32, 127), Error: make([]float32, 128)}
+			short.CollectTo(&c, make([]byte, 8*128), &q, 0, 0, nil)
+		},
 		"Dot": func() { Dot(make([]float32, 3), make([]float32, 4)) },
 		"ScanTo short": func() {
 			ScanTo(make([]float32, 2), make([]float32, 7), make([]float32, 4))
@@ -191,23 +206,4 @@ func ExampleScanTo() {
 	ScanTo(dst, rows, []float32{10, 1})
 	fmt.Println(dst)
 	// Output: [12 34 56]
-}
-
-func BenchmarkScanTo(b *testing.B) {
-	for _, n := range []int{1_000, 20_000, 200_000} {
-		for _, k := range []int{64, 256} {
-			b.Run(fmt.Sprintf("n=%d/k=%d", n, k), func(b *testing.B) {
-				rng := rand.New(rand.NewPCG(4, 4))
-				rows, q, dst := make([]float32, n*k), make([]float32, k), make([]float32, n)
-				for i := range rows {
-					rows[i] = rng.Float32()
-				}
-				copy(q, rows)
-				b.SetBytes(int64(4 * n * k))
-				for b.Loop() {
-					ScanTo(dst, rows, q)
-				}
-			})
-		}
-	}
 }

@@ -93,8 +93,8 @@ func (im *Image) WriteTo(w io.Writer) (int64, error) {
 	return total, err
 }
 
-// padded inserts a tensor of zeros after each that does not end at a multiple of alignment. The last
-// tensor stays without one.
+// padded inserts a tensor of zeros after each that does not end at a multiple of alignment. The
+// last tensor stays without one.
 func padded(ts []Tensor, alignment int) []Tensor {
 	var out []Tensor
 	pads := 0

@@ -15,8 +15,8 @@ import (
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 )
 
-// Verify compares the checksum in the header of f with the checksum of data, of which it was parsed.
-// It returns the version, the start of the checksum. The error is a *[safetensors.Error].
+// Verify compares the checksum in the header of f with the checksum of data, of which it was
+// parsed. It returns the version, the start of the checksum. The error is a *[safetensors.Error].
 func Verify(f *safetensors.File, data []byte) (version string, err error) {
 	if bytes.Count(f.JSON, []byte(checksumMark)) != 1 {
 		return "", foreign("the header has no checksum")
