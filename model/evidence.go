@@ -238,7 +238,7 @@ func (e *Evidence) Place(i int, users float64) (NewItem, error) {
 		sum[j] /= kappa - min(loop, maxLoop*kappa)
 	}
 	rotated := e.m.rotation.apply(sum)
-	if !finite(rotated) || !finite([]float64{out.graphScale}) {
+	if slices.ContainsFunc(rotated, infinite) || infinite(out.graphScale) {
 		return NewItem{}, fmt.Errorf("new item %q has a row that is not finite", id)
 	}
 	degree := min(out.Users, e.m.spec.TrainUsers)

@@ -106,12 +106,5 @@ func (e *extension) popular() []int32 {
 	})
 }
 
-// finite reports whether all elements of v are in the range of finite float32 numbers.
-func finite(v []float64) bool {
-	for _, x := range v {
-		if !(math.Abs(x) <= math.MaxFloat32) {
-			return false
-		}
-	}
-	return true
-}
+// infinite reports whether x is not in the range of finite float32 numbers.
+func infinite(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }
