@@ -135,7 +135,7 @@ func trainedBefore(d *dataset.Interactions, t int64) (p *dataset.Partition, plac
 	for u := range d.Users {
 		lo, hi := d.Ptr[u], eventsBefore(d, u, t)
 		for j := lo; j < hi; j++ {
-			appendEvent(&p.Train, d, j, place)
+			appendEvent(&p.Train, place[d.Item[j]], d.Time, d.Weight, j)
 		}
 		if hi > lo {
 			endHistory(&p.Train, u)
@@ -154,7 +154,7 @@ func historiesUntil(d *dataset.Interactions, place []int32, from, to int64) data
 			continue
 		}
 		for _, j := range known {
-			appendEvent(&out, d, j, place)
+			appendEvent(&out, place[d.Item[j]], d.Time, d.Weight, j)
 		}
 		endHistory(&out, u)
 	}
@@ -210,7 +210,7 @@ func targetsOf(
 				continue
 			}
 			for _, j := range known[:at+1] {
-				appendEvent(&out.warm, d, j, place)
+				appendEvent(&out.warm, place[d.Item[j]], d.Time, d.Weight, j)
 			}
 			endHistory(&out.warm, int(u))
 		}
@@ -234,12 +234,15 @@ func eventsBefore(d *dataset.Interactions, u int, t int64) int64 {
 	return d.Ptr[u] + int64(before(d.Time[d.Ptr[u]:d.Ptr[u+1]], t))
 }
 
-// appendEvent appends event j of d to the last history of h, which endHistory ends.
-func appendEvent(h *dataset.Histories, d *dataset.Interactions, j int64, place []int32) {
-	h.Item = append(h.Item, place[d.Item[j]])
-	h.Time = append(h.Time, d.Time[j])
-	if d.Weight != nil {
-		h.Weight = append(h.Weight, d.Weight[j])
+// appendEvent appends an event on an item to the last history of h, which endHistory ends. Its time
+// and its weight stand at j; either may be nil.
+func appendEvent(h *dataset.Histories, item int32, times []int64, weights []float32, j int64) {
+	h.Item = append(h.Item, item)
+	if times != nil {
+		h.Time = append(h.Time, times[j])
+	}
+	if weights != nil {
+		h.Weight = append(h.Weight, weights[j])
 	}
 }
 

@@ -137,16 +137,9 @@ func without(
 			continue
 		}
 		for _, j := range kept {
-			out.Item = append(out.Item, h.Item[j])
-			if h.Time != nil {
-				out.Time = append(out.Time, h.Time[j])
-			}
-			if h.Weight != nil {
-				out.Weight = append(out.Weight, h.Weight[j])
-			}
+			appendEvent(&out, h.Item[j], h.Time, h.Weight, j)
 		}
-		out.User = append(out.User, h.User[u])
-		out.Ptr = append(out.Ptr, int64(len(out.Item)))
+		endHistory(&out, int(h.User[u]))
 	}
 	return out
 }

@@ -112,11 +112,10 @@ func onValidation(p *dataset.Partition, limit int) *dataset.Partition {
 
 // appendHistory appends the u-th history of from to h.
 func appendHistory(h, from *dataset.Histories, u int) {
-	h.User = append(h.User, from.User[u])
 	h.Item = append(h.Item, from.Of(u)...)
 	h.Time = append(h.Time, from.Times(u)...)
 	h.Weight = append(h.Weight, from.Weights(u)...)
-	h.Ptr = append(h.Ptr, int64(len(h.Item)))
+	endHistory(h, int(from.User[u]))
 }
 
 func (t *Task) result() Result {
