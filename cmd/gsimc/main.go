@@ -25,7 +25,6 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/look"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/migrate"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/repair"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/replay"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/standalone"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/train"
@@ -68,7 +67,6 @@ type grammar struct {
 	Models      call.Models      `cmd:"" group:"Serve:" help:"List the models of a running server, and their shares of the users."`
 	User        call.User        `cmd:"" group:"Serve:" help:"Look at what a running server holds of a user, take it back, merge or erase it."`
 	Items       call.Items       `cmd:"" group:"Serve:" help:"Keep the catalogue of a running server: import, list and remove items."`
-	Replay      replay.Cmd       `cmd:"" group:"Serve:" help:"Make a list of the past again: what would have been recommended then, and why."`
 	LogLevel    call.LogLevel    `cmd:"" group:"Serve:" help:"Change how much a running server writes to its log."`
 	Standalone  standalone.Cmd   `cmd:"" group:"Try:" help:"From files of events to a server in one command: validate, train, serve."`
 	Demo        demo.Cmd         `cmd:"" group:"Try:" help:"Run the whole path once: generate, train, serve, observe, recommend."`

@@ -119,7 +119,7 @@ server: api internal/event internal/fault internal/wire model store server/inter
 	server/internal/recommend server/internal/stage server/internal/state server/internal/tracing
 	server/internal/users server/internal/valid server/internal/watched
 
-# The groups of commands. None knows another; standalone and replay do what others do.
+# The groups of commands. None knows another; standalone does what others do.
 cmd/gsimc/internal/child:
 cmd/gsimc/internal/progress:
 cmd/gsimc/internal/cli: api internal/fault internal/num model learn/dataset client
@@ -147,15 +147,12 @@ cmd/gsimc/internal/evaluate: internal/chart spectral kalman model learn/dataset 
 cmd/gsimc/internal/tune: internal/file model learn/dataset learn/train learn/evaluate learn/tune
 	cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress
 cmd/gsimc/internal/standalone: learn/dataset cmd/gsimc/internal/cli cmd/gsimc/internal/look
-cmd/gsimc/internal/replay: api model store store/memory store/pebble learn/dataset server
-	cmd/gsimc/internal/cli cmd/gsimc/internal/call
 cmd/gsimc/internal/serve: model store store/pebble learn/retrain server cmd/gsimc/internal/cli
 	cmd/gsimc/internal/stores
 cmd/gsimc: cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/call
 	cmd/gsimc/internal/demo cmd/gsimc/internal/repair cmd/gsimc/internal/migrate
 	cmd/gsimc/internal/look cmd/gsimc/internal/train cmd/gsimc/internal/evaluate
-	cmd/gsimc/internal/tune cmd/gsimc/internal/standalone cmd/gsimc/internal/replay
-	cmd/gsimc/internal/serve
+	cmd/gsimc/internal/tune cmd/gsimc/internal/standalone cmd/gsimc/internal/serve
 
 # Helpers of tests come last, so that nothing above may import them.
 docs:

@@ -34,8 +34,8 @@ type Item struct {
 	Explanation *Explanation `json:"explanation,omitempty"`
 }
 
-// NewAnswer returns an answer with titles.
-func NewAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
+// newAnswer returns an answer with titles.
+func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
 	out := Answer{
 		Items: []Item{}, ID: r.GetRecommendationId(), Arm: r.GetArm(),
 		ModelVersion: r.GetModelVersion(),

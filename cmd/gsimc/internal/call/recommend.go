@@ -167,9 +167,9 @@ func (c *Recommend) Run(a *cli.App) error {
 			return err
 		}
 		if c.JSON {
-			return a.PrintJSON(NewAnswer(got, titles))
+			return a.PrintJSON(newAnswer(got, titles))
 		}
-		answer := NewAnswer(got, titles)
+		answer := newAnswer(got, titles)
 		answer.Print(a, titles)
 		return nil
 	})

@@ -80,7 +80,7 @@ func (c *Score) Run(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		answer := NewAnswer(&pb.RecommendResponse{
+		answer := newAnswer(&pb.RecommendResponse{
 			Items: got.GetItems(), ModelVersion: got.GetModelVersion(),
 			UserRevision: got.GetUserRevision(), Uncertainty: got.Uncertainty,
 			UnknownItemIds: got.GetUnknownItemIds(), Degradations: got.GetDegradations(),
