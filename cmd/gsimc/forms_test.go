@@ -1,10 +1,8 @@
 package main
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -59,21 +57,6 @@ func TestFormsOfFiles(t *testing.T) {
 	seconds := func(s int64) string { return strconv.FormatInt(s, 10) }
 	millis := func(s int64) string { return strconv.FormatInt(s, 10) + "123" }
 	sql := func(s int64) string { return time.Unix(s, 0).UTC().Format("2006-01-02 15:04:05.000") }
-	var archive bytes.Buffer
-	w := zip.NewWriter(&archive)
-	for i, part := range [][][]string{rows[:400], rows[400:]} {
-		f, err := w.Create(fmt.Sprintf("export/%d.csv", i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.Write([]byte(table("user_id,item_id,timestamp\n", ",", part,
-			seconds))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	hash := ""
 	for _, tt := range []struct {
@@ -91,7 +74,6 @@ func TestFormsOfFiles(t *testing.T) {
 			[]string{"--time-unit", "ms"}},
 		{"headerless", table("", ";", rows, millis),
 			[]string{"--columns", "user_id,item_id,timestamp"}},
-		{"zip", archive.String(), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path, out := filepath.Join(dir, tt.name), filepath.Join(dir, tt.name+".gsimc")

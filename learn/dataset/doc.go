@@ -4,9 +4,9 @@
 // # What is read
 //
 // Read takes CSV, TSV, JSON Lines and Parquet files. The text formats may be plain, compressed with
-// gzip or zstd, in a zip archive, or come from standard input. Every row is one interaction: a user
-// id, an item id, and optionally a time, a weight and an event type. Columns are found by name
-// (Options); further columns are ignored and their order is free.
+// gzip or zstd, or come from standard input. Every row is one interaction: a user id, an item id,
+// and optionally a time, a weight and an event type. Columns are found by name (Options); further
+// columns are ignored and their order is free.
 //
 // # What is recognised
 //

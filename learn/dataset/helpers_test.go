@@ -23,14 +23,12 @@ func writeFile(tb testing.TB, name string, data []byte) string {
 	return path
 }
 
-// pack compresses data with "none", "gzip", "zstd" or "zip".
+// pack compresses data with "none", "gzip" or "zstd".
 func pack(tb testing.TB, how string, data []byte) []byte {
 	tb.Helper()
 	var b bytes.Buffer
 	var w io.WriteCloser
 	switch how {
-	case "zip":
-		return archive(tb, "events.csv", string(data))
 	case "gzip":
 		w = gzip.NewWriter(&b)
 	case "zstd":

@@ -57,7 +57,7 @@ func ReadItemRows(
 	if opt.Separator == "" {
 		opt.Separator = ";"
 	}
-	return rows.Each(path, opt.Stdin, rows.Form{}, func(s *rows.Source) error {
+	return rows.With(path, opt.Stdin, func(s *rows.Source) error {
 		r, err := newItemRows(s, opt)
 		if err != nil {
 			return err

@@ -44,7 +44,7 @@ func (c *Catalogue) Len() int {
 // quotes and line ends. More columns are ignored. The first fault is an error.
 func ReadItems(path string, opt ItemsOptions) (*Catalogue, error) {
 	var c *Catalogue
-	err := rows.One(path, func(s *rows.Source) (err error) {
+	err := rows.With(path, nil, func(s *rows.Source) (err error) {
 		c, err = readItems(s, opt)
 		return err
 	})

@@ -21,8 +21,7 @@ const endOf1970 = 365 * 24 * 3600
 const badRowMessages = 5
 
 // Read reads the files of data, one after the other, into one set of interactions. A path is that
-// of a file or of a zip archive of files of one form, or "-" for Options.Stdin. All files must have
-// times, or none.
+// of a file, or "-" for Options.Stdin. All files must have times, or none.
 //
 // A fault in a row is a *RowError, possibly wrapped; see Options.MaxBadRows. Some faults end
 // reading in any case: files that are damaged or not of a known format, columns that are missing,
@@ -129,7 +128,7 @@ func newLoader(data []string, opt Options) (*loader, error) {
 func (l *loader) readAll(data []string) error {
 	for _, path := range data {
 		size := int64(0)
-		err := rows.Each(path, l.opt.Stdin, l.opt.form(), func(s *rows.Source) error {
+		err := rows.With(path, l.opt.Stdin, func(s *rows.Source) error {
 			size = s.Size
 			return l.readSource(s)
 		})

@@ -45,7 +45,7 @@ type FileReport struct {
 	// Path is "standard input" for "-"; in an archive the archive, a slash, and the file.
 	Path        string `json:"path"`
 	Format      string `json:"format"`      // "csv", "tsv", "jsonl" or "parquet"
-	Compression string `json:"compression"` // "none", "gzip", "zstd" or "zip"
+	Compression string `json:"compression"` // "none", "gzip" or "zstd"
 	Delimiter   string `json:"delimiter"`   // between the fields of "csv" and "tsv"
 	// TimeUnit is the unit in which numbers were read as times; empty: the file has no times.
 	TimeUnit string `json:"time_unit"`

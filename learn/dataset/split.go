@@ -77,7 +77,7 @@ type Roles map[string]Role
 // are ignored. The first fault is an error.
 func ReadRoles(path string) (Roles, error) {
 	var roles Roles
-	err := rows.One(path, func(s *rows.Source) (err error) {
+	err := rows.With(path, nil, func(s *rows.Source) (err error) {
 		roles, err = readRoles(s)
 		return err
 	})

@@ -16,7 +16,7 @@ import (
 
 // Flags say where the events are and how to read them.
 type Flags struct {
-	Data []string `group:"Events:" sep:"none" placeholder:"FILE" help:"Events: CSV, TSV, JSON Lines or Parquet, plain, gzip, zstd or zip; recognised by content. - is standard input. May be given several times."`
+	Data []string `group:"Events:" sep:"none" placeholder:"FILE" help:"Events: CSV, TSV, JSON Lines or Parquet, plain, gzip or zstd; recognised by content. - is standard input. May be given several times."`
 	storeFlags
 
 	cli.FormFlags `group:"Events:"`

@@ -140,7 +140,7 @@ func newTable(s *Source, form tableForm) (*Table, error) {
 
 func errNotText(path string) error {
 	return fmt.Errorf("%s: the header is not text: want CSV, TSV, JSON Lines or Parquet, "+
-		"plain or compressed with gzip, zstd or zip", path)
+		"plain or compressed with gzip or zstd", path)
 }
 
 // checkUnnamed refuses a text that has a header although the columns are named by the caller.

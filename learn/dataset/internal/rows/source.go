@@ -73,10 +73,10 @@ func (s *Source) BytesRead() int64 { return s.file.read.Load() }
 // stdinName stands for standard input in errors and reports.
 const stdinName = "standard input"
 
-// Each calls do for what the path names: a file, stdin for "-", or each file of an archive.
-// The source is closed after that. do may be called concurrently with nothing else.
-func Each(path string, stdin io.Reader, form Form, do func(*Source) error) error {
-	if path == Stdin {
+// With calls do for what the path names, a file, or stdin for "-" unless it is nil, and closes it
+// after that.
+func With(path string, stdin io.Reader, do func(*Source) error) error {
+	if path == Stdin && stdin != nil {
 		s, err := NewSource(stdinName, stdin, nil, 0)
 		if err != nil {
 			return err
@@ -95,27 +95,11 @@ func Each(path string, stdin io.Reader, form Form, do func(*Source) error) error
 	case info.IsDir():
 		return fmt.Errorf("%s: is a directory, want a file", path)
 	}
-	var magic [4]byte
-	if n, _ := f.ReadAt(magic[:], 0); isZip(magic[:n]) {
-		return eachEntry(path, &countingFile{at: f}, info.Size(), form, do)
-	}
 	s, err := NewSource(path, f, f, info.Size())
 	if err != nil {
 		return err
 	}
 	return errors.Join(do(s), s.Close())
-}
-
-// One is Each for a path that must name one file.
-func One(path string, do func(*Source) error) error {
-	done := false
-	return Each(path, nil, Form{}, func(s *Source) error {
-		if done {
-			return fmt.Errorf("%s: more than one file in the archive, want one", path)
-		}
-		done = true
-		return do(s)
-	})
 }
 
 // NewSource recognises compression and format of the size bytes in file. at is nil if file is a
@@ -136,11 +120,12 @@ func NewSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *Sour
 	switch {
 	case len(magic) == 0:
 		return nil, s.empty()
-	case at == nil && (isZip(magic) || string(magic) == "PAR1"):
-		return nil, fmt.Errorf("%s: zip and Parquet cannot be read from a stream: "+
-			"write the data to a file, or unpack it on the way", path)
 	case isZip(magic):
-		return nil, fmt.Errorf("%s: an archive in place of a data file", path)
+		return nil, fmt.Errorf("%s: zip archives are not read: unpack it first, "+
+			"or on the way, with unzip -p to standard input", path)
+	case at == nil && string(magic) == "PAR1":
+		return nil, fmt.Errorf("%s: Parquet cannot be read from a stream: "+
+			"write the data to a file", path)
 	case string(magic) == "PAR1":
 		s.Format = FormatParquet
 		return s, nil
@@ -151,6 +136,11 @@ func NewSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *Sour
 	}
 	s.text = bufio.NewReaderSize(text, MaxRowBytes)
 	return s, s.recognise()
+}
+
+// isZip reports whether a file that begins with b is a zip archive, perhaps an empty one.
+func isZip(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte("PK\x05\x06"))
 }
 
 func (s *Source) empty() error { return fmt.Errorf("%s: the file is empty: %w", s.Path, ErrNoData) }
