@@ -29,7 +29,6 @@ func TestBadInputTable(t *testing.T) {
 	t.Run("data files", testBadDataFiles)
 	t.Run("flags, environment and YAML", testBadSettingsTable)
 	t.Run("model files", testBadModelFiles)
-	t.Run("requests", testBadRequests)
 }
 
 // badTable is what was seen. Rows with the same input, code and message, but for the numbers and
