@@ -12,13 +12,17 @@ import (
 )
 
 // TestItemCommands keeps a catalogue with the real binary: import, list, get, delete, what a list
-// shows of it, and what an offline look at the store tells.
+// shows of it, after kill -9 too, and what an offline look at the store tells.
 func TestItemCommands(t *testing.T) {
 	t.Parallel()
 	_, model := smallModel(t)
 	dir := filepath.Join(t.TempDir(), "state")
-	server := startServe(t, model, dir, "--filters-file", writeFile(t, "filters.yaml",
-		"both: {all_categories: [a, b]}\nplain: {any_labels: [l0, l1], no_labels: [l2]}\n"))
+	filters := writeFile(t, "filters.yaml",
+		"both: {all_categories: [a, b]}\nplain: {any_labels: [l0, l1], no_labels: [l2]}\n")
+	serve := func() *serverProcess {
+		return startServe(t, model, dir, "--filters-file", filters)
+	}
+	server := serve()
 	on := func(args ...string) string {
 		t.Helper()
 		return execute(t, append(args, "--server", server.GRPC)...)
@@ -41,6 +45,20 @@ func TestItemCommands(t *testing.T) {
 	if got := on("items", "import", hidden); !strings.Contains(got, ": 0 new, 1 changed;") {
 		t.Errorf("items import of JSON Lines printed %q", got)
 	}
+	hides := func(moment string) {
+		t.Helper()
+		list := recommendJSON(t, server, "--user", "nobody", "--items", "120").Items
+		if len(list) != len(all)-1 || list[0].ID == all[0].ID {
+			t.Errorf("%s: %d items, from %s on, want all but %s, which is hidden", moment, len(list),
+				list[0].ID, all[0].ID)
+		}
+	}
+	hides("at once")
+	if err := server.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	server = serve()
+	hides("after kill -9")
 	want := fmt.Sprintf(`{"item_id":%q,"title":"Title, 0","categories":["a"],"labels":["l0"],`+
 		`"hidden":true,"available_from":null,"available_until":null}`+"\n", all[0].ID)
 	if d := cmp.Diff(want, on("items", "get", all[0].ID, "--json")); d != "" {

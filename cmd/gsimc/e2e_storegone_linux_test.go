@@ -183,9 +183,21 @@ func (l *goneLoad) turn(phase string) {
 	l.phase, l.since = phase, time.Now()
 }
 
-// probe asks the probes for a time, and wants them green.
+// probe asks for a list, which cannot be had, and the probes for a time, which must be green.
 func (l *goneLoad) probe(d time.Duration) {
 	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), goneDeadline)
+	defer cancel()
+	_, err := pb.NewRecommenderServiceClient(l.server.client(l.t)).Recommend(ctx,
+		&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "somebody"}})
+	if code := status.Code(err); code != codes.Unavailable && code != codes.DeadlineExceeded {
+		l.t.Errorf("Recommend while the store is gone: %v, want UNAVAILABLE", err)
+	}
+	if !eventually(10*time.Second, func() bool {
+		return strings.Contains(l.server.metricsPage(l.t), "\ngsimc_store_away 1\n")
+	}) {
+		l.t.Error("the metrics do not say that the store is away")
+	}
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		for _, path := range []string{"/livez", "/readyz"} {
 			resp, err := http.Get("http://" + l.server.Ops + path)

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -93,6 +96,9 @@ func TestUserCommands(t *testing.T) {
 	if err := os.WriteFile(path, []byte(lines[1]), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if files := filesWith(t, dir, "alice"); len(files) == 0 {
+		t.Fatal("the user is in no file: nothing is tested")
+	}
 	if got := on("user", "forget", "--user", "alice", "--wait", "--timeout", "2m"); !regexp.
 		MustCompile(`^3 events erased\ndeleted \S+Z, erasure (\w{26})\ngone from all files \S+Z, erasure \w{26}\n$`).
 		MatchString(got) {
@@ -101,8 +107,36 @@ func TestUserCommands(t *testing.T) {
 	if files := filetest.With(t, dir, "alice"); len(files) > 0 {
 		t.Errorf("the user is still in %v", files)
 	}
+	if files := filesWith(t, dir, "bob"); len(files) == 0 {
+		t.Error("another user is gone")
+	}
 	if got := on("observe", "--data", path, "--type-column", "event_type"); !strings.Contains(got,
 		"3 of 3 events acknowledged") {
 		t.Errorf("observe of the export printed %q", got)
 	}
+}
+
+// filesWith returns the files below a folder that contain a text.
+func filesWith(t *testing.T, dir, text string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the store has removed it since the folder was read
+		}
+		if err != nil || e.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if bytes.Contains(content, []byte(text)) {
+			names = append(names, filepath.Base(name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
