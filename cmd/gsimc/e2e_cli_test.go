@@ -2,9 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"io"
 	"math"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -180,28 +178,6 @@ func TestReload(t *testing.T) {
 		t.Errorf("version is %s after a failed reload, want %s", got, second)
 	}
 	server.mustStop(t)
-}
-
-func TestOpsListener(t *testing.T) {
-	_, model := smallModel(t)
-	server := startServe(t, model, t.TempDir(), "--state-cache", "1MiB", "--pprof")
-	for path, want := range map[string]string{"/livez": "ok", "/readyz": "ok",
-		"/metrics": `gsimc_model_info{`, "/debug/pprof/": "goroutine"} {
-		response, err := http.Get("http://" + server.Ops + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(response.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := response.Body.Close(); err != nil {
-			t.Error(err)
-		}
-		if response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
-			t.Errorf("%s answered %s, want 200 and %q", path, response.Status, want)
-		}
-	}
 }
 
 // A server that cannot start says why in one line and exits with 1; a second server on the same

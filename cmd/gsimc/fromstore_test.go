@@ -10,7 +10,6 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
-	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -65,46 +64,6 @@ func TestTrainFromStore(t *testing.T) {
 		t.Errorf("the command is %q", got)
 	}
 	startServe(t, out, dir).mustStop(t) // nothing was done to the folder that a server takes amiss
-}
-
-// TestCheckpointLivesAsLongAsTheCall ends calls of CreateCheckpoint from both sides.
-func TestCheckpointLivesAsLongAsTheCall(t *testing.T) {
-	_, path := smallModel(t)
-	dir := t.TempDir()
-	p := startServe(t, path, dir)
-	c := p.dialAdmin(t)
-	for range 2 {
-		stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(),
-			&pb.CreateCheckpointRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		copied, err := stream.Recv()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(filepath.Join(dir, copied.GetDir(), "histories")); err != nil {
-			t.Errorf("there is no copy: %v", err)
-		}
-		if err := c.Close(); err != nil { // as when the client dies
-			t.Fatal(err)
-		}
-		awaitNoCheckpoint(t, dir)
-		c = p.dialAdmin(t)
-	}
-	stream, err := pb.NewAdminServiceClient(c.Conn()).CreateCheckpoint(t.Context(),
-		&pb.CreateCheckpointRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stream.Recv(); err != nil {
-		t.Fatal(err)
-	}
-	p.mustStop(t)
-	if _, err := stream.Recv(); err == nil {
-		t.Error("the call outlived the server")
-	}
-	awaitNoCheckpoint(t, dir)
 }
 
 // awaitNoCheckpoint waits until there is no checkpoint in a data folder.
