@@ -152,53 +152,6 @@ func TestTrainSplit(t *testing.T) {
 	}
 }
 
-// Bad input leaves no file behind and names what is wrong.
-func TestTrainRefuses(t *testing.T) {
-	dir := t.TempDir()
-	good := writeFile(t, "events.csv",
-		"user_id,item_id,timestamp\na,x,1700000001\na,y,1700000002\nb,x,1700000003\n")
-	for _, c := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"absent", []string{"--data", filepath.Join(dir, "absent.csv")}, "--data: " +
-			filepath.Join(dir, "absent.csv") + ": no such file"},
-		{"empty", []string{"--data", writeFile(t, "empty.csv", "")}, "empty.csv"},
-		{"no item column", []string{"--data", writeFile(t, "columns.csv", "user_id,thing\na,b\n")},
-			"--item-column"},
-		{"bad time", []string{"--data", writeFile(t, "time.csv",
-			"user_id,item_id,timestamp\na,x,noon\n")}, "time.csv:2: column timestamp"},
-		{"rank above items", []string{"--data", good, "--rank", "3"},
-			"--rank: 3 is above the number of items 2"},
-		{"split lacks users", []string{"--data", good, "--rank", "1", "--split",
-			writeFile(t, "split.csv", "user_id,role\nz,train\n")}, "split"},
-		{"folder as output", []string{"--data", good, "--rank", "1", "--out", dir},
-			"is a directory"},
-		{"no such folder", []string{"--data", good, "--rank", "1", "--out",
-			filepath.Join(dir, "no", "m.gsimc")}, "--out: cannot write to the folder " +
-			filepath.Join(dir, "no") + ": no such file or directory: make it"},
-		{"weights", []string{"--data", writeFile(t, "w.csv",
-			"user_id,item_id,w\na,x,5000\na,y,1\n"), "--rank", "1", "--weight-column", "w"},
-			`--weight-column: the weight of user "a" and item "x" is 5000, ` +
-				`want a number above 0 and at most 1000`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			args := append([]string{"train", "--out", filepath.Join(dir, "m.gsimc")}, c.args...)
-			code, stdout, stderr := runCLI(t, nil, args...)
-			if code == cli.ExitOK || !strings.Contains(stderr, c.want) ||
-				strings.Count(stderr, "\n") != 1 || stdout != "" {
-				t.Errorf("exit code %d, stderr %q, stdout %q; want %q", code, stderr, stdout,
-					c.want)
-			}
-		})
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil || len(left) > 0 {
-		t.Errorf("files are left behind: %v %v", left, err)
-	}
-}
-
 func TestEvaluate(t *testing.T) {
 	events, _ := smallModel(t)
 	args := []string{"evaluate", "--data", events, "--rank", "16", "--methods",
