@@ -101,7 +101,10 @@ func (c *columns) interactions(
 	c.user = nil
 	c.release()
 
-	c.permute(order)
+	permute(c.item, order)
+	permute(c.time, order)
+	permute(c.weight, order)
+	permute(c.kind, order)
 	d.Item = order[:d.Ptr[len(d.Users)]] // its memory serves for the items now
 	for i := range d.Item {
 		d.Item[i] = itemRank[*c.item.at(int32(i))]
@@ -183,60 +186,27 @@ func (c *columns) dropRepeated(d *Interactions, order []int32) {
 	}
 }
 
-// values are those of a row besides its user.
-type values struct {
-	item   int32
-	time   int64
-	weight float32
-	kind   uint16
-}
-
-// permute brings the values into the given order, in place, along the cycles of the permutation.
-// order is used up.
-func (c *columns) permute(order []int32) {
+// permute brings a column into the given order, in place, along the cycles of the permutation.
+func permute[T any](c chunked[T], order []int32) {
+	if c == nil {
+		return
+	}
 	for start := range int32(len(order)) {
-		if order[start] == start {
-			continue
+		if order[start] < 0 {
+			continue // in place
 		}
-		first := c.load(start)
-		i := start
-		for {
+		first, i := *c.at(start), start
+		for order[i] != start {
 			next := order[i]
-			order[i] = i // in place
-			if next == start {
-				break
-			}
-			c.store(i, c.load(next))
+			*c.at(i) = *c.at(next)
+			order[i] = ^next
 			i = next
 		}
-		c.store(i, first)
+		*c.at(i) = first
+		order[i] = ^start
 	}
-}
-
-func (c *columns) load(i int32) (v values) {
-	v.item = *c.item.at(i)
-	if c.time != nil {
-		v.time = *c.time.at(i)
-	}
-	if c.weight != nil {
-		v.weight = *c.weight.at(i)
-	}
-	if c.kind != nil {
-		v.kind = *c.kind.at(i)
-	}
-	return v
-}
-
-func (c *columns) store(i int32, v values) {
-	*c.item.at(i) = v.item
-	if c.time != nil {
-		*c.time.at(i) = v.time
-	}
-	if c.weight != nil {
-		*c.weight.at(i) = v.weight
-	}
-	if c.kind != nil {
-		*c.kind.at(i) = v.kind
+	for i := range order {
+		order[i] = ^order[i]
 	}
 }
 
