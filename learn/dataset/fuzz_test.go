@@ -78,7 +78,7 @@ func FuzzReadItems(f *testing.F) {
 			return
 		}
 		defer s.Close()
-		c, err := readItems(s, ItemsOptions{})
+		c, err := readItems(s)
 		if err != nil {
 			return
 		}

@@ -5,18 +5,8 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
-
-// DefaultTitleColumn is the column of the titles where ItemsOptions leaves it empty.
-const DefaultTitleColumn = "title"
-
-// ItemsOptions says how to read an items file. The zero value is usable.
-type ItemsOptions struct {
-	ItemColumn  string // column of the item ids; empty: DefaultItemColumn
-	TitleColumn string // column of the titles; empty: DefaultTitleColumn
-}
 
 // Catalogue holds the titles of items. Its methods may be called on nil, a catalogue without items.
 type Catalogue struct {
@@ -40,12 +30,12 @@ func (c *Catalogue) Len() int {
 }
 
 // ReadItems reads an items file, CSV or TSV with a header, plain or compressed, as Read recognises
-// them: a title for each item id. Titles may be empty, and in quotes they may hold delimiters,
+// them: in the columns item_id and title a title for each id. Titles may be empty, and in quotes they may hold delimiters,
 // quotes and line ends. More columns are ignored. The first fault is an error.
-func ReadItems(path string, opt ItemsOptions) (*Catalogue, error) {
+func ReadItems(path string) (*Catalogue, error) {
 	var c *Catalogue
 	err := rows.With(path, nil, func(s *rows.Source) (err error) {
-		c, err = readItems(s, opt)
+		c, err = readItems(s)
 		return err
 	})
 	if err != nil {
@@ -54,18 +44,8 @@ func ReadItems(path string, opt ItemsOptions) (*Catalogue, error) {
 	return c, nil
 }
 
-func readItems(s *rows.Source, opt ItemsOptions) (*Catalogue, error) {
-	// A name that was not asked for is no fault of the option: see rows.OpenTable.
-	id, title := rows.Column{Name: DefaultItemColumn}, rows.Column{Name: DefaultTitleColumn}
-	if opt.ItemColumn != "" {
-		id = rows.Column{Name: opt.ItemColumn, Field: "ItemColumn"}
-	}
-	if opt.TitleColumn != "" {
-		title = rows.Column{Name: opt.TitleColumn, Field: "TitleColumn"}
-	}
-	if id.Name == title.Name {
-		return nil, fault.New("TitleColumn", title.Name, "another column than that of the ids")
-	}
+func readItems(s *rows.Source) (*Catalogue, error) {
+	id, title := rows.Column{Name: DefaultItemColumn}, rows.Column{Name: "title"}
 	t, at, err := rows.OpenTable(s, "an items file", id, title)
 	if err != nil {
 		return nil, err

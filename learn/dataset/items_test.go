@@ -11,7 +11,7 @@ func TestReadItems(t *testing.T) {
 	text := []byte("title,item_id,year,categories\n\"Toy, " +
 		"Story\",1,1995,Fun|Kids\nHeat,2,,Crime\n,3,,\n")
 	for _, compression := range []string{"none", "gzip", "zstd"} {
-		c, err := ReadItems(writeFile(t, "items", pack(t, compression, text)), ItemsOptions{})
+		c, err := ReadItems(writeFile(t, "items", pack(t, compression, text)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,18 +31,17 @@ func TestReadItems(t *testing.T) {
 		"item_id,title,categories\n1,a \"b\",c\n":      ":2: a quote inside",
 		`{"item_id":"1","title":"a","categories":"b"}`: "must be CSV or TSV",
 	} {
-		if _, err := ReadItems(writeFile(t, "items", []byte(text)), ItemsOptions{}); err == nil ||
+		if _, err := ReadItems(writeFile(t, "items", []byte(text))); err == nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
 	}
 }
 
-// TestReadItemsOfOtherColumns reads titles that need quotes, under other names.
-func TestReadItemsOfOtherColumns(t *testing.T) {
-	text := "id;year;name\r\n1;1995;\"Toy; \"\"Story\"\"\r\n(1995)\"\r\n2;;\"\"\r\n"
-	c, err := ReadItems(writeFile(t, "items", []byte(text)),
-		ItemsOptions{ItemColumn: "id", TitleColumn: "name"})
+// TestReadItemsInQuotes reads titles that need quotes.
+func TestReadItemsInQuotes(t *testing.T) {
+	text := "item_id;year;title\r\n1;1995;\"Toy; \"\"Story\"\"\r\n(1995)\"\r\n2;;\"\"\r\n"
+	c, err := ReadItems(writeFile(t, "items", []byte(text)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,21 +53,12 @@ func TestReadItemsOfOtherColumns(t *testing.T) {
 	if none.Title("1") != "" || none.Len() != 0 {
 		t.Error("a catalogue of nothing has titles")
 	}
-	other := ItemsOptions{TitleColumn: "titel"}
-	_, err = ReadItems(writeFile(t, "items", []byte("item_id,name\n1,a\n")), other)
-	if want := `TitleColumn: no column "titel", want one of "item_id", "name"`; err == nil ||
-		!strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want %q", err, want)
-	}
-	if _, err := ReadItems("x", ItemsOptions{ItemColumn: "id", TitleColumn: "id"}); err == nil {
-		t.Error("one column for ids and titles was accepted")
-	}
 	for _, name := range []string{"amazon-games", "movietweetings", "ml-latest-small"} {
 		path := filepath.Join("..", "..", "..", "shared", "data", name, "items.csv.gz")
 		if _, err := os.Stat(path); err != nil {
 			t.Skipf("no data: %v", err)
 		}
-		if c, err := ReadItems(path, ItemsOptions{}); err != nil || c.Len() < 9000 {
+		if c, err := ReadItems(path); err != nil || c.Len() < 9000 {
 			t.Errorf("%s: %d titles, error %v", name, c.Len(), err)
 		}
 	}

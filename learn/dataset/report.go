@@ -9,7 +9,7 @@ import (
 
 // Report says what Read found.
 type Report struct {
-	Files []FileReport // one for each file, in order; those of an archive one by one
+	Files []FileReport // one for each file, in order
 
 	Rows           int64    // rows read, bad ones included
 	BadRows        int64    // rows skipped because of Options.MaxBadRows
@@ -42,8 +42,7 @@ type Report struct {
 
 // FileReport says how one file was read.
 type FileReport struct {
-	// Path is "standard input" for "-"; in an archive the archive, a slash, and the file.
-	Path        string `json:"path"`
+	Path        string `json:"path"`        // "standard input" for "-"
 	Format      string `json:"format"`      // "csv", "tsv", "jsonl" or "parquet"
 	Compression string `json:"compression"` // "none", "gzip" or "zstd"
 	Delimiter   string `json:"delimiter"`   // between the fields of "csv" and "tsv"

@@ -15,7 +15,7 @@ func (f *titleFlags) catalogue() (*dataset.Catalogue, error) {
 	if f.ItemsFile == "" {
 		return &dataset.Catalogue{}, nil
 	}
-	titles, err := dataset.ReadItems(f.ItemsFile, dataset.ItemsOptions{})
+	titles, err := dataset.ReadItems(f.ItemsFile)
 	if err != nil {
 		return nil, cli.Flag("--items-file", cli.PathError(err))
 	}

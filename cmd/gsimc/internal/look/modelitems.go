@@ -29,7 +29,7 @@ func (c *ModelItems) Run(a *cli.App) error {
 	var titles *dataset.Catalogue
 	if c.ItemsFile != "" {
 		var err error
-		if titles, err = dataset.ReadItems(c.ItemsFile, dataset.ItemsOptions{}); err != nil {
+		if titles, err = dataset.ReadItems(c.ItemsFile); err != nil {
 			return cli.Flag("--items-file", cli.PathError(err))
 		}
 	}
