@@ -1,5 +1,5 @@
 // Package client is a Go client of a gsimc server: [Dial] connects, [Client.Send] streams events
-// and sends the unacknowledged ones again after a broken connection, [Client.Session] reads its own
+// and sends the unacknowledged ones again after a broken connection, [NewSession] reads its own
 // writes at any of several servers over one store, and [Client.Explain] tells what an error means.
 // [DialRing] connects to several servers: the calls about a user go to the one that has the user's
 // state in memory, and calls that are late go to a second one, too.
