@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"math"
@@ -168,14 +169,6 @@ func counted(rows map[string]int64) []Count {
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		counts = append(counts, Count{name, rows[name]})
 	}
-	slices.SortStableFunc(counts, func(a, b Count) int {
-		switch {
-		case a.Rows > b.Rows:
-			return -1
-		case a.Rows < b.Rows:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(counts, func(a, b Count) int { return cmp.Compare(b.Rows, a.Rows) })
 	return counts
 }

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -128,13 +129,5 @@ func (r *Reader) Strings(name string, n int64) []string {
 }
 
 func sameShape(got, want []int64) bool {
-	if len(got) != len(want) {
-		return false
-	}
-	for i := range got {
-		if got[i] != want[i] && want[i] != -1 {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(got, want, func(g, w int64) bool { return g == w || w == -1 })
 }

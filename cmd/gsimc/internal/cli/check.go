@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -23,9 +24,9 @@ func InRange(flag string, x, low, high float64) error {
 	case x >= low && x <= high:
 		return nil
 	case high == math.MaxFloat64:
-		return fault.New(flag, x, "at least "+number(low))
+		return fault.New(flag, x, fmt.Sprint("at least ", low))
 	}
-	return fault.New(flag, x, number(low)+" to "+number(high))
+	return fault.New(flag, x, fmt.Sprint(low, " to ", high))
 }
 
 // Optional is [InRange] for a flag that may be absent.
@@ -41,7 +42,7 @@ func Above(flag string, x, low float64) error {
 	if x > low && !math.IsInf(x, 0) {
 		return nil
 	}
-	return fault.New(flag, x, "a number above "+number(low))
+	return fault.New(flag, x, fmt.Sprint("a number above ", low))
 }
 
 // Below returns a fault unless x < high.
@@ -49,7 +50,7 @@ func Below(flag string, x, high float64) error {
 	if x < high {
 		return nil
 	}
-	return fault.New(flag, x, "a number below "+number(high))
+	return fault.New(flag, x, fmt.Sprint("a number below ", high))
 }
 
 // Positive returns a fault unless d > 0.

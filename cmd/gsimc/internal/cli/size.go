@@ -96,6 +96,3 @@ func DurationText(d time.Duration) string {
 	}
 	return text
 }
-
-// number formats a limit of a flag.
-func number(x float64) string { return fmt.Sprint(x) }

@@ -159,20 +159,14 @@ func (b *breakdowns) groupFigure(
 // order returns the methods with learned dynamics first, so that they have the same colour in all
 // figures.
 func (b *breakdowns) order() (order []int) {
-	for i := range b.methods {
-		order = append(order, i)
+	for i, method := range b.methods {
+		at := len(order)
+		if method == evaluate.Dynamics {
+			at = 0
+		}
+		order = slices.Insert(order, at, i)
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		return second(b.methods[i]) - second(b.methods[j])
-	})
 	return order
-}
-
-func second(method string) int {
-	if method == evaluate.Dynamics {
-		return 0
-	}
-	return 1
 }
 
 // ours tells whether a method is a model of this program.

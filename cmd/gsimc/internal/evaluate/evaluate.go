@@ -144,7 +144,9 @@ func (c *Cmd) run(a *cli.App, p progress.Progress) error {
 	if c.SVG != "" {
 		opt.Fitted = fittedEnergy(part, &opt, &learned)
 	}
-	results, elapsed, err := measure(p, part, opt)
+	results, elapsed, err := timed(p, opt, func(opt evaluate.Options) ([]evaluate.Result, error) {
+		return evaluate.Run(part, opt)
+	})
 	if err != nil {
 		return err
 	}
@@ -245,15 +247,6 @@ func (c *Cmd) prepare(
 		opt.Learned.Ranks, opt.Learned.Ridges = learned.Candidates(opt.Learned.Basis.K)
 	}
 	return nil
-}
-
-// measure runs the methods on the test users with progress and notes the time of each.
-func measure(
-	p progress.Progress, part *dataset.Partition, opt evaluate.Options,
-) ([]evaluate.Result, []time.Duration, error) {
-	return timed(p, opt, func(opt evaluate.Options) ([]evaluate.Result, error) {
-		return evaluate.Run(part, opt)
-	})
 }
 
 // timed runs the methods of opt with progress and notes the time of each.

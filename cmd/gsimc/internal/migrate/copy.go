@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -54,7 +55,7 @@ func (m *migration) inspect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(there) > len(events) || !equal(there, events[:len(there)]) {
+		if len(there) > len(events) || !slices.Equal(there, events[:len(there)]) {
 			return errForeign
 		}
 		return nil
@@ -70,19 +71,6 @@ func (m *migration) inspect(ctx context.Context) error {
 		}
 		return err
 	})
-}
-
-// equal compares events bit by bit, with values that are equal to be the same.
-func equal(a, b []store.Event) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 func equalItems(a, b store.Item) bool {
@@ -186,7 +174,7 @@ func (m *migration) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !equal(events, there) {
+		if !slices.Equal(events, there) {
 			return errDiffers
 		}
 		m.users++

@@ -33,35 +33,22 @@ type valkeyURL struct {
 }
 
 var valkeyParameters = map[string]parameter{
-	"user": {"the name of an ACL user", func(u *valkeyURL, text string) bool {
-		u.options.Username = text
-		return text != ""
-	}},
-	"password-file": {"a file with the password", func(u *valkeyURL, text string) bool {
-		u.passwordFile = text
-		return text != ""
-	}},
+	"user": {"the name of an ACL user",
+		text(func(u *valkeyURL) *string { return &u.options.Username })},
+	"password-file": {"a file with the password",
+		text(func(u *valkeyURL) *string { return &u.passwordFile })},
 	"tls": {"on or off", func(u *valkeyURL, text string) bool {
 		u.secure = text == "on"
 		return text == "on" || text == "off"
 	}},
-	"tls-ca": {"a file of authorities, PEM", func(u *valkeyURL, text string) bool {
-		u.authority = text
-		return text != ""
-	}},
-	"tls-cert": {"a file with a certificate, PEM", func(u *valkeyURL, text string) bool {
-		u.cert = text
-		return text != ""
-	}},
-	"tls-key": {"a file with its key, PEM", func(u *valkeyURL, text string) bool {
-		u.key = text
-		return text != ""
-	}},
+	"tls-ca": {"a file of authorities, PEM",
+		text(func(u *valkeyURL) *string { return &u.authority })},
+	"tls-cert": {"a file with a certificate, PEM",
+		text(func(u *valkeyURL) *string { return &u.cert })},
+	"tls-key": {"a file with its key, PEM",
+		text(func(u *valkeyURL) *string { return &u.key })},
 	"tls-server-name": {"the name in the certificates of the nodes",
-		func(u *valkeyURL, text string) bool {
-			u.serverName = text
-			return text != ""
-		}},
+		text(func(u *valkeyURL) *string { return &u.serverName })},
 	"replicas": {"a number from 1 on", func(u *valkeyURL, text string) bool {
 		return number(text, &u.options.Replicas)
 	}},
@@ -76,6 +63,14 @@ var valkeyParameters = map[string]parameter{
 		u.options.TrustSettings = text == "trusted"
 		return text == "checked" || text == "trusted"
 	}},
+}
+
+// text sets a field to any text but none.
+func text(field func(*valkeyURL) *string) func(*valkeyURL, string) bool {
+	return func(u *valkeyURL, text string) bool {
+		*field(u) = text
+		return text != ""
+	}
 }
 
 func number(text string, to *int) bool {

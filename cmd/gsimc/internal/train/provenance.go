@@ -19,8 +19,11 @@ import (
 // commandLine is a command with its flags.
 type commandLine []string
 
-func (l *commandLine) add(flag string, value any) {
-	*l = append(*l, fmt.Sprintf("--%s %v", flag, value))
+// add adds flags: their names and values in turn.
+func (l *commandLine) add(flags ...any) {
+	for pair := range slices.Chunk(flags, 2) {
+		*l = append(*l, fmt.Sprintf("--%s %v", pair...))
+	}
 }
 
 // command is the training command with everything that decides the result; files by their base
@@ -34,12 +37,11 @@ func (c *Cmd) command(cfg *train.Config, rank int) string {
 	c.addEvents(&line)
 	switch {
 	case c.like != nil:
-		line.add("like", filepath.Base(c.Like))
-		line.add("seed", c.Seed)
+		line.add("like", filepath.Base(c.Like), "seed", c.Seed)
 	case c.dynamics() == model.DynamicsLearned:
 		c.addGraph(&line, cfg, rank)
-		line.add("dynamics", model.DynamicsLearned)
-		line.add("bands", kalman.FormatBands(cfg.Spec.Dynamics.Bands))
+		line.add("dynamics", model.DynamicsLearned,
+			"bands", kalman.FormatBands(cfg.Spec.Dynamics.Bands))
 		if !cfg.ChooseRidge {
 			line.add("ridge", cfg.Spec.Dynamics.Ridge)
 		}
@@ -79,8 +81,8 @@ func (c *Cmd) addEvents(line *commandLine) {
 	if c.Split != "" {
 		line.add("split", filepath.Base(c.Split))
 	}
-	line.add("min-user-events", cli.Given(c.MinUserEvents, 0))
-	line.add("min-item-events", cli.Given(c.MinItemEvents, 0))
+	line.add("min-user-events", cli.Given(c.MinUserEvents, 0),
+		"min-item-events", cli.Given(c.MinItemEvents, 0))
 	if c.Compare != "" {
 		line.add("compare", filepath.Base(c.Compare))
 	}
@@ -89,32 +91,21 @@ func (c *Cmd) addEvents(line *commandLine) {
 // addGraph adds what decides the basis.
 func (c *Cmd) addGraph(line *commandLine, cfg *train.Config, rank int) {
 	spec := &cfg.Spec
-	line.add("graph", c.Graph)
-	line.add("degree-exponent", spec.DegreeExponent)
-	line.add("window", spec.Window)
-	line.add("degree-rescale", spec.DegreeRescale)
+	line.add("graph", c.Graph, "degree-exponent", spec.DegreeExponent, "window", spec.Window,
+		"degree-rescale", spec.DegreeRescale)
 	if !cfg.ChooseRank || !cfg.Learned() { // else the command chooses it again
 		line.add("rank", rank)
 	}
-	line.add("solver", c.Solver)
-	line.add("tolerance", c.Tolerance)
+	line.add("solver", c.Solver, "tolerance", c.Tolerance)
 	if c.Solver == spectral.SolverNystrom {
-		line.add("landmarks", c.Landmarks)
-		line.add("nystrom-form", c.NystromForm)
+		line.add("landmarks", c.Landmarks, "nystrom-form", c.NystromForm)
 	}
 	line.add("seed", c.Seed)
 }
 
 // addFilter adds the constants of a model without learned dynamics.
 func (c *Cmd) addFilter(line *commandLine, cfg *train.Config) {
-	line.add("filter", cfg.Spec.Filter.Name)
-	line.add("phi", c.Phi)
-	line.add("gamma", c.Gamma)
-	line.add("a", c.A)
-	line.add("power", c.Power)
-	line.add("alpha", c.Alpha)
-	line.add("half-life", c.HalfLife)
-	line.add("sigma-eta", c.SigmaEta)
-	line.add("sigma-nu", c.SigmaNu)
-	line.add("covariance", c.Covariance)
+	line.add("filter", cfg.Spec.Filter.Name, "phi", c.Phi, "gamma", c.Gamma, "a", c.A,
+		"power", c.Power, "alpha", c.Alpha, "half-life", c.HalfLife, "sigma-eta", c.SigmaEta,
+		"sigma-nu", c.SigmaNu, "covariance", c.Covariance)
 }
