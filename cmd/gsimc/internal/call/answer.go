@@ -77,9 +77,12 @@ func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
 	return out
 }
 
-// Print prints a table with the columns that are not empty, the explanations, and what else the
-// server said.
-func (r *Answer) Print(a *cli.App, titles *dataset.Catalogue) {
+// print prints JSON, or a table with the columns that are not empty, the explanations, and what else
+// the server said.
+func (r *Answer) print(a *cli.App, titles *dataset.Catalogue, asJSON bool) error {
+	if asJSON {
+		return a.PrintJSON(r)
+	}
 	r.printTable(a)
 	for i, item := range r.Items {
 		if item.Explanation != nil {
@@ -117,6 +120,7 @@ func (r *Answer) Print(a *cli.App, titles *dataset.Catalogue) {
 	if len(r.Excluded) > 0 {
 		a.Printf("note: not to be shown: %s\n", strings.Join(r.Excluded, ", "))
 	}
+	return nil
 }
 
 // printTable prints one row for each item.

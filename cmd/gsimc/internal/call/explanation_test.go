@@ -20,7 +20,9 @@ func TestExplanationBars(t *testing.T) {
 			Contributions: []Contribution{{ID: "a", Title: "Ronin", Contribution: 0.03},
 				{ID: "b", Contribution: -0.01}},
 		}}}}
-	r.Print(&cli.App{Stdout: &out}, &dataset.Catalogue{})
+	if err := r.print(&cli.App{Stdout: &out}, &dataset.Catalogue{}, false); err != nil {
+		t.Fatal(err)
+	}
 	want := `  #  item     score  source        title
   1  i     0.040000  personalized  Heat
 

@@ -25,9 +25,6 @@ reached. For containers, whose images have no other program that could ask.
   gsimc healthcheck --timeout 2s`
 }
 
-// Check checks the flags together.
-func (c *Healthcheck) Check() error { return c.ServerFlags.Check() }
-
 // Run asks the server for its health.
 func (c *Healthcheck) Run(*cli.App) error {
 	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {

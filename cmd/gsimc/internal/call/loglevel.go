@@ -25,9 +25,6 @@ changed again or the server is started anew. --server is the address of its --ad
   gsimc log-level debug --server 127.0.0.1:50052`
 }
 
-// Check checks the flags together.
-func (c *LogLevel) Check() error { return c.ServerFlags.Check() }
-
 // Run changes the level.
 func (c *LogLevel) Run(a *cli.App) error {
 	const prefix = "LOG_LEVEL_"

@@ -26,9 +26,6 @@ compares with main. --server is the address of --admin-listen.
   gsimc models --server 127.0.0.1:50052`
 }
 
-// Check checks the flags together.
-func (c *Models) Check() error { return c.ServerFlags.Check() }
-
 // armModel is a model as `gsimc models --json` prints it.
 type armModel struct {
 	Arm        string  `json:"arm"`

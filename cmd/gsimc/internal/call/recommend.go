@@ -108,11 +108,7 @@ func (c *Recommend) request() *pb.RecommendRequest {
 	if c.User != "" {
 		r.Subject = &pb.RecommendRequest_UserId{UserId: c.User}
 	} else {
-		history := &pb.InlineHistory{}
-		for _, item := range c.History {
-			history.Entries = append(history.Entries, &pb.HistoryEntry{ItemId: item})
-		}
-		r.Subject = &pb.RecommendRequest_History{History: history}
+		r.Subject = &pb.RecommendRequest_History{History: inlineHistory(c.History)}
 	}
 	r.Filter, r.Diversity = c.filter(), c.diversity()
 	r.Pinned, _ = c.pins() // checked
@@ -128,6 +124,15 @@ func (c *Recommend) request() *pb.RecommendRequest {
 		r.Seen.ReappearAfter = durationpb.New(c.ReappearAfter)
 	}
 	return r
+}
+
+// inlineHistory is a history of items, the oldest first.
+func inlineHistory(items []string) *pb.InlineHistory {
+	history := &pb.InlineHistory{}
+	for _, item := range items {
+		history.Entries = append(history.Entries, &pb.HistoryEntry{ItemId: item})
+	}
+	return history
 }
 
 // ask returns the list, that of an item as one without a user.
@@ -166,11 +171,7 @@ func (c *Recommend) Run(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return a.PrintJSON(newAnswer(got, titles))
-		}
 		answer := newAnswer(got, titles)
-		answer.Print(a, titles)
-		return nil
+		return answer.print(a, titles, c.JSON)
 	})
 }

@@ -57,11 +57,7 @@ func (c *Score) request() *pb.ScoreItemsRequest {
 	if c.User != "" {
 		r.Subject = &pb.ScoreItemsRequest_UserId{UserId: c.User}
 	} else {
-		history := &pb.InlineHistory{}
-		for _, item := range c.History {
-			history.Entries = append(history.Entries, &pb.HistoryEntry{ItemId: item})
-		}
-		r.Subject = &pb.ScoreItemsRequest_History{History: history}
+		r.Subject = &pb.ScoreItemsRequest_History{History: inlineHistory(c.History)}
 	}
 	if c.Seen == "include" {
 		r.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
@@ -86,10 +82,6 @@ func (c *Score) Run(a *cli.App) error {
 			UnknownItemIds: got.GetUnknownItemIds(), Degradations: got.GetDegradations(),
 		}, titles)
 		answer.Excluded = got.GetExcludedItemIds()
-		if c.JSON {
-			return a.PrintJSON(answer)
-		}
-		answer.Print(a, titles)
-		return nil
+		return answer.print(a, titles, c.JSON)
 	})
 }
