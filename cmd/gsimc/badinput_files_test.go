@@ -128,10 +128,7 @@ const serveFile = "serve --store memory --listen 127.0.0.1:0 --admin-listen 127.
 // testBadModelFiles shows and serves damaged and foreign model files.
 func testBadModelFiles(t *testing.T) {
 	_, model := smallModel(t)
-	whole, err := os.ReadFile(model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := mustRead(t, model)
 	b := newBadCommands(t)
 	header := 8 + int(endian.LittleEndian.Uint64(whole))
 	refuse := func(input string, data []byte, alsoServe bool, want ...string) {

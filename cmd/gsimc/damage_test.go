@@ -73,10 +73,7 @@ func flipTable(t *testing.T, dir string) {
 
 func flipByte(t *testing.T, path string, at int) {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := mustRead(t, path)
 	content[at] ^= 4
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -126,10 +123,7 @@ func TestSalvageCommand(t *testing.T) {
 	dir := sortedStore(t)
 	to, list := filepath.Join(t.TempDir(), "new"), filepath.Join(t.TempDir(), "lost")
 	mustRun(t, "salvage", "--data-dir", dir, "--to", to, "--list", list)
-	if code, _, stderr := runCLI(t, nil, "salvage", "--data-dir", dir, "--to", to); code !=
-		cli.ExitFailure || !strings.Contains(stderr, "not empty") {
-		t.Errorf("to a folder with something in it: exit code %d, %s", code, stderr)
-	}
+	refused(t, cli.ExitFailure, "not empty", "salvage", "--data-dir", dir, "--to", to)
 	if err := os.RemoveAll(to); err != nil {
 		t.Fatal(err)
 	}
@@ -142,10 +136,7 @@ func TestSalvageCommand(t *testing.T) {
 		!strings.Contains(stderr, "the old store does not open") {
 		t.Fatalf("salvage of a damaged store: exit code %d, %s, prints\n%s", code, stderr, out)
 	}
-	content, err := os.ReadFile(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := mustRead(t, list)
 	lost := map[string]bool{}
 	for user := range strings.FieldsSeq(string(content)) {
 		lost[user] = true

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -27,10 +26,7 @@ func TestDashboardsShowWhatIsExported(t *testing.T) {
 		page = server.metricsPage(t)
 	}
 	for _, file := range []string{"../../deploy/alerts.yaml", "../../deploy/grafana/gsimc.json"} {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := mustRead(t, file)
 		names := regexp.MustCompile(`\b(gsimc|grpc_server|process)_[a-z_]+[a-z]\b`).FindAllString(
 			string(text), -1)
 		if len(names) < 20 {

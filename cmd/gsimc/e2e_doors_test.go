@@ -2,7 +2,6 @@ package main
 
 import (
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -57,11 +56,7 @@ func TestDoors(t *testing.T) {
 				mustRun(t, append(with, file)...)
 				continue
 			}
-			code, _, stderr := runCLI(t, nil, append(with, file)...)
-			if code != cli.ExitFailure || !strings.Contains(stderr, "the token lacks the role "+role) ||
-				!strings.Contains(stderr, "--client-token-file") {
-				t.Errorf("%s with the token of %s: exit code %d, %s", role, other, code, stderr)
-			}
+			refused(t, cli.ExitFailure, "the token lacks the role "+role, append(with, file)...)
 		}
 		for want, args := range map[string][]string{
 			"Unauthenticated": access[:6],
@@ -70,10 +65,7 @@ func TestDoors(t *testing.T) {
 			"Unavailable":       {"--client-token-file", files[role]},
 			"unknown authority": {"--tls", "--client-token-file", files[role]},
 		} {
-			code, _, stderr := runCLI(t, nil, append(commands[role], args...)...)
-			if code != cli.ExitFailure || !strings.Contains(stderr, want) {
-				t.Errorf("%s: exit code %d, stderr %q, want %s", role, code, stderr, want)
-			}
+			refused(t, cli.ExitFailure, want, append(commands[role], args...)...)
 		}
 	}
 	// A token may have two roles.
@@ -85,10 +77,7 @@ func TestDoors(t *testing.T) {
 	}
 
 	// The token may stand in the environment, and is not shown then.
-	text, err := os.ReadFile(files["recommend"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := mustRead(t, files["recommend"])
 	token, _, _ := strings.Cut(string(text), "\n")
 	env := []string{"GSIMC_CLIENT_TOKEN=" + token}
 	if code, _, stderr := runCLI(t, env, append(commands["recommend"], access[:6]...)...); code !=

@@ -57,10 +57,7 @@ func overlay(t *testing.T, dir string, points []failpoint) string {
 	edit := func(file, was, is string) {
 		code, ok := codes[file]
 		if !ok {
-			raw, err := os.ReadFile(filepath.Join(root, file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := mustRead(t, filepath.Join(root, file))
 			code = string(raw)
 		}
 		if n := strings.Count(code, was); n != 1 {

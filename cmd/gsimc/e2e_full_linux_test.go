@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,14 +43,8 @@ func TestServeOnFullDisk(t *testing.T) {
 		t.Errorf("an event on the full disk: %v\n%s", err, out)
 	}
 	server.awaitLog(t, "takes no events for the time being", 1)
-	resp, err := http.Get("http://" + server.Ops + "/readyz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close()
-	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), "disk full") {
-		t.Errorf("/readyz: %d %s %v", resp.StatusCode, body, err)
+	if page := server.page(t, "/readyz"); !strings.Contains(page, "disk full") {
+		t.Errorf("/readyz says %q", page)
 	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)

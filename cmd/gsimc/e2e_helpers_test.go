@@ -112,9 +112,15 @@ func startServe(t testing.TB, model, dir string, flags ...string) *serverProcess
 // startServeIn is startServe with more variables in the environment.
 func startServeIn(t testing.TB, env []string, model, dir string, flags ...string) *serverProcess {
 	t.Helper()
-	args := append([]string{"serve", "--model", model, "--data-dir", dir, "--listen", "127.0.0.1:0",
-		"--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
-		"--drain-delay", "0s"}, flags...)
+	return start(t, env, append([]string{"--model", model, "--data-dir", dir, "--drain-delay", "0s"},
+		flags...)...)
+}
+
+// start starts a server on free ports with these flags.
+func start(t testing.TB, env []string, flags ...string) *serverProcess {
+	t.Helper()
+	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--ops-listen", "127.0.0.1:0"}, flags...)
 	p := &serverProcess{log: &serverLog{}}
 	var err error
 	p.Server, err = child.Start(context.Background(), binary(t), args,
@@ -147,16 +153,25 @@ func (p *serverProcess) metricsPage(t testing.TB) string { return p.page(t, "/me
 // page is a page of the ops listener.
 func (p *serverProcess) page(t testing.TB, path string) string {
 	t.Helper()
-	resp, err := http.Get("http://" + p.Ops + path)
+	return get(t, "http://"+p.Ops+path)
+}
+
+// get reads a page, which must be there.
+func get(t testing.TB, url string) string {
+	t.Helper()
+	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	page, err := io.ReadAll(resp.Body)
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(page)
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("%s: %s: %s", url, resp.Status, body)
+	}
+	return string(body)
 }
 
 // awaitLog waits until the server's log has the text that many times.
@@ -215,6 +230,7 @@ func smallModel(t testing.TB) (events, model string) {
 	return events, model
 }
 
+// mustRead returns what is in a file.
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)

@@ -314,10 +314,7 @@ func (s *linearServer) disturb(t *testing.T, rng *rand.Rand, models [2]string) s
 // exchange puts a copy of the model in the place of the one at the path.
 func exchange(t *testing.T, model, path string) {
 	t.Helper()
-	raw, err := os.ReadFile(model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := mustRead(t, model)
 	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -60,10 +60,7 @@ func TestModelsAreDelivered(t *testing.T) {
 
 	later, _ := train("2026-01-04", "4")
 	awaitModel("the newest of all", versionIn(later))
-	content, err := os.ReadFile(later)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := mustRead(t, later)
 	temp := filepath.Join(dir, "damaged.tmp")
 	if err := os.WriteFile(temp, content[:len(content)-1], 0o600); err != nil {
 		t.Fatal(err)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -17,10 +16,7 @@ import (
 func TestServeWithoutModel(t *testing.T) {
 	dir := t.TempDir()
 	events := filepath.Join(t.TempDir(), "events.csv.gz")
-	if code, _, stderr := runCLI(t, nil, "generate", "--users", "300", "--items", "120", "--events",
-		"6000", "--out", events); code != cli.ExitOK {
-		t.Fatal(stderr)
-	}
+	mustRun(t, "generate", "--users", "300", "--items", "120", "--events", "6000", "--out", events)
 	server := startServe(t, "", dir, "--retrain-every", "1s")
 	got := listFor(t, server, "ann")
 	if len(got.GetItems()) != 0 || !slices.Contains(got.GetDegradations(),

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,7 +17,6 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -36,27 +33,12 @@ func sharedStore(t *testing.T) string {
 // say which.
 func startShared(t testing.TB, model, store string, flags ...string) *serverProcess {
 	t.Helper()
-	args := append([]string{"serve", "--store", store, "--listen",
-		"127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
-		"--drain-delay", "300ms", "--extend-every", "0s"}, flags...)
+	args := append([]string{"--store", store, "--drain-delay", "300ms", "--extend-every", "0s"},
+		flags...)
 	if model != "" {
 		args = append(args, "--model", model)
 	}
-	p := &serverProcess{log: &serverLog{}}
-	var err error
-	if p.Server, err = child.Start(context.Background(), binary(t), args, os.Environ(),
-		p.log); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			t.Errorf("killing the server: %v", err)
-		}
-		if t.Failed() {
-			t.Logf("log of the server:\n%s", p.log)
-		}
-	})
-	return p
+	return start(t, nil, args...)
 }
 
 // ringLoad is calls about users through a ring: each client sends an event of one of its users and
@@ -329,7 +311,7 @@ func TestModelRollsOverSharedStore(t *testing.T) {
 	was, rounds := servers[0].version(t), soak.Times(3)
 	for round := range rounds {
 		if round%2 == 0 {
-			replaceFile(t, filepath.Join(dir, "kept.gsimc"), newer)
+			exchange(t, filepath.Join(dir, "kept.gsimc"), newer)
 		} else if err := os.Remove(newer); err != nil {
 			t.Fatal(err)
 		}
@@ -360,24 +342,4 @@ func (p *serverProcess) version(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return list.GetModelVersion()
-}
-
-// replaceFile puts a copy of a file in the place of another one, whole at any moment.
-func replaceFile(t *testing.T, from, to string) {
-	t.Helper()
-	in, err := os.Open(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	out, err := os.Create(to + ".new")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(out.Close(), os.Rename(to+".new", to)); err != nil {
-		t.Fatal(err)
-	}
 }

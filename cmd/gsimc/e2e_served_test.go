@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/train"
@@ -90,9 +89,7 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 			modelFile := filepath.Join(dir, "model.gsimc")
 			args := append([]string{"train", "--data", data, "--split", splitFile, "--out",
 				modelFile, "--rank", fmt.Sprint(rank), "--seed", "1"}, tt.train...)
-			if code, _, stderr := runCLI(t, nil, args...); code != cli.ExitOK {
-				t.Fatalf("train: %s", stderr)
-			}
+			mustRun(t, args...)
 			evaluated := evaluatedRanks(t, part, rank, tt.spec, tt.methods)
 			for i, estimator := range tt.estimators {
 				// evaluate knows no extensions

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -200,14 +199,7 @@ func (l *goneLoad) probe(d time.Duration) {
 	}
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		for _, path := range []string{"/livez", "/readyz"} {
-			resp, err := http.Get("http://" + l.server.Ops + path)
-			if err != nil {
-				l.t.Fatal(err)
-			}
-			_ = resp.Body.Close()
-			if resp.StatusCode != http.StatusOK {
-				l.t.Errorf("%s while the store is gone: %d", path, resp.StatusCode)
-			}
+			l.server.page(l.t, path)
 		}
 	}
 }

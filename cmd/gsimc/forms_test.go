@@ -20,15 +20,8 @@ import (
 func generatedRows(t *testing.T) (rows [][]string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "events.csv")
-	code, _, stderr := runCLI(t, nil, "generate", "--users", "60", "--items", "30", "--events",
-		"900", "--out", path)
-	if code != cli.ExitOK {
-		t.Fatalf("generate: %s", stderr)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, "generate", "--users", "60", "--items", "30", "--events", "900", "--out", path)
+	text := mustRead(t, path)
 	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
 		rows = append(rows, strings.Split(line, ","))
 	}
@@ -170,12 +163,8 @@ func TestTypesOfFiles(t *testing.T) {
 	if !strings.Contains(stderr, want) {
 		t.Errorf("standard error %q, want %q", stderr, want)
 	}
-	code, _, stderr := runCLI(t, nil, "train", "--data", a, "--out", byType, "--event-weight",
-		"view=0.5")
-	want = "--event-weight: the events have no types: set --type-column"
-	if code != cli.ExitUsage || !strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
-	}
+	refused(t, cli.ExitUsage, "--event-weight: the events have no types: set --type-column", "train",
+		"--data", a, "--out", byType, "--event-weight", "view=0.5")
 }
 
 // TestOrdinalsOfFiles trains on positions in place of times: no drift is learned, and the model has
@@ -236,12 +225,8 @@ func TestObserveTypes(t *testing.T) {
 		provenance(t, byFile, "data_hash"); got != want || want == "" {
 		t.Errorf("the events of the store have the hash %q, those of the file %q", got, want)
 	}
-	code, _, stderr := runCLI(t, nil, "observe", "--data", data, "--type-column", "action",
-		"--type", "buy")
-	if want := "--type does not go with --type-column"; code != cli.ExitUsage ||
-		!strings.Contains(stderr, want) {
-		t.Errorf("exit code %d, standard error %q, want %q", code, stderr, want)
-	}
+	refused(t, cli.ExitUsage, "--type does not go with --type-column", "observe", "--data", data,
+		"--type-column", "action", "--type", "buy")
 }
 
 // TestEvaluateNamesVariants checks that the JSON of evaluate has the filter that was chosen.

@@ -68,10 +68,7 @@ func writeCSV(t *testing.T, path string, d *dataset.Interactions) {
 // arrayOf returns the bytes of an array in a model file.
 func arrayOf(t *testing.T, path, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := mustRead(t, path)
 	f, err := safetensors.Parse(data)
 	if err != nil {
 		t.Fatal(err)
@@ -122,10 +119,7 @@ func TestTrainFromSpectrum(t *testing.T) {
 // nothing is written.
 func TestTrainFromSpectrumRefusals(t *testing.T) {
 	spectrum, sample, events := smallSpectrum(t)
-	data, err := os.ReadFile(spectrum)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := mustRead(t, spectrum)
 	cut := writeFile(t, "cut.safetensors", string(data[:len(data)-9]))
 	strangers := writeFile(t, "strangers.csv", "user_id,item_id,timestamp\na,b,1\na,c,2\n")
 	out := filepath.Join(t.TempDir(), "out.gsimc")
@@ -155,12 +149,7 @@ func TestTrainFromSpectrumRefusals(t *testing.T) {
 		{"--from-spectrum " + spectrum + " --like x --data " + sample, cli.ExitUsage,
 			"--like: has no effect with --from-spectrum"},
 	} {
-		args := append([]string{"train", "--out", out}, strings.Fields(c.args)...)
-		code, _, stderr := runCLI(t, nil, args...)
-		if code != c.code || !strings.Contains(stderr, c.want) {
-			t.Errorf("%s: exit code %d, stderr %q, want %d and %q", c.args, code, stderr, c.code,
-				c.want)
-		}
+		refused(t, c.code, c.want, append([]string{"train", "--out", out}, strings.Fields(c.args)...)...)
 	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a model was written: %v", err)

@@ -36,22 +36,16 @@ func TestTrainFromStore(t *testing.T) {
 	execute(t, "observe", "--data", events, "--server", p.GRPC)
 
 	train := []string{"train", "--from-store", dir, "--rank", "16", "--out", out}
-	if code, _, stderr := runCLI(t, nil, train...); code != cli.ExitFailure ||
-		!strings.Contains(stderr, dir+" is in use by another process") ||
-		!strings.Contains(stderr, "--server") {
-		t.Errorf("training from a locked folder: exit code %d, stderr %q", code, stderr)
-	}
+	refused(t, cli.ExitFailure, dir+" is in use by another process: if that is a server, give its "+
+		"address with --server", train...)
 	mustRun(t, append(train, "--server", p.Admin)...)
 	if got := provenance(t, out, "data_hash"); got != want {
 		t.Errorf("the events of the running server have the hash %s, those of the file %s", got,
 			want)
 	}
 	awaitNoCheckpoint(t, dir)
-	if code, _, stderr := runCLI(t, nil, "train", "--from-store", t.TempDir(), "--server", p.Admin,
-		"--out", out); code != cli.ExitFailure ||
-		!strings.Contains(stderr, "give the data folder of that server") {
-		t.Errorf("another server's folder: exit code %d, stderr %q", code, stderr)
-	}
+	refused(t, cli.ExitFailure, "give the data folder of that server", "train", "--from-store",
+		t.TempDir(), "--server", p.Admin, "--out", out)
 	p.mustStop(t)
 
 	mustRun(t, train...)
@@ -137,9 +131,7 @@ func TestStoreWeights(t *testing.T) {
 			t.Errorf("%s: exit code %d, stderr %q, want %q", c.flags, code, stderr, c.want)
 		}
 	}
-	if code, _, stderr := runCLI(t, nil, "train", "--from-store", filepath.Join(dir, "absent"),
-		"--out", out); code == cli.ExitOK ||
-		!strings.Contains(stderr, "--from-store: "+filepath.Join(dir, "absent")+": no such file") {
-		t.Errorf("an absent folder: exit code %d, stderr %q", code, stderr)
-	}
+	absent := filepath.Join(dir, "absent")
+	refused(t, cli.ExitFailure, "--from-store: "+absent+": no such file", "train", "--from-store",
+		absent, "--out", out)
 }

@@ -17,6 +17,16 @@ func runCLI(t testing.TB, env []string, args ...string) (code int, stdout, stder
 	return code, out.String(), errs.String()
 }
 
+// refused runs a command in this process that must end with the code and say what is wanted.
+func refused(t *testing.T, code int, want string, args ...string) {
+	t.Helper()
+	got, _, stderr := runCLI(t, nil, args...)
+	if got != code || !strings.Contains(stderr, want) {
+		t.Errorf("gsimc %s: exit code %d, stderr %q, want %d and %q", strings.Join(args, " "), got,
+			stderr, code, want)
+	}
+}
+
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

@@ -69,16 +69,11 @@ func TestTrainLike(t *testing.T) {
 		{"--window 5", "--window: has no effect with --like"},
 		{"--alpha 0.5", "--alpha: has no effect with --like"},
 	} {
-		code, _, stderr := runCLI(t, nil, append([]string{"train", "--data", events, "--out",
+		refused(t, cli.ExitUsage, c.want, append([]string{"train", "--data", events, "--out",
 			second, "--like", first}, strings.Fields(c.flags)...)...)
-		if code != cli.ExitUsage || !strings.Contains(stderr, c.want) {
-			t.Errorf("%s: exit code %d, stderr %q, want %q", c.flags, code, stderr, c.want)
-		}
 	}
-	if code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", second, "--like",
-		events); code != cli.ExitFailure || stderr == "" {
-		t.Errorf("--like of another file: exit code %d, stderr %q", code, stderr)
-	}
+	refused(t, cli.ExitFailure, "model file", "train", "--data", events, "--out", second, "--like",
+		events)
 }
 
 // TestTrainCompare compares a model with one of another catalogue of the same item ids, both ways
@@ -122,9 +117,7 @@ func TestTrainCompare(t *testing.T) {
 			"out, want at least 30",
 		events: "--compare: 0 of the 300 users can be held out", // the model has seen them
 	} {
-		if code, _, stderr := runCLI(t, nil, "train", "--data", data, "--like", right, "--out", out,
-			"--compare", right); code != cli.ExitTooFew || !strings.Contains(stderr, want) {
-			t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
-		}
+		refused(t, cli.ExitTooFew, want, "train", "--data", data, "--like", right, "--out", out,
+			"--compare", right)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -198,10 +197,7 @@ func TestMigrateRefuses(t *testing.T) {
 			}
 			closeStore(t, s)
 			before, _ := contents(t, openFolder(t, to))
-			code, _, stderr := runCLI(t, nil, "migrate", "--from", from, "--to", to)
-			if code != cli.ExitFailure || !strings.Contains(stderr, c.want) {
-				t.Errorf("exit code %d, stderr %q, want %q", code, stderr, c.want)
-			}
+			refused(t, cli.ExitFailure, c.want, "migrate", "--from", from, "--to", to)
 			after, _ := contents(t, openFolder(t, to))
 			if diff := cmp.Diff(before, after); diff != "" {
 				t.Errorf("the target was written to:\n%s", diff)
@@ -226,10 +222,7 @@ func TestTrainFromSharedStores(t *testing.T) {
 		if code != cli.ExitOK {
 			t.Fatalf("train --from-store %s: %s", from, stderr)
 		}
-		text, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := mustRead(t, out)
 		return text
 	}
 	want := train(dir)

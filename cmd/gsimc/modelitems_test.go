@@ -30,9 +30,6 @@ func TestModelItems(t *testing.T) {
 		"\n"); all != items+1 {
 		t.Errorf("%d lines, want a header and %d items", all, items)
 	}
-	code, _, stderr := runCLI(t, nil, "model", "items", path, "--items-file", path+".absent")
-	if code != cli.ExitFailure || !strings.Contains(stderr,
-		"--items-file: "+path+".absent: no such file") {
-		t.Errorf("an absent items file: exit code %d, stderr %q", code, stderr)
-	}
+	refused(t, cli.ExitFailure, "--items-file: "+path+".absent: no such file", "model", "items", path,
+		"--items-file", path+".absent")
 }

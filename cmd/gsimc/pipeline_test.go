@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,10 +30,7 @@ func TestGenerateIsDeterministic(t *testing.T) {
 	for _, name := range []string{"a.csv", "b.csv"} {
 		mustRun(t, "generate", "--users", "50", "--items", "20", "--events", "300", "--seed", "7",
 			"--out", filepath.Join(dir, name))
-		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := mustRead(t, filepath.Join(dir, name))
 		files = append(files, text)
 	}
 	if !bytes.Equal(files[0], files[1]) {
@@ -107,10 +103,7 @@ func TestTrainIsReproducible(t *testing.T) {
 		if code != cli.ExitOK {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
-		file, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := mustRead(t, path)
 		files = append(files, file)
 	}
 	if !bytes.Equal(files[0], files[1]) {

@@ -136,10 +136,7 @@ func firstEvents(t *testing.T, path string, users, events, years int) string {
 // with the model of the file.
 func wantKept(t *testing.T, p *serverProcess, path, outcome, log string) map[string]float64 {
 	t.Helper()
-	before, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := mustRead(t, path)
 	p.awaitLog(t, log, 1)
 	m := p.metrics(t)
 	if m[`gsimc_retrain_total{outcome="`+outcome+`"}`] == 0 ||

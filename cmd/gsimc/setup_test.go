@@ -33,9 +33,7 @@ func TestConfigPrint(t *testing.T) {
 		t.Errorf("the file of the output gives other values (%s):\n%s\nwant\n%s", stderr, again,
 			out)
 	}
-	if code, _, stderr := runCLI(t, nil, "config", "print", "nosuch"); code != cli.ExitUsage {
-		t.Errorf("a command that does not exist: exit code %d, %s", code, stderr)
-	}
+	refused(t, cli.ExitUsage, "no command", "config", "print", "nosuch")
 	code, _, stderr = runCLI(t, []string{"GSIMC_DRAIN_DELAY=soon"}, "config", "print", "serve")
 	if code != cli.ExitFailure || !strings.Contains(stderr, "--drain-delay: ") ||
 		!strings.Contains(stderr, "(from GSIMC_DRAIN_DELAY)") {

@@ -22,10 +22,7 @@ func TestTokenAddTo(t *testing.T) {
 		want += fmt.Sprintf("%s observe %x\n", name, sha256.Sum256([]byte(token)))
 	}
 	read := func() string {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := mustRead(t, path)
 		return string(text)
 	}
 	if got := read(); got != want {

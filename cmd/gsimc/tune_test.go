@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,10 +30,7 @@ func TestTune(t *testing.T) {
 		t.Errorf("%d lines of trials, there were %d", after, before)
 	}
 	split := writeFile(t, "split.csv", "user_id,role\n")
-	if code, _, stderr := runCLI(t, nil, append(args, "--seed", "2")...); code == cli.ExitOK ||
-		!strings.Contains(stderr, tune.ErrOtherTrials.Error()) {
-		t.Errorf("another seed: exit code %d, stderr %q", code, stderr)
-	}
+	refused(t, cli.ExitFailure, tune.ErrOtherTrials.Error(), append(args, "--seed", "2")...)
 	if code, _, _ := runCLI(t, nil, append(args, "--split", split)...); code == cli.ExitOK {
 		t.Error("an empty split was taken")
 	}
@@ -51,17 +47,11 @@ func TestTuneKeepsFilters(t *testing.T) {
 	if got := provenance(t, trained, "min_item_events"); got != "9" {
 		t.Errorf("min_item_events of the trained model is %q, want 9", got)
 	}
-	code, _, stderr := runCLI(t, nil, append(args, "--min-item-events", "25")...)
-	if code == cli.ExitOK || !strings.Contains(stderr, tune.ErrOtherTrials.Error()) {
-		t.Errorf("other items: exit code %d, stderr %q", code, stderr)
-	}
+	refused(t, cli.ExitFailure, tune.ErrOtherTrials.Error(), append(args, "--min-item-events", "25")...)
 }
 
 func trialsIn(t *testing.T, out string) int {
 	t.Helper()
-	text, err := os.ReadFile(out + ".trials")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := mustRead(t, out+".trials")
 	return strings.Count(string(text), "\n")
 }
