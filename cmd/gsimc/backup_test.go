@@ -77,7 +77,8 @@ func checkRefusedBackup(t *testing.T, backup string) {
 		t.Fatalf("logs of the backup: %q, %v", logs, err)
 	}
 	flipByte(t, logs[0], 20)
-	refused(t, cli.ExitFailure, filepath.Base(logs[0]), "restore", "--from", changed, "--data-dir", to)
+	refused(t, cli.ExitFailure, filepath.Base(logs[0]), "restore", "--from", changed,
+		"--data-dir", to)
 	if _, err := os.Stat(to); err == nil {
 		t.Error("something of a changed backup was restored")
 	}

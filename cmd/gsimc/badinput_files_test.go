@@ -16,8 +16,8 @@ import (
 
 const eventsHead = "user_id,item_id,timestamp,weight\n"
 
-// testBadDataFiles trains on one bad file after the other: what TestBadInput of package dataset says
-// of a file, with the flags that it is read by.
+// testBadDataFiles trains on one bad file after the other: what TestBadInput of package dataset
+// says of a file, with the flags that it is read by.
 func testBadDataFiles(t *testing.T) {
 	b := newBadCommands(t)
 	packed := gzipped(t, eventsHead+strings.Repeat("user,item,1,1\n", 1000))
@@ -73,7 +73,6 @@ func testBadDataFiles(t *testing.T) {
 				strings.Repeat("-new", i%2), c.args)})
 	}
 	testBadSplits(t, b)
-	b.print(t, 24)
 }
 
 // testBadSplits trains and evaluates with bad split files on good data.
@@ -184,5 +183,4 @@ func testBadModelFiles(t *testing.T) {
 			want: []string{name + ": $DIR/none.gsimc: no such file or directory: give a file " +
 				"that `gsimc train` wrote"}})
 	}
-	b.print(t, 80)
 }

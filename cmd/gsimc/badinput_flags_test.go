@@ -15,9 +15,9 @@ var withCommands = strings.NewReplacer(
 		"--ops-listen 127.0.0.1:0",
 ).Replace
 
-// testBadSettingsTable gives flags, variables and YAML files that must be refused, and leaves to
+// testBadSettings gives flags, variables and YAML files that must be refused, and leaves to
 // TestBadFlags what is wrong with flags in themselves.
-func testBadSettingsTable(t *testing.T) {
+func testBadSettings(t *testing.T) {
 	events, model := smallModel(t)
 	b := newBadCommands(t, "$DATA", events, "$MODEL", model)
 	for _, c := range []struct {
@@ -65,7 +65,6 @@ func testBadSettingsTable(t *testing.T) {
 	}
 	testBadEnvironment(t, b)
 	testBadYAML(t, b)
-	b.print(t, 27)
 }
 
 func testBadEnvironment(t *testing.T, b *badCommands) {

@@ -8,69 +8,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
 
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestBadInputTable gives bad input to the real binary and prints what its users see: `go test -run
-// TestBadInputTable -v`. Every case must be refused with the right code and one line that names the
-// culprit and says what to do. Nothing may be accepted, panic, or leave a file behind.
-func TestBadInputTable(t *testing.T) {
+// TestBadInput gives bad input to the real binary. Every case must be refused with the right code
+// and one line that names the culprit and says what to do. Nothing may be accepted, panic, or leave
+// a file behind.
+func TestBadInput(t *testing.T) {
 	t.Parallel()
 	binary(t)
 	t.Run("data files", testBadDataFiles)
-	t.Run("flags, environment and YAML", testBadSettingsTable)
+	t.Run("flags, environment and YAML", testBadSettings)
 	t.Run("model files", testBadModelFiles)
-}
-
-// badTable is what was seen. Rows with the same input, code and message, but for the numbers and
-// quoted words in it, are one row with a count; its message is that of the first.
-type badTable struct {
-	rows  [][]string // input, count, code, message
-	index map[string]int
-	cases int
-}
-
-var particulars = regexp.MustCompile(`"[^"]*"|\d+`)
-
-func (b *badTable) add(input, code, message string) {
-	b.cases++
-	key := input + "\n" + code + "\n" + particulars.ReplaceAllString(message, "…")
-	if at, ok := b.index[key]; ok {
-		count, _ := strconv.Atoi(b.rows[at][1])
-		b.rows[at][1] = strconv.Itoa(count + 1)
-		return
-	}
-	if b.index == nil {
-		b.index = map[string]int{}
-	}
-	b.index[key] = len(b.rows)
-	b.rows = append(b.rows, []string{input, "1", code, message})
-}
-
-// print logs the table and fails the test if it has fewer than the given number of cases.
-func (b *badTable) print(t *testing.T, atLeast int) {
-	t.Helper()
-	var text bytes.Buffer
-	cli.PrintTable(&text, append([][]string{{"input", "cases", "code", "message"}}, b.rows...), 1,
-		2)
-	t.Logf("%d cases\n%s", b.cases, text.String())
-	if b.cases < atLeast {
-		t.Errorf("%d cases, want at least %d", b.cases, atLeast)
-	}
 }
 
 // badCommand is a command line that must be refused.
 type badCommand struct {
-	input string // what is wrong, for the table; empty: the command line itself
+	input string // what is wrong; empty: the command line itself
 	args  string // split at blanks; $NAME stands for a path
 	env   []string
 	exit  int
@@ -79,7 +38,6 @@ type badCommand struct {
 
 // badCommands runs command lines that must be refused.
 type badCommands struct {
-	badTable
 	dir   string // holds the input files
 	out   string // holds model.gsimc, which must stay as it is, and nothing else
 	paths *strings.Replacer
@@ -118,8 +76,6 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 	code, stdout, stderr := b.execute(t, c)
 	logs, message := splitLast(stderr)
 	message, isError := strings.CutPrefix(message, "gsimc: ")
-	shown := strings.NewReplacer(b.dir+"/", "", b.out+"/", "", b.dir, "$DIR").Replace(message)
-	b.add(c.input, "exit "+strconv.Itoa(code), shown)
 	if code != c.exit || !isError || stdout != "" {
 		t.Errorf("%s: exit code %d, want %d and only an error\nstdout: %s\nstderr: %s", c.input,
 			code, c.exit, stdout, stderr)

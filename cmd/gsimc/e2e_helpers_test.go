@@ -112,8 +112,8 @@ func startServe(t testing.TB, model, dir string, flags ...string) *serverProcess
 // startServeIn is startServe with more variables in the environment.
 func startServeIn(t testing.TB, env []string, model, dir string, flags ...string) *serverProcess {
 	t.Helper()
-	return start(t, env, append([]string{"--model", model, "--data-dir", dir, "--drain-delay", "0s"},
-		flags...)...)
+	return start(t, env, append([]string{"--model", model, "--data-dir", dir,
+		"--drain-delay", "0s"}, flags...)...)
 }
 
 // start starts a server on free ports with these flags.

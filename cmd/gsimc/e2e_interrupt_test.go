@@ -20,8 +20,8 @@ import (
 func TestObserveWithoutServer(t *testing.T) {
 	data := writeFile(t, "events.csv", "user_id,item_id,timestamp\nu,i,1700000000\n")
 	begin := time.Now()
-	refused(t, cli.ExitFailure, "cannot connect to 127.0.0.1:1 (connection refused): is the server "+
-		"running there? see --server", "observe", "--data", data, "--server", "127.0.0.1:1")
+	refused(t, cli.ExitFailure, "cannot connect to 127.0.0.1:1 (connection refused): is the "+
+		"server running there? see --server", "observe", "--data", data, "--server", "127.0.0.1:1")
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("it took %s", took)
 	}

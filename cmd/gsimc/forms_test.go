@@ -57,12 +57,8 @@ func TestFormsOfFiles(t *testing.T) {
 		args       []string
 	}{
 		{"comma", table("user_id,item_id,timestamp\n", ",", rows, seconds), nil},
-		{"semicolon", table("user_id;item_id;timestamp\n", ";", rows, seconds), nil},
-		{"bar", table("user_id|item_id|timestamp\n", "|", rows, seconds), nil},
 		{"caret", table("user_id^item_id^timestamp\n", "^", rows, seconds),
 			[]string{"--delimiter", "^"}},
-		{"SQL", table("user_id,item_id,timestamp\n", ",", rows, sql), nil},
-		{"milliseconds", table("user_id,item_id,timestamp\n", ",", rows, millis), nil},
 		{"given milliseconds", table("user_id,item_id,timestamp\n", ",", rows, millis),
 			[]string{"--time-unit", "ms"}},
 		{"headerless", table("", ";", rows, millis),
@@ -163,8 +159,8 @@ func TestTypesOfFiles(t *testing.T) {
 	if !strings.Contains(stderr, want) {
 		t.Errorf("standard error %q, want %q", stderr, want)
 	}
-	refused(t, cli.ExitUsage, "--event-weight: the events have no types: set --type-column", "train",
-		"--data", a, "--out", byType, "--event-weight", "view=0.5")
+	refused(t, cli.ExitUsage, "--event-weight: the events have no types: set --type-column",
+		"train", "--data", a, "--out", byType, "--event-weight", "view=0.5")
 }
 
 // TestOrdinalsOfFiles trains on positions in place of times: no drift is learned, and the model has
@@ -215,9 +211,15 @@ func TestObserveTypes(t *testing.T) {
 
 	state := filepath.Join(dir, "state")
 	p := startServe(t, byFile, state)
-	got := execute(t, "observe", "--data", data, "--type-column", "action", "--server", p.GRPC)
+	bad := writeFile(t, "bad.csv", text+"u;;1700000000000;view\n")
+	_, got, stderr := runCLI(t, nil, "observe", "--data", bad, "--type-column", "action", "--server",
+		p.GRPC, "--max-bad-rows", "1")
 	if want := "900 of 900 events acknowledged"; !strings.Contains(got, want) {
 		t.Errorf("observe: %q, want %q", got, want)
+	}
+	if want := "note: 1 of 901 rows left out as bad, "; !strings.Contains(stderr, want) ||
+		!strings.Contains(stderr, "bad.csv:902: column item_id: empty id") {
+		t.Errorf("standard error is %q, want %q and the row", stderr, want)
 	}
 	p.mustStop(t)
 	mustRun(t, append([]string{"train", "--from-store", state, "--out", byStore}, weights...)...)

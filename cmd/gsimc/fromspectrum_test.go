@@ -149,7 +149,8 @@ func TestTrainFromSpectrumRefusals(t *testing.T) {
 		{"--from-spectrum " + spectrum + " --like x --data " + sample, cli.ExitUsage,
 			"--like: has no effect with --from-spectrum"},
 	} {
-		refused(t, c.code, c.want, append([]string{"train", "--out", out}, strings.Fields(c.args)...)...)
+		refused(t, c.code, c.want, append([]string{"train", "--out", out},
+			strings.Fields(c.args)...)...)
 	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a model was written: %v", err)

@@ -30,6 +30,6 @@ func TestModelItems(t *testing.T) {
 		"\n"); all != items+1 {
 		t.Errorf("%d lines, want a header and %d items", all, items)
 	}
-	refused(t, cli.ExitFailure, "--items-file: "+path+".absent: no such file", "model", "items", path,
-		"--items-file", path+".absent")
+	refused(t, cli.ExitFailure, "--items-file: "+path+".absent: no such file", "model", "items",
+		path, "--items-file", path+".absent")
 }

@@ -47,7 +47,8 @@ func TestTuneKeepsFilters(t *testing.T) {
 	if got := provenance(t, trained, "min_item_events"); got != "9" {
 		t.Errorf("min_item_events of the trained model is %q, want 9", got)
 	}
-	refused(t, cli.ExitFailure, tune.ErrOtherTrials.Error(), append(args, "--min-item-events", "25")...)
+	refused(t, cli.ExitFailure, tune.ErrOtherTrials.Error(),
+		append(args, "--min-item-events", "25")...)
 }
 
 func trialsIn(t *testing.T, out string) int {

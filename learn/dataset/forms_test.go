@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
-	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // at is the time of the events in this file, in seconds.
@@ -231,24 +228,6 @@ func TestOrdinals(t *testing.T) {
 		[]byte("user_id,item_id,timestamp\nu,a,2\nu,b,3\nu,c,1\n"))}, Options{})
 	if err != nil || !slices.Equal(d.Item, []int32{2, 0, 1}) {
 		t.Errorf("order %v, error %v", d, err)
-	}
-}
-
-// TestOrdinalsOfRealData checks which of the public data sets have real times.
-func TestOrdinalsOfRealData(t *testing.T) {
-	soak.Slow(t)
-	for name, want := range map[string]bool{"amazon-games": true, "diginetica": true,
-		"movietweetings": false, "ml-latest-small": false} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join("..", "..", "..", "shared", "data", name, "interactions.csv.gz")
-			if _, err := os.Stat(path); err != nil {
-				t.Skipf("no data: %v", err)
-			}
-			_, report, err := Read([]string{path}, Options{})
-			if err != nil || report.OrdinalTimes != want {
-				t.Errorf("ordinals %v, want %v; error %v", report.OrdinalTimes, want, err)
-			}
-		})
 	}
 }
 

@@ -245,67 +245,6 @@ func TestStructure(t *testing.T) {
 	}
 }
 
-// TestOrderOfMethods ranks each user's last item by popularity, by how often
-// items are had together, and by the latter and what followed the last item:
-// each must do clearly better than the one before.
-func TestOrderOfMethods(t *testing.T) {
-	const items, top = 300, 10
-	d := histories(t, Config{Users: 3000, Items: items, Events: 60_000, Seed: 3})
-	if d.NumItems() != items {
-		t.Fatalf("%d items", d.NumItems())
-	}
-	var popular [items]float64
-	var with, after [items][items]float64
-	held := d.NumUsers() / 5
-	for u := held; u < d.NumUsers(); u++ {
-		h := d.Of(u)
-		for k, i := range h {
-			popular[i]++
-			for _, j := range h {
-				with[i][j]++
-			}
-			if k > 0 {
-				after[h[k-1]][i]++
-			}
-		}
-	}
-	hits := map[string]int{}
-	for u := range held {
-		h := d.Of(u)
-		history, target := h[:len(h)-1], h[len(h)-1]
-		together := func(j int32) (score float64) {
-			for _, i := range history {
-				score += with[i][j] / math.Sqrt(popular[i]*popular[j]) / math.Sqrt(popular[i])
-			}
-			return score
-		}
-		last := history[len(history)-1]
-		for name, score := range map[string]func(int32) float64{
-			"popularity": func(j int32) float64 { return popular[j] },
-			"together":   together,
-			"order": func(j int32) float64 {
-				return together(j)/float64(len(history)) +
-					after[last][j]/popular[last]
-			},
-		} {
-			better := 0
-			for j := range int32(items) {
-				if popular[j] > 0 && !slices.Contains(history, j) && score(j) > score(target) {
-					better++
-				}
-			}
-			if better < top {
-				hits[name]++
-			}
-		}
-	}
-	t.Logf("hits among the first %d of %d users: %v", top, held, hits)
-	if 10*hits["together"] < 12*hits["popularity"] || 10*hits["order"] < 12*hits["together"] {
-		t.Errorf("hits among the first %d: %v, want popularity < together < order, each by a fifth",
-			top, hits)
-	}
-}
-
 // TestAlias compares how often numbers are drawn with their weights.
 func TestAlias(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -364,28 +303,5 @@ func TestWriteError(t *testing.T) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}
 		time.Sleep(wait)
-	}
-}
-
-// BenchmarkGenerate writes a Netflix-like mixture: 17,770 items and 250 events
-// a user.
-func BenchmarkGenerate(b *testing.B) {
-	for _, name := range []string{"events.csv", "events.csv.gz", "events.csv.zst"} {
-		b.Run(name, func(b *testing.B) {
-			cfg := Config{Users: 16_000, Items: 17_770, Events: 4_000_000, Seed: 1}
-			for b.Loop() {
-				f, err := dataset.Create(b.TempDir() + "/" + name)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := Generate(f, cfg, nil); err != nil {
-					b.Fatal(err)
-				}
-				if err := f.Close(); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(cfg.Events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
-		})
 	}
 }
