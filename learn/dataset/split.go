@@ -20,17 +20,12 @@ const (
 	Test
 )
 
+var roleNames = [...]string{"unassigned", "train", "validation", "test"}
+
 // String returns the role as it stands in a split file.
 func (r Role) String() string {
-	switch r {
-	case Unassigned:
-		return "unassigned"
-	case Train:
-		return "train"
-	case Validation:
-		return "validation"
-	case Test:
-		return "test"
+	if int(r) < len(roleNames) {
+		return roleNames[r]
 	}
 	return fmt.Sprintf("Role(%d)", uint8(r))
 }
@@ -69,14 +64,12 @@ func SeededSplit(users int, seed uint64) Split {
 	return s
 }
 
-// Roles is the content of a split file: the role of each user id.
-type Roles map[string]Role
-
-// ReadRoles reads a split file: CSV or TSV with the columns user_id and role,
-// plain or compressed, the role being train, validation or test. More columns
-// are ignored. The first fault is an error.
-func ReadRoles(path string) (Roles, error) {
-	var roles Roles
+// ReadSplit reads a split file for the users of d: CSV or TSV with the columns user_id and role,
+// plain or compressed, the role being train, validation or test. More columns are ignored. Users
+// that it does not name are Unassigned, users that d does not have are ignored. A file that names no
+// user of d belongs to other data and is an error, as is the first fault.
+func ReadSplit(path string, d *Interactions) (Split, error) {
+	var roles map[string]Role
 	err := rows.With(path, nil, func(s *rows.Source) (err error) {
 		roles, err = readRoles(s)
 		return err
@@ -84,10 +77,20 @@ func ReadRoles(path string) (Roles, error) {
 	if err != nil {
 		return nil, err
 	}
-	return roles, nil
+	s, named := make(Split, len(d.Users)), false
+	for u, id := range d.Users {
+		s[u] = roles[id]
+		named = named || s[u] != Unassigned
+	}
+	if !named {
+		return nil, fmt.Errorf("%s: none of its %d users is in the data: is it the split of "+
+			"other data?", path, len(roles))
+	}
+	return s, nil
 }
 
-func readRoles(s *rows.Source) (Roles, error) {
+// readRoles returns the role of each user id.
+func readRoles(s *rows.Source) (map[string]Role, error) {
 	t, at, err := rows.OpenTable(s, "a split", rows.Column{Name: "user_id"},
 		rows.Column{Name: "role"})
 	if err != nil {
@@ -97,7 +100,7 @@ func readRoles(s *rows.Source) (Roles, error) {
 	for _, role := range []Role{Train, Validation, Test} {
 		byName[role.String()] = role
 	}
-	roles := Roles{}
+	roles := map[string]Role{}
 	for {
 		fields, err := t.Next()
 		if err == io.EOF {
@@ -124,38 +127,6 @@ func readRoles(s *rows.Source) (Roles, error) {
 		return nil, fmt.Errorf("%s: no users: the split has a header and nothing else", s.Path)
 	}
 	return roles, nil
-}
-
-// Split returns the roles of the users of d, and how many users of r are
-// unknown to d and ignored. Users of d without a role are Unassigned.
-func (r Roles) Split(d *Interactions) (s Split, unknown int) {
-	s = make(Split, len(d.Users))
-	found := 0
-	for u, id := range d.Users {
-		if role, ok := r[id]; ok {
-			s[u] = role
-			found++
-		}
-	}
-	return s, len(r) - found
-}
-
-// ReadSplit reads the split file at path (see ReadRoles) for the users of d.
-// Users it does not name are Unassigned, users that d does not have are
-// ignored; Split.Count and Roles.Split tell how many. A file that names no user
-// of d belongs to other data and is an error.
-func ReadSplit(path string, d *Interactions) (Split, error) {
-	roles, err := ReadRoles(path)
-	if err != nil {
-		return nil, err
-	}
-	s, unknown := roles.Split(d)
-	if unknown == len(roles) {
-		return nil, fmt.Errorf("%s: none of its %d users is in the data: is it the split of "+
-			"other data?",
-			path, unknown)
-	}
-	return s, nil
 }
 
 // mustMatch panics if s is not a split of d's users.

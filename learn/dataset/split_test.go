@@ -66,14 +66,10 @@ func TestReadSplitOfQuotedIDs(t *testing.T) {
 
 func TestReadSplit(t *testing.T) {
 	d := &Interactions{Users: []string{"a", "b", "c"}, Ptr: make([]int64, 4)}
-	roles, err := ReadRoles(writeFile(t, "s",
-		[]byte("x,role,user_id\n1,test,c\n2,train,a\n3,train,z\n")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, unknown := roles.Split(d)
-	if want := (Split{Train, Unassigned, Test}); !slices.Equal(s, want) || unknown != 1 {
-		t.Errorf("split %v with %d unknown users, want %v with 1", s, unknown, want)
+	s, err := ReadSplit(writeFile(t, "s",
+		[]byte("x,role,user_id\n1,test,c\n2,train,a\n3,train,z\n")), d)
+	if want := (Split{Train, Unassigned, Test}); err != nil || !slices.Equal(s, want) {
+		t.Errorf("split %v, %v, want %v", s, err, want)
 	}
 	for text, want := range map[string]string{
 		"user_id,role\n":                       "no users",

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 )
@@ -19,6 +20,16 @@ type App struct {
 
 	// Self runs another command line of this program in this process and returns its exit code.
 	Self func(stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int
+}
+
+// Variable returns the value of a variable of an environment of NAME=VALUE strings.
+func Variable(env []string, name string) (value string, given bool) {
+	for _, entry := range env {
+		if value, given = strings.CutPrefix(entry, name+"="); given {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 // Progress returns the display of a command's stages, on standard error.

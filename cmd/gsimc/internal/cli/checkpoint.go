@@ -13,10 +13,13 @@ const checkpointTimeout = time.Minute
 
 // Checkpoint has the server at an admin address copy its store, whose data folder is given, and
 // returns the folder of the copy. The server removes it when release is called, or this process
-// ends.
+// ends. Without a server it returns the data folder.
 func Checkpoint(
 	server string, access AccessFlags, dataDir string,
 ) (dir string, release func(), err error) {
+	if server == "" {
+		return dataDir, func() {}, nil
+	}
 	conn, err := (&ServerFlags{Server: server, AccessFlags: access}).Dial()
 	if err != nil {
 		return "", nil, err

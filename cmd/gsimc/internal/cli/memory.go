@@ -3,7 +3,6 @@ package cli
 import (
 	"runtime/debug"
 	"runtime/metrics"
-	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"golang.org/x/sys/unix"
@@ -14,10 +13,8 @@ import (
 // kills the process. The limit is at least a tenth of the group's: a limit below what is in use
 // would make the collector work all the time. GOMEMLIMIT, if set, stands.
 func LimitMemory(env []string, outside int64) {
-	for _, entry := range env {
-		if strings.HasPrefix(entry, "GOMEMLIMIT=") {
-			return
-		}
+	if _, given := Variable(env, "GOMEMLIMIT"); given {
+		return
 	}
 	if limit, ok := GroupMemory(); ok {
 		debug.SetMemoryLimit(max(limit/10, (limit-outside)/10*9))

@@ -124,22 +124,18 @@ func CheckWeights(events *dataset.Interactions) error {
 		events.Users[user], events.Items[events.Item[at]], events.Weight[at], event.MaxWeight)
 }
 
-// ReadSplit reads the file of --split.
-func ReadSplit(path string, events *dataset.Interactions) (dataset.Split, error) {
-	split, err := dataset.ReadSplit(path, events)
-	if err != nil {
-		return nil, cli.Flag("--split", cli.PathError(err))
+// Deal divides the events by the file of --split at path or, without one, as drawn, and uses them
+// up.
+func Deal(
+	events *dataset.Interactions, path string, drawn dataset.Split,
+) (part *dataset.Partition, split dataset.Split, err error) {
+	if split = drawn; path != "" {
+		if split, err = dataset.ReadSplit(path, events); err != nil {
+			return nil, nil, cli.Flag("--split", cli.PathError(err))
+		}
 	}
-	return split, nil
-}
-
-// Partition deals the events out and uses them up; path is the file of --split, if there is one.
-func Partition(
-	events *dataset.Interactions, split dataset.Split, path string,
-) (*dataset.Partition, error) {
-	part, err := events.PartitionInPlace(split)
-	if err != nil && path != "" {
-		return nil, cli.Flag("--split", fault.In(path, err))
+	if part, err = events.PartitionInPlace(split); err != nil && path != "" {
+		err = cli.Flag("--split", fault.In(path, err))
 	}
-	return part, err
+	return part, split, err
 }

@@ -83,13 +83,9 @@ func (f *storeFlags) readStore(
 	if f.shared() {
 		return f.readShared(a, p, opt)
 	}
-	dir, release := f.FromStore, func() {}
-	if f.Server != "" {
-		var err error
-		dir, release, err = cli.Checkpoint(f.Server, f.AccessFlags, f.FromStore)
-		if err != nil {
-			return nil, nil, err
-		}
+	dir, release, err := cli.Checkpoint(f.Server, f.AccessFlags, f.FromStore)
+	if err != nil {
+		return nil, nil, err
 	}
 	defer release()
 	r, err := pebble.OpenReadOnly(dir, pebble.Options{})

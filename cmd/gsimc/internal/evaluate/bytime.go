@@ -44,11 +44,9 @@ func (c *Cmd) byTime(
 	if err != nil {
 		return err
 	}
-	methods := evaluate.DefaultMethods(x.Final)
-	if c.Methods != "" {
-		if methods, err = evaluate.ParseMethods(c.Methods); err != nil {
-			return cli.Usage(err)
-		}
+	methods, err := c.methods(x.Final)
+	if err != nil {
+		return err
 	}
 	opt := evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
 	if err := c.chooseByTime(p, x, &opt); err != nil {

@@ -117,24 +117,17 @@ func (c *Cmd) run(a *cli.App, p progress.Progress) error {
 	if c.Protocol == protocolTime {
 		return c.byTime(a, p, events, report)
 	}
-	split := dataset.SeededSplit(events.NumUsers(), c.Seed)
-	if c.Split != "" {
-		if split, err = data.ReadSplit(c.Split, events); err != nil {
-			return err
-		}
-	}
-	part, err := data.Partition(events, split, c.Split)
+	drawn := dataset.SeededSplit(events.NumUsers(), c.Seed)
+	part, _, err := data.Deal(events, c.Split, drawn)
 	if err != nil {
 		return err
 	}
 	if c.Protocol == protocolNewItems {
 		return c.newItems(a, p, part)
 	}
-	methods := evaluate.DefaultMethods(part)
-	if c.Methods != "" {
-		if methods, err = evaluate.ParseMethods(c.Methods); err != nil {
-			return cli.Usage(err)
-		}
+	methods, err := c.methods(part)
+	if err != nil {
+		return err
 	}
 	opt := evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
 	if err := c.prepare(p, part, &opt); err != nil {
@@ -163,6 +156,15 @@ func (c *Cmd) run(a *cli.App, p progress.Progress) error {
 	}
 	groups.addEnergies(part, &opt, results, learned)
 	return data.WriteSVG(c.notices(a), c.SVG, groups.drawings())
+}
+
+// methods are those of --methods, or the default ones.
+func (c *Cmd) methods(part *dataset.Partition) ([]evaluate.Method, error) {
+	if c.Methods == "" {
+		return evaluate.DefaultMethods(part), nil
+	}
+	methods, err := evaluate.ParseMethods(c.Methods)
+	return methods, cli.Usage(err)
 }
 
 // checkSVG checks --svg.

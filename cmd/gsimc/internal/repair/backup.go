@@ -36,13 +36,9 @@ later.`
 func (c *Backup) Run(a *cli.App) error {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
-	dir, release := c.DataDir, func() {}
-	if c.Server != "" {
-		var err error
-		dir, release, err = cli.Checkpoint(c.Server, c.AccessFlags, c.DataDir)
-		if err != nil {
-			return err
-		}
+	dir, release, err := cli.Checkpoint(c.Server, c.AccessFlags, c.DataDir)
+	if err != nil {
+		return err
 	}
 	defer release()
 	m, err := withStages(a, func(

@@ -146,13 +146,3 @@ func openMemory(_ context.Context, _ string, s *Settings) (store.Store, error) {
 	s.Log.Warn("histories are kept in memory and lost at exit")
 	return memory.New(), nil
 }
-
-// variable returns an environment variable.
-func (s *Settings) variable(name string) string {
-	for _, entry := range s.Env {
-		if value, ok := strings.CutPrefix(entry, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}

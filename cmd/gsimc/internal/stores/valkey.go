@@ -129,7 +129,7 @@ func openValkey(ctx context.Context, text string, s *Settings) (store.Store, err
 	if err != nil {
 		return nil, err
 	}
-	u.options.Password = s.variable(PasswordVariable)
+	u.options.Password, _ = cli.Variable(s.Env, PasswordVariable)
 	if u.passwordFile != "" {
 		password, err := os.ReadFile(u.passwordFile)
 		if err != nil {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -30,15 +28,10 @@ const collectAt = 20
 // restore is called. GOGC and GOMEMLIMIT stand.
 func limitTraining(env []string, limit cli.ByteSize) (restore func()) {
 	percent, bytes := -1, int64(-1) // as they were
-	given := func(name string) bool {
-		return slices.ContainsFunc(env, func(entry string) bool {
-			return strings.HasPrefix(entry, name+"=")
-		})
-	}
-	if !given("GOGC") {
+	if _, given := cli.Variable(env, "GOGC"); !given {
 		percent = debug.SetGCPercent(collectAt)
 	}
-	if limit > 0 && !given("GOMEMLIMIT") {
+	if _, given := cli.Variable(env, "GOMEMLIMIT"); limit > 0 && !given {
 		bytes = debug.SetMemoryLimit(int64(limit) / 10 * 9)
 	}
 	return func() {

@@ -174,7 +174,8 @@ func (c *Cmd) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 		MinUserEvents: report.MinUserEvents, MinItemEvents: report.MinItemEvents,
 	}
 	c.describe(a, p, j)
-	if j.part, err = c.deal(events); err != nil {
+	drawn := train.Split(events.NumUsers(), c.Seed)
+	if j.part, _, err = data.Deal(events, c.Split, drawn); err != nil {
 		return err
 	}
 	j.interactions = int64(len(j.part.Train.Item))
@@ -239,15 +240,6 @@ func (c *Cmd) chooseRank(a *cli.App, p progress.Progress, cfg *train.Config, ite
 		usual)
 }
 
-// deal deals the events out, which uses them up.
-func (c *Cmd) deal(events *dataset.Interactions) (*dataset.Partition, error) {
-	split, err := c.split(events)
-	if err != nil {
-		return nil, err
-	}
-	return data.Partition(events, split, c.Split)
-}
-
 // writeModel writes the model file in one step. A signal to end leaves no part of it behind.
 func writeModel(path string, m io.WriterTo) error {
 	ctx, stop := cli.InterruptContext()
@@ -278,14 +270,6 @@ func fileName(m *model.Model) string {
 	return at.UTC().Format("20060102T150405Z-") + m.Version() + ".gsimc"
 }
 
-// split assigns the users' roles from the file of --split or by the seed.
-func (c *Cmd) split(events *dataset.Interactions) (dataset.Split, error) {
-	if c.Split != "" {
-		return data.ReadSplit(c.Split, events)
-	}
-	return train.Split(events.NumUsers(), c.Seed), nil
-}
-
 // dynamics is the kind of the model.
 func (c *Cmd) dynamics() string {
 	switch {
@@ -301,18 +285,14 @@ func (c *Cmd) dynamics() string {
 // https://reproducible-builds.org/specs/source-date-epoch defines it, or else now.
 func reproducibleTime(env []string, now time.Time) (time.Time, error) {
 	const name = "SOURCE_DATE_EPOCH"
-	for _, entry := range env {
-		text, ok := strings.CutPrefix(entry, name+"=")
-		if !ok || text == "" {
-			continue
-		}
-		seconds, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || seconds < 0 || seconds > maxEpoch {
-			return now,
-				cli.Usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such variable",
-					name, text, maxEpoch)
-		}
-		return time.Unix(seconds, 0), nil
+	text, _ := cli.Variable(env, name)
+	if text == "" {
+		return now, nil
 	}
-	return now, nil
+	seconds, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || seconds < 0 || seconds > maxEpoch {
+		return now, cli.Usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such variable",
+			name, text, maxEpoch)
+	}
+	return time.Unix(seconds, 0), nil
 }

@@ -116,13 +116,8 @@ func (c *Cmd) readPart(a *cli.App, p progress.Progress) (
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	split = dataset.SeededSplit(events.NumUsers(), c.Seed)
-	if c.Split != "" {
-		if split, err = data.ReadSplit(c.Split, events); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	part, err = data.Partition(events, split, c.Split)
+	drawn := dataset.SeededSplit(events.NumUsers(), c.Seed)
+	part, split, err = data.Deal(events, c.Split, drawn)
 	return part, split, report, err
 }
 
