@@ -23,9 +23,9 @@ type Session struct {
 	revision uint64 // of the token; 0: unknown
 }
 
-// NewSession returns a session of a user over a connection, with the token of an earlier session, or
-// nil. A session that begins with a token keeps it until an event is new to the server: the answer
-// to a repeat may name an earlier history than the token, and the client cannot tell.
+// NewSession returns a session of a user over a connection, with the token of an earlier session,
+// or nil. A session that begins with a token keeps it until an event is new to the server: the
+// answer to a repeat may name an earlier history than the token, and the client cannot tell.
 func NewSession(conn grpc.ClientConnInterface, user string, token []byte) *Session {
 	return &Session{user: user, token: token, events: pb.NewEventServiceClient(conn),
 		recommend: pb.NewRecommenderServiceClient(conn)}

@@ -30,8 +30,9 @@ func (c *Catalogue) Len() int {
 }
 
 // ReadItems reads an items file, CSV or TSV with a header, plain or compressed, as Read recognises
-// them: in the columns item_id and title a title for each id. Titles may be empty, and in quotes they may hold delimiters,
-// quotes and line ends. More columns are ignored. The first fault is an error.
+// them: in the columns item_id and title, a title for each id. Titles may be empty, and in quotes
+// they may hold delimiters, quotes and line ends. More columns are ignored. The first fault is an
+// error.
 func ReadItems(path string) (*Catalogue, error) {
 	var c *Catalogue
 	err := rows.With(path, nil, func(s *rows.Source) (err error) {

@@ -66,8 +66,8 @@ func SeededSplit(users int, seed uint64) Split {
 
 // ReadSplit reads a split file for the users of d: CSV or TSV with the columns user_id and role,
 // plain or compressed, the role being train, validation or test. More columns are ignored. Users
-// that it does not name are Unassigned, users that d does not have are ignored. A file that names no
-// user of d belongs to other data and is an error, as is the first fault.
+// that it does not name are Unassigned, users that d does not have are ignored. A file that names
+// no user of d belongs to other data and is an error, as is the first fault.
 func ReadSplit(path string, d *Interactions) (Split, error) {
 	var roles map[string]Role
 	err := rows.With(path, nil, func(s *rows.Source) (err error) {

@@ -77,8 +77,8 @@ func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
 	return out
 }
 
-// print prints JSON, or a table with the columns that are not empty, the explanations, and what else
-// the server said.
+// print prints JSON, or a table with the columns that are not empty, the explanations, and what
+// else the server said.
 func (r *Answer) print(a *cli.App, titles *dataset.Catalogue, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(r)

@@ -291,8 +291,8 @@ func reproducibleTime(env []string, now time.Time) (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || seconds < 0 || seconds > maxEpoch {
-		return now, cli.Usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such variable",
-			name, text, maxEpoch)
+		return now, cli.Usagef("%s: %q, want whole seconds since 1970, 0 to %d, or no such "+
+			"variable", name, text, maxEpoch)
 	}
 	return time.Unix(seconds, 0), nil
 }
