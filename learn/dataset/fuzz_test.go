@@ -78,11 +78,11 @@ func FuzzReadItems(f *testing.F) {
 			return
 		}
 		defer s.Close()
-		c, err := readItems(s)
+		titles, err := readItems(s)
 		if err != nil {
 			return
 		}
-		for id := range c.titles {
+		for id := range titles {
 			if rows.CheckID([]byte(id)) != nil {
 				t.Fatalf("item %q was accepted", id)
 			}

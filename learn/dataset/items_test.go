@@ -17,7 +17,7 @@ func TestReadItems(t *testing.T) {
 		}
 		for id, want := range map[string]string{"1": "Toy, Story", "2": "Heat", "3": "",
 			"unknown": ""} {
-			if got := c.Title(id); got != want {
+			if got := c[id]; got != want {
 				t.Errorf("title of %s: %q, want %q", id, got, want)
 			}
 		}
@@ -45,21 +45,16 @@ func TestReadItemsInQuotes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Title("1"); got != "Toy; \"Story\"\r\n(1995)" || c.Title("2") != "" ||
-		c.Len() != 2 {
-		t.Errorf("title %q of %d items", got, c.Len())
-	}
-	var none *Catalogue
-	if none.Title("1") != "" || none.Len() != 0 {
-		t.Error("a catalogue of nothing has titles")
+	if got := c["1"]; got != "Toy; \"Story\"\r\n(1995)" || c["2"] != "" || len(c) != 2 {
+		t.Errorf("title %q of %d items", got, len(c))
 	}
 	for _, name := range []string{"amazon-games", "movietweetings", "ml-latest-small"} {
 		path := filepath.Join("..", "..", "..", "shared", "data", name, "items.csv.gz")
 		if _, err := os.Stat(path); err != nil {
 			t.Skipf("no data: %v", err)
 		}
-		if c, err := ReadItems(path); err != nil || c.Len() < 9000 {
-			t.Errorf("%s: %d titles, error %v", name, c.Len(), err)
+		if c, err := ReadItems(path); err != nil || len(c) < 9000 {
+			t.Errorf("%s: %d titles, error %v", name, len(c), err)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // Answer is a list as `gsimc recommend --json` and `gsimc score --json` print it.
@@ -35,7 +34,7 @@ type Item struct {
 }
 
 // newAnswer returns an answer with titles.
-func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
+func newAnswer(r *pb.RecommendResponse, titles map[string]string) Answer {
 	out := Answer{
 		Items: []Item{}, ID: r.GetRecommendationId(), Arm: r.GetArm(),
 		ModelVersion: r.GetModelVersion(),
@@ -46,7 +45,7 @@ func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
 	for _, item := range r.GetItems() {
 		out.Items = append(out.Items, Item{
 			ID: item.GetItemId(), Score: item.GetScore(), StdDev: item.ScoreStddev,
-			Title:       titles.Title(item.GetItemId()),
+			Title:       titles[item.GetItemId()],
 			Source:      cli.EnumText(item.GetSource().String(), "RESULT_SOURCE_"),
 			Explanation: newExplanation(item.GetExplanation(), titles),
 		})
@@ -58,7 +57,7 @@ func newAnswer(r *pb.RecommendResponse, titles *dataset.Catalogue) Answer {
 }
 
 // newExplanation returns an explanation with titles; nil for nil.
-func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
+func newExplanation(x *pb.Explanation, titles map[string]string) *Explanation {
 	if x == nil {
 		return nil
 	}
@@ -66,7 +65,7 @@ func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
 		Remainder: x.GetRemainder()}
 	for _, c := range x.GetContributions() {
 		part := Contribution{
-			ID: c.GetItemId(), Title: titles.Title(c.GetItemId()), Events: c.GetEvents(),
+			ID: c.GetItemId(), Title: titles[c.GetItemId()], Events: c.GetEvents(),
 			Contribution: c.GetContribution(), Local: c.GetLocal(),
 		}
 		if t := c.GetEventTime(); t != nil {
@@ -79,7 +78,7 @@ func newExplanation(x *pb.Explanation, titles *dataset.Catalogue) *Explanation {
 
 // print prints JSON, or a table with the columns that are not empty, the explanations, and what
 // else the server said.
-func (r *Answer) print(a *cli.App, titles *dataset.Catalogue, asJSON bool) error {
+func (r *Answer) print(a *cli.App, titles map[string]string, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(r)
 	}
@@ -113,7 +112,7 @@ func (r *Answer) print(a *cli.App, titles *dataset.Catalogue, asJSON bool) error
 	if len(r.UnknownItemIDs) > 0 {
 		var unknown []string
 		for _, id := range r.UnknownItemIDs {
-			unknown = append(unknown, named(id, titles.Title(id)))
+			unknown = append(unknown, named(id, titles[id]))
 		}
 		a.Printf("note: unknown to the model: %s\n", strings.Join(unknown, ", "))
 	}

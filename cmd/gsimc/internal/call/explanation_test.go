@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // An explanation is read as shares: bars in percent, titles where they are known, and what lowers a
@@ -20,7 +19,7 @@ func TestExplanationBars(t *testing.T) {
 			Contributions: []Contribution{{ID: "a", Title: "Ronin", Contribution: 0.03},
 				{ID: "b", Contribution: -0.01}},
 		}}}}
-	if err := r.print(&cli.App{Stdout: &out}, &dataset.Catalogue{}, false); err != nil {
+	if err := r.print(&cli.App{Stdout: &out}, nil, false); err != nil {
 		t.Fatal(err)
 	}
 	want := `  #  item     score  source        title

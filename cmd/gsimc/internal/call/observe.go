@@ -84,7 +84,7 @@ func (c *Observe) Run(a *cli.App) error {
 	if len(c.Data) > 0 {
 		return c.sendFile(a)
 	}
-	titles, err := c.catalogue()
+	titles, err := c.titles()
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (c *Observe) Run(a *cli.App) error {
 	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		got, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: event})
 		if err == nil {
-			if title := titles.Title(c.Item); title != "" {
+			if title := titles[c.Item]; title != "" {
 				a.Printf("%s: ", title)
 			}
 			a.Printf("%s, revision %d\n", dispositionText(got.GetDisposition()),

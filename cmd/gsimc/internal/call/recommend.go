@@ -162,7 +162,7 @@ func (c *Recommend) exploration() *pb.Exploration {
 
 // Run asks for one list and prints it.
 func (c *Recommend) Run(a *cli.App) error {
-	titles, err := c.catalogue()
+	titles, err := c.titles()
 	if err != nil {
 		return err
 	}

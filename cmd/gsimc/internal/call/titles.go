@@ -10,10 +10,10 @@ type titleFlags struct {
 	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV with the columns item_id and title, to print titles beside ids."`
 }
 
-// catalogue reads the titles; without a file there are none.
-func (f *titleFlags) catalogue() (*dataset.Catalogue, error) {
+// titles reads the titles by item; without a file there are none.
+func (f *titleFlags) titles() (map[string]string, error) {
 	if f.ItemsFile == "" {
-		return &dataset.Catalogue{}, nil
+		return nil, nil
 	}
 	titles, err := dataset.ReadItems(f.ItemsFile)
 	if err != nil {

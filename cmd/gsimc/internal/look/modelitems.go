@@ -26,7 +26,7 @@ func (c *ModelItems) Check() error {
 
 // Run prints a table of the items with the number of their training users.
 func (c *ModelItems) Run(a *cli.App) error {
-	var titles *dataset.Catalogue
+	var titles map[string]string
 	if c.ItemsFile != "" {
 		var err error
 		if titles, err = dataset.ReadItems(c.ItemsFile); err != nil {
@@ -42,7 +42,7 @@ func (c *ModelItems) Run(a *cli.App) error {
 }
 
 // itemRows returns a row for each of the first items by popularity; titles may be nil.
-func itemRows(m *model.Model, top int, titles *dataset.Catalogue) [][]string {
+func itemRows(m *model.Model, top int, titles map[string]string) [][]string {
 	items := m.Popular()
 	if top > 0 {
 		items = items[:min(top, len(items))]
@@ -54,7 +54,7 @@ func itemRows(m *model.Model, top int, titles *dataset.Catalogue) [][]string {
 	for _, i := range items {
 		row := []string{m.ItemID(i), strconv.FormatInt(m.Degree(i), 10)}
 		if titles != nil {
-			row = append(row, titles.Title(m.ItemID(i)))
+			row = append(row, titles[m.ItemID(i)])
 		}
 		rows = append(rows, row)
 	}
