@@ -2,7 +2,6 @@ package progress
 
 import (
 	"io"
-	"sync"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -13,16 +12,9 @@ import (
 type bars struct {
 	out io.Writer
 
-	mu   sync.Mutex
 	pool *mpb.Progress // of the running stage; nil between stages
 	bar  *mpb.Bar
 	state
-}
-
-func (b *bars) Plan(stages []Stage) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.estimate.set(stages)
 }
 
 func (b *bars) Begin(stage string, unit Unit) {

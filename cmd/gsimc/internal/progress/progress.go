@@ -71,11 +71,20 @@ func (none) End()                {}
 type state struct {
 	now func() time.Time
 
+	mu sync.Mutex // for what follows, and what is shown
+
 	stage    string // "": none
 	unit     Unit
 	first    time.Time // the beginning of the first stage
 	shown    track
 	estimate estimate
+}
+
+// Plan implements [Progress].
+func (s *state) Plan(stages []Stage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.estimate.set(stages)
 }
 
 func (s *state) begin(stage string, unit Unit) {
@@ -162,15 +171,8 @@ func (t *track) forward(done, total int64) (int64, int64) {
 type lines struct {
 	out io.Writer
 
-	mu   sync.Mutex
 	last time.Time // of the last line, or the beginning of the stage
 	state
-}
-
-func (l *lines) Plan(stages []Stage) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.estimate.set(stages)
 }
 
 func (l *lines) Begin(stage string, unit Unit) {
