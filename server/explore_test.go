@@ -156,10 +156,9 @@ func TestThompson(t *testing.T) {
 		itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(8, 50), testItems)))) {
 		t.Error("other seed, same order of all items")
 	}
-	if d := cmp.Diff(itemIDs(plain),
-		itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(7, 0), testItems)))); d != "" {
-		t.Errorf("scale 0 (-plain +explored):\n%s", d)
-	}
+	same(t, itemIDs(plain),
+		itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(7, 0), testItems))),
+		"scale 0 (-plain +explored)")
 	drawn := ts.ask(t, exploring(forUser("ann"), thompson(0, 1), testItems))
 	again := ts.ask(t,
 		exploring(forUser("ann"), thompson(drawn.GetExplorationSeed(), 1), testItems))

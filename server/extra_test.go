@@ -28,7 +28,7 @@ func TestExtraHistory(t *testing.T) {
 			}
 			observed("both", 0, 4, 8, 12, 16, 20, 7, 9)
 			observed("extra only", 7, 9)
-			for stored, same := range map[string]string{"ann": "both", "nobody": "extra only"} {
+			for stored, twin := range map[string]string{"ann": "both", "nobody": "extra only"} {
 				for explain := range int32(3) {
 					plain := explaining(forUser(stored), int(explain))
 					before := ts.ask(t, plain)
@@ -38,14 +38,12 @@ func TestExtraHistory(t *testing.T) {
 					if r := got.GetUserRevision(); r != before.GetUserRevision() {
 						t.Errorf("%s: revision %d, want %d", stored, r, before.GetUserRevision())
 					}
-					want := ts.ask(t, explaining(forUser(same), int(explain)))
+					want := ts.ask(t, explaining(forUser(twin), int(explain)))
 					if d := cmp.Diff(want, got, protocmp.Transform(), protocmp.IgnoreFields(
 						&pb.RecommendResponse{}, "user_revision")); d != "" {
 						t.Errorf("%s (-observed +extra):\n%s", stored, d)
 					}
-					if d := cmp.Diff(before, ts.ask(t, plain), protocmp.Transform()); d != "" {
-						t.Errorf("%s (-before +after):\n%s", stored, d)
-					}
+					same(t, before, ts.ask(t, plain), "%s (-before +after)", stored)
 				}
 			}
 			with := forUser("ann")

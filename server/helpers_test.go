@@ -184,11 +184,15 @@ func reply[Q, R any](
 	return r
 }
 
-// same checks that a value is the wanted one, which a text says what it is of.
+// same checks that a value is the wanted one. The text says what it is of, and may end with what
+// the signs of the difference mean.
 func same(t testing.TB, want, got any, what string, args ...any) {
 	t.Helper()
+	if !strings.Contains(what, "(-") {
+		what += " (-want +got)"
+	}
 	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-		t.Errorf(what+" (-want +got):\n%s", append(args, d)...)
+		t.Errorf(what+":\n%s", append(args, d)...)
 	}
 }
 

@@ -12,13 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
@@ -93,26 +91,24 @@ func TestJSON(t *testing.T) {
 			t.Errorf("event %d: %d %s, want %s", i+1, code, text, want)
 		}
 	}
-	same := func(method, path, body string, into, want proto.Message, err error) {
+	agrees := func(method, path, body string, into, want proto.Message, err error) {
 		t.Helper()
 		must(t, err)
 		code, text := c.do(method, path, body)
 		if err := protojson.Unmarshal([]byte(text), into); err != nil || code != 200 {
 			t.Fatalf("%s %s: %d, %v: %s", method, path, code, err, text)
 		}
-		if d := cmp.Diff(want, into, protocmp.Transform()); d != "" {
-			t.Errorf("%s %s (-gRPC +JSON):\n%s", method, path, d)
-		}
+		same(t, want, into, "%s %s (-gRPC +JSON)", method, path)
 	}
 	info, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
-	same("GET", path, "", &pb.GetUserResponse{}, info, err)
+	agrees("GET", path, "", &pb.GetUserResponse{}, info, err)
 	req := forUser(user)
 	req.PageSize = 3
 	list, err := ts.recommend.Recommend(ctx(t), req)
-	same("GET", path+"/recommendations?page_size=3", "", &pb.RecommendResponse{}, list, err)
+	agrees("GET", path+"/recommendations?page_size=3", "", &pb.RecommendResponse{}, list, err)
 	text, err := protojson.Marshal(req)
 	must(t, err)
-	same("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list, nil)
+	agrees("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list, nil)
 
 	code, exported := c.do("GET", path+"/export", "")
 	for line := range strings.Lines(exported) {

@@ -3,9 +3,7 @@ package server
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
@@ -44,8 +42,6 @@ func TestPackedItems(t *testing.T) {
 		if packed == nil {
 			t.Errorf("no packed items")
 		}
-		if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-			t.Errorf("packed answer (-messages +packed):\n%s", d)
-		}
+		same(t, want, got, "packed answer (-messages +packed)")
 	}
 }

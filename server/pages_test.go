@@ -55,9 +55,7 @@ func TestPagesAreTheList(t *testing.T) {
 		want := itemIDs(ts.ask(t, whole))
 		for range 5 {
 			got := ts.listPages(t, req, func() int32 { return int32(1 + rng.IntN(9)) })
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("%s (-list +pages):\n%s", name, d)
-			}
+			same(t, want, got, "%s (-list +pages)", name)
 		}
 	}
 	// A draw that the server chooses is the same on all pages.

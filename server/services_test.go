@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
@@ -41,9 +40,7 @@ func TestServicesAreThoseOfTheProtocol(t *testing.T) {
 			for _, m := range served[string(service.FullName())].Methods {
 				got[m.Name] = m
 			}
-			if d := cmp.Diff(want, got); d != "" {
-				t.Errorf("%s (-protocol +served):\n%s", service.FullName(), d)
-			}
+			same(t, want, got, "%s (-protocol +served)", service.FullName())
 			if got := served[string(service.FullName())].Metadata; got != file.Path() {
 				t.Errorf("%s is described by %v, want %s", service.FullName(), got, file.Path())
 			}
@@ -81,9 +78,7 @@ func TestRecommendBothWays(t *testing.T) {
 			must(t, proto.Unmarshal(got, &sent))
 			// The uncertainty grows with time, and the clock of the test never stands still.
 			message.Uncertainty, sent.Uncertainty = nil, nil
-			if d := cmp.Diff(message, &sent, protocmp.Transform()); d != "" {
-				t.Errorf("%s, packed %v (-message +encoded):\n%s", name, packed, d)
-			}
+			same(t, message, &sent, "%s, packed %v (-message +encoded)", name, packed)
 		}
 	}
 	if _, err := service.Recommend(context.Background(), &pb.RecommendRequest{}); err == nil {

@@ -10,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
@@ -176,9 +174,7 @@ func TestStreamObserveOrder(t *testing.T) {
 	for u := range 7 {
 		req := forUser(fmt.Sprint("user", u))
 		req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
-		if d := cmp.Diff(single.ask(t, req), ts.ask(t, req), protocmp.Transform()); d != "" {
-			t.Errorf("user %d (-single +stream):\n%s", u, d)
-		}
+		same(t, single.ask(t, req), ts.ask(t, req), "user %d (-single +stream)", u)
 	}
 }
 

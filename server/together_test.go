@@ -88,7 +88,8 @@ func TestOwnerEnds(t *testing.T) {
 				a.takeNew(t, "ann", novelty)
 				a.takeNew(t, "ann", "other")
 				a.takeNew(t, "bob", "other")
-				eventually(t, "the owner has placed an item", func() bool { return knownTo(a, "other") })
+				eventually(t, "the owner has placed an item",
+					func() bool { return knownTo(a, "other") })
 				b := startTogether(t, setup{store: second}, nil, 1)[0]
 				awaitAlike(t, []*testServer{a, b}, "other", true)
 				before := newestDocument(t, second, base)
@@ -209,7 +210,8 @@ func TestErasedUsersLeaveNotes(t *testing.T) {
 				&pb.DeleteUserRequest{UserId: user}); err != nil {
 				t.Fatal(err)
 			}
-			took := eventually(t, "the user has left all notes", func() bool { return !mentions(user) })
+			took := eventually(t, "the user has left all notes",
+				func() bool { return !mentions(user) })
 			t.Logf("no note has the user after %v", took)
 		}
 		awaitAlike(t, servers, novelty, false)

@@ -19,7 +19,8 @@ func NewMetrics() *Metrics {
 		refused: metric.Counters("gsimc_calls_refused_total",
 			"Calls without the token or the role that their method needs.", "reason"),
 		reloads: metric.Counters("gsimc_door_reloads_total",
-			"Changed files of tokens or certificates, by whether they were taken.", "files", "result"),
+			"Changed files of tokens or certificates, by whether they were taken.",
+			"files", "result"),
 		notAfter: metric.Gauge("gsimc_tls_not_after_timestamp_seconds",
 			"When the certificate of the server ends; 0 without TLS."),
 	}

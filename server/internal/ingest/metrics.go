@@ -30,7 +30,8 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		total: metric.Counters("gsimc_events_total",
 			"Events received, by what became of them and by their type: like, one that has "+
-				"a weight, or other, which a malformed event has too.", "disposition", "event_type"),
+				"a weight, or other, which a malformed event has too.",
+			"disposition", "event_type"),
 		age: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "gsimc_event_age_seconds", Buckets: eventAgeBuckets,
 			Help: "Time from the event_time of a new event to its arrival; 0 without one, or if " +
