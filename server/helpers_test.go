@@ -242,9 +242,11 @@ var withoutTokens = cmp.Options{protocmp.Transform(),
 	protocmp.IgnoreFields(&pb.ObserveResponse{}, "session_token"),
 	protocmp.IgnoreFields(&pb.EventResult{}, "session_token")}
 
-// send makes a request by HTTP with headers, in pairs, of which Host is one. It returns the answer
-// and its body.
-func send(t testing.TB, method, url, body string, header ...string) (*http.Response, string) {
+// send makes a request by HTTP with headers, in pairs, of which Host is one. It returns the status,
+// the body and the headers of the answer.
+func send(
+	t testing.TB, method, url, body string, header ...string,
+) (code int, text string, answered http.Header) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx(t), method, url, strings.NewReader(body))
 	must(t, err)
@@ -255,16 +257,16 @@ func send(t testing.TB, method, url, body string, header ...string) (*http.Respo
 	resp, err := http.DefaultClient.Do(req)
 	must(t, err)
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
+	read, err := io.ReadAll(resp.Body)
 	must(t, err)
-	return resp, string(text)
+	return resp.StatusCode, string(read), resp.Header
 }
 
 // get fetches a page of the ops listener.
 func (ts *testServer) get(t testing.TB, path string) (int, string) {
 	t.Helper()
-	resp, text := send(t, "GET", "http://"+ts.ops+path, "")
-	return resp.StatusCode, text
+	code, text, _ := send(t, "GET", "http://"+ts.ops+path, "")
+	return code, text
 }
 
 type problem = servertest.Problem

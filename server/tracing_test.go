@@ -178,7 +178,7 @@ func TestExemplars(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, spans, "gsimc.v1.RecommenderService/Recommend")
-	_, page := send(t, "GET", "http://"+ts.ops+"/metrics", "",
+	_, page, _ := send(t, "GET", "http://"+ts.ops+"/metrics", "",
 		"Accept", "application/openmetrics-text; version=1.0.0")
 	for _, series := range []string{
 		`grpc_server_handling_seconds_bucket{grpc_method="Recommend"`,
