@@ -86,8 +86,8 @@ type Config struct {
 	// nothing. [New] calls it once; the server closes the model. Nil (the default): none.
 	ShadowModel func() (*model.Model, error)
 
-	// ModelBehind, if not nil, returns why a model serves that is not the newest; nil: it is. /readyz
-	// and the metric gsimc_model_behind say so.
+	// ModelBehind, if not nil, returns why a model serves that is not the newest; nil: it is.
+	// /readyz and the metric gsimc_model_behind say so.
 	ModelBehind func() error
 
 	// DefaultTimeout is the deadline of a unary call that came without one, from its headers on.

@@ -12,9 +12,9 @@ import (
 )
 
 // account is a line of the log about one call of an operator, about a user, or that changes the
-// catalogue: who made it, and how it ended. It holds no ids. Calls that the doors or the gate refuse, by their headers or later,
-// share lines, see [failureLog]: everybody can make them, in any number. Of other calls there is
-// none (nil).
+// catalogue: who made it, and how it ended. It holds no ids. Calls that the doors or the gate
+// refuse, by their headers or later, share lines, see [failureLog]: everybody can make them, in any
+// number. Of other calls there is none (nil).
 type account struct {
 	log            *slog.Logger
 	refusals       *failureLog

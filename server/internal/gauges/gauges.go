@@ -89,8 +89,8 @@ func (g Gauges) Describe(ch chan<- *prometheus.Desc) {
 		storeFailedDesc, storeAwayDesc, storeDegradedDesc, storeRefusingDesc,
 		storeStalledDesc, storeDamagedFilesDesc,
 		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
-		modelRankDesc, modelLoadDesc, modelBehindDesc, modelTrainDesc, buildInfoDesc, drainingDesc, itemsDesc,
-		damagedItemsDesc} {
+		modelRankDesc, modelLoadDesc, modelBehindDesc, modelTrainDesc, buildInfoDesc, drainingDesc,
+		itemsDesc, damagedItemsDesc} {
 		ch <- d
 	}
 }

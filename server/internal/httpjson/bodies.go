@@ -97,7 +97,9 @@ func (*body) Close() error { return nil }
 
 // body puts in the place of a request's body one that has come, and takes room for what it is
 // decoded to. The error is a [refusal] or a [admission.RefusedError].
-func (b *bodies) body(ctx context.Context, w http.ResponseWriter, r *http.Request, rpc string) error {
+func (b *bodies) body(
+	ctx context.Context, w http.ResponseWriter, r *http.Request, rpc string,
+) error {
 	if !b.limits.Known(r.Header.Values("Authorization")) {
 		return &refusal{http.StatusUnauthorized, codes.Unauthenticated, "UNAUTHENTICATED",
 			"this server wants a token that it knows, as header Authorization: Bearer TOKEN"}

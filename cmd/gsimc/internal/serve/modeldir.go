@@ -28,8 +28,8 @@ const (
 
 // modelDir is a folder of model files. The newest serves: that of the latest training by its own
 // header, so that all servers choose the same. One that is newest and bad is refused: a server that
-// has a model keeps it, and one that starts takes the newest of those that can be loaded. It is safe
-// for concurrent use.
+// has a model keeps it, and one that starts takes the newest of those that can be loaded. It is
+// safe for concurrent use.
 type modelDir struct {
 	dir     string
 	log     *slog.Logger
@@ -153,7 +153,8 @@ func (d *modelDir) changed() bool {
 	defer d.mu.Unlock()
 	files, err := d.newestFirst()
 	if !d.unreadable {
-		d.tellRefused(cli.PathError(err), "--model-dir cannot be read: the old model goes on serving")
+		d.tellRefused(cli.PathError(err),
+			"--model-dir cannot be read: the old model goes on serving")
 	}
 	d.unreadable = err != nil
 	return len(files) > 0 && (d.tried == nil || files[0].name != d.tried.name ||

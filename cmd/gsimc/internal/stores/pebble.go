@@ -49,8 +49,8 @@ func openPebble(ctx context.Context, _ string, s *Settings) (store.Store, error)
 		return nil, err
 	}
 	if begins {
-		log.Warn("a new store begins: give its id by --store-id from now on, and an emptied folder "+
-			"is refused", slog.String("data_dir", local.Dir),
+		log.Warn("a new store begins: give its id by --store-id from now on, and an emptied "+
+			"folder is refused", slog.String("data_dir", local.Dir),
 			slog.String("store_id", st.Identity().Name()))
 	}
 	return st, nil
