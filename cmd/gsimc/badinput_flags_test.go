@@ -25,6 +25,8 @@ func testBadSettings(t *testing.T) {
 		exit int
 		want []string
 	}{
+		{"serve --model", cli.ExitUsage, []string{"--model: want a value after it"}},
+		{"verify --data-dir d --list", cli.ExitUsage, []string{"--list: want a value"}},
 		{"advise --user u", cli.ExitUsage, []string{"unexpected argument advise",
 			"see gsimc help"}},
 		{"$TRAIN --colour red", cli.ExitUsage, []string{"unknown flag --colour",

@@ -24,7 +24,7 @@ file of --config (state-cache: 256MiB). The command line comes first, then the e
 the file, then the default. A flag that may be given several times is a list in the file.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models (train
---compare), 130 interrupted by a signal.`
+--compare), 4 not all could be saved (salvage), 130 interrupted by a signal.`
 
 // HelpCmd is `gsimc help`.
 type HelpCmd struct {

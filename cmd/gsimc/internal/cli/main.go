@@ -95,6 +95,9 @@ func (p *Program) newLine(a *App) (*line, error) {
 
 // parse reads and checks args. The context is not nil if the command is known.
 func (l *line) parse(args []string) (*kong.Context, error) {
+	if _, wanting := walk(l.parser.Model.Node, args); wanting != nil { // kong takes it for empty
+		return nil, Usagef("--%s: want a value after it", wanting.Name)
+	}
 	ctx, err := l.parser.Parse(args)
 	if e := new(kong.ParseError); errors.As(err, &e) {
 		return e.Context, err
