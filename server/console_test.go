@@ -99,8 +99,11 @@ func TestConsoleRefusesOtherPages(t *testing.T) {
 		{"GET", "/metrics", []string{"Host", "evil.example"}, 403},
 		{"GET", "/metrics", []string{"Host", "localhost:9090"}, 200},
 	} {
-		code, text, _ := send(t, test.method, "http://"+ts.ops+test.path,
-			`{"userId": "ann", "itemId": "i"}`, test.header...)
+		body := ""
+		if test.method == "POST" {
+			body = `{"userId": "ann", "itemId": "i"}`
+		}
+		code, text, _ := send(t, test.method, "http://"+ts.ops+test.path, body, test.header...)
 		if code != test.want {
 			t.Errorf("%+v: %d: %.80s", test, code, text)
 		}

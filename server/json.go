@@ -72,7 +72,7 @@ func (s *Server) newJSON() (*jsonSide, error) {
 	}
 	j.handler = handler
 	j.http = &http.Server{
-		Handler:           s.cfg.jsonPages().Handler(j.handler),
+		Handler:           httpjson.EndUnread(s.cfg.jsonPages().Handler(j.handler)),
 		ReadHeaderTimeout: handshakeTimeout,
 		IdleTimeout:       maxConnectionIdle,
 		MaxHeaderBytes:    maxHeaderBytes,

@@ -68,12 +68,27 @@ func TestJSONStrangersAreNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, c := startJSON(t, setup{config: func(c *Config) { c.TokenFile = file }})
-	raw := c.rawly(posting("/v1/recommend", 1<<20))
-	if code := raw.status(t); code != http.StatusUnauthorized {
-		t.Errorf("HTTP status %d", code)
+	for path, want := range map[string]int{"/v1/recommend": http.StatusUnauthorized,
+		"/v1/nothing": http.StatusNotFound, "/v1/recommend?x=1": http.StatusBadRequest} {
+		for _, size := range []int{1 << 10, 1 << 20} {
+			raw := c.rawly(posting(path, size))
+			if code := raw.status(t); code != want {
+				t.Errorf("%s: HTTP status %d, want %d", path, code, want)
+			}
+			if _, err := raw.answers.ReadByte(); err != io.EOF {
+				t.Errorf("%s: the connection goes on: %v", path, err)
+			}
+		}
 	}
-	if _, err := raw.answers.ReadByte(); err != io.EOF {
-		t.Errorf("the connection goes on: %v", err)
+}
+
+// A body goes with a POST only: others would hold its room until the answer is read.
+func TestJSONBodiesGoWithPosts(t *testing.T) {
+	ts, c := startJSON(t, setup{})
+	ts.written(t, "ann", 1)
+	for _, call := range []string{"GET /v1/users/ann", "DELETE /v1/users/ann"} {
+		method, path, _ := strings.Cut(call, " ")
+		c.refused(method, path, "{}", http.StatusBadRequest, "INVALID_ARGUMENT")
 	}
 }
 
@@ -128,12 +143,15 @@ func TestJSONRequestsAreNotSmuggled(t *testing.T) {
 	ts, c := startJSON(t, setup{})
 	ts.written(t, "ann", 1)
 	const hidden = "DELETE /v1/users/ann HTTP/1.1\r\nHost: localhost\r\n\r\n"
-	raw := c.rawly(fmt.Sprintf("POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\n"+
-		"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s",
-		len("0\r\n\r\n"+hidden), hidden))
-	raw.status(t)
-	if rest, _ := io.ReadAll(raw.answers); len(rest) > 0 {
-		t.Errorf("a second answer: %q", rest)
+	for _, open := range []string{"POST /v1/recommend HTTP/1.1", "GET /v1/none HTTP/1.1",
+		"POST /v1/recommend HTTP/1.1\r\nOrigin: https://other.example"} {
+		raw := c.rawly(fmt.Sprintf("%s\r\nHost: localhost\r\n"+
+			"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", open,
+			len("0\r\n\r\n"+hidden), hidden))
+		raw.status(t)
+		if rest, _ := io.ReadAll(raw.answers); len(rest) > 0 {
+			t.Errorf("%q: a second answer: %q", open, rest)
+		}
 	}
 	if code, text := c.do("GET", "/v1/users/ann", ""); code != http.StatusOK {
 		t.Errorf("the user is gone: %d %s", code, text)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/gsimc/gsimc/server/internal/console"
+	"github.com/gsimc/gsimc/server/internal/httpjson"
 	"github.com/gsimc/gsimc/server/internal/origin"
 	"github.com/gsimc/gsimc/store"
 )
@@ -40,7 +41,7 @@ func (s *Server) newOps() *http.Server {
 	// profiles. Where other machines reach the listener, they know it by names of their own.
 	pages := origin.Policy{AnyHost: !onThisMachine(s.cfg.OpsListen)}.Handler(mux)
 	return &http.Server{
-		Handler:           s.inTime(pages),
+		Handler:           httpjson.EndUnread(s.inTime(pages)),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -83,6 +84,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stats, err := s.storeStats(r.Context())
+	behind := s.modelBehind()
 	switch {
 	case errors.Is(err, store.ErrUnavailable): // for all servers alike: none is better
 		answer(w, http.StatusOK, "ok, but "+storeTrouble(err))
@@ -95,9 +97,9 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	case stats.Degraded != nil:
 		answer(w, http.StatusOK, "ok, but the store keeps less than it is set up for: "+
 			stats.Degraded.Error())
-	case s.modelBehind() != nil:
+	case behind != nil:
 		answer(w, http.StatusOK, "ok, but the newest model cannot be loaded, and an older one "+
-			"serves: "+s.modelBehind().Error())
+			"serves: "+behind.Error())
 	case s.ModelVersion() == "":
 		answer(w, http.StatusOK, "ok, but there is no model yet: popular items are listed")
 	default:

@@ -158,8 +158,8 @@ var mutants = []mutant{
 	{
 		name: "jsonsmuggled", breaks: "a proxy that reads a body otherwise lets calls pass",
 		file: "server/internal/httpjson/bodies.go",
-		was:  `if len(r.TransferEncoding) == 0 {`,
-		is:   `if true {`,
+		was:  `if err == nil && len(r.TransferEncoding) == 0 {`,
+		is:   `if err == nil {`,
 		pkg:  "./server", test: "TestJSONRequestsAreNotSmuggled",
 	},
 	{

@@ -42,6 +42,9 @@ func (t *Ticket) Grow(n int) error {
 	return nil
 }
 
+// Crowded returns the error of a request that had to make room, or that waited in vain for it.
+func (t *Ticket) Crowded() error { return t.gate.refuse(t.of.Class, Receiving) }
+
 // bodyRoom makes room for n bytes more of a request, and reports whether there is any.
 func (g *Gate) bodyRoom(of *Ticket, n int) bool {
 	now := time.Now()

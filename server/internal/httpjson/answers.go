@@ -3,6 +3,7 @@ package httpjson
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -25,12 +26,16 @@ const (
 	memoryOfByte = 6
 	// part is the number of bytes that are written at a time: a client that reads them goes on.
 	part = 64 << 10
+	// maxOwed is the most that an answer counts: one has room beside others.
+	maxOwed = 16 << 20
+	// lastTime is the time for the rest of an answer, which net/http writes after the handler.
+	lastTime = 30 * time.Second
 )
 
 // owe is called with a message that is about to become an answer, or a part of one.
 func owe(_ context.Context, w http.ResponseWriter, message proto.Message) error {
 	if a, ok := w.(*answerWriter); ok && message != nil {
-		a.owes(memoryOfByte * proto.Size(message))
+		a.owes(min(memoryOfByte*proto.Size(message), maxOwed))
 	}
 	return nil
 }
@@ -62,6 +67,7 @@ func (w *answerWriter) Write(text []byte) (int, error) {
 // FlushError is for [http.ResponseController], and has no error as Write has none.
 func (w *answerWriter) FlushError() error {
 	w.gone = http.NewResponseController(w.ResponseWriter).Flush() != nil || w.gone
+	w.paid() // an export may wait for the store before it goes on
 	return nil
 }
 
@@ -76,8 +82,16 @@ func (w *answerWriter) text() {
 // end is called when nothing more is written.
 func (w *answerWriter) end() {
 	w.text()
+	// An error is that of a connection without deadlines, which a listener does not have.
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(lastTime))
+	w.paid()
+}
+
+// paid is called when what was queued is written.
+func (w *answerWriter) paid() {
 	if w.queued {
 		w.answer.Gone()
+		w.queued = false
 	}
 }
 

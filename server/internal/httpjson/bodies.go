@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc/codes"
@@ -49,42 +48,36 @@ func newBodies(methods routes, l Limits) *bodies {
 var largeAnswers = []string{pb.RecommenderService_BatchRecommend_FullMethodName,
 	pb.ItemService_ListItems_FullMethodName}
 
-// receive is the middleware.
+// receive is the middleware. What it takes is given back when the body is decoded, and the slot
+// when the answer is text.
 func (b *bodies) receive(next runtime.HandlerFunc) runtime.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request, ids map[string]string) {
+		rpc := b.methods.of(r).rpc
+		large := slices.Contains(largeAnswers, rpc)
+		if !hasBody(r) && !large {
+			next(w, r, ids)
+			return
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), b.limits.BodyTime)
 		defer cancel()
-		rpc := b.methods.of(r).rpc
-		var err error
-		if hasBody(r) {
-			err = b.body(ctx, w, r, rpc)
-		} else {
-			err = b.slot(ctx, w, rpc)
-		}
+		received, err := b.enter(ctx, w, r, rpc)
 		if err != nil {
 			refuse(w, err)
 			return
 		}
-		next(w, r, ids)
-		if received, ok := r.Body.(*body); ok {
+		defer received.decoded()
+		if hasBody(r) {
+			r.Body = received
+		} else {
 			received.decoded()
 		}
+		next(w, r, ids)
 	}
 }
 
-// slot waits for a slot, if the method has large answers. The answer gives it back.
-func (b *bodies) slot(ctx context.Context, w http.ResponseWriter, rpc string) error {
-	if !slices.Contains(largeAnswers, rpc) {
-		return nil
-	}
-	if b.slots.Take(ctx, 1) != nil {
-		return &admission.RefusedError{Reason: admission.Slow}
-	}
-	w.(*answerWriter).made = func() { b.slots.Give(1) }
-	return nil
+func hasBody(r *http.Request) bool {
+	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
 }
-
-func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
 // body is the body of a request that has come.
 type body struct {
@@ -95,49 +88,73 @@ type body struct {
 // Close implements [io.Closer].
 func (*body) Close() error { return nil }
 
-// body puts in the place of a request's body one that has come, and takes room for what it is
-// decoded to. The error is a [refusal] or a [admission.RefusedError].
-func (b *bodies) body(
+// enter receives a request with its body, if it has one, and takes room for what that is decoded to
+// and for its answer. The error is a [refusal] or a [admission.RefusedError].
+func (b *bodies) enter(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, rpc string,
-) error {
-	if !b.limits.Known(r.Header.Values("Authorization")) {
-		return &refusal{http.StatusUnauthorized, codes.Unauthenticated, "UNAUTHENTICATED",
-			"this server wants a token that it knows, as header Authorization: Bearer TOKEN"}
+) (*body, error) {
+	if err := b.refusal(r); err != nil {
+		return nil, err
 	}
 	ticket, err := b.limits.Gate.Receive(ctx, rpc)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	text, err := b.read(w, r, ticket)
-	if err == nil {
-		err = b.slot(ticket, w, rpc)
+	received, give := &body{}, func() {}
+	var text []byte
+	if hasBody(r) {
+		text, err = b.whole(w, r, ticket)
 	}
-	give := func() {}
+	if err == nil && slices.Contains(largeAnswers, rpc) {
+		err = b.slot(ticket, w)
+	}
 	if err == nil {
 		give, err = b.decoding(ticket, text)
 	}
 	if err != nil {
 		ticket.Forget()
-		return err
+		return nil, err
 	}
-	received := &body{}
 	received.Reset(text)
 	received.decoded = sync.OnceFunc(func() {
 		received.Reset(nil)
 		give()
 		ticket.Forget()
 	})
-	r.Body = received
-	// What follows a body in chunks may be the end of another, to a proxy that goes by a
-	// Content-Length beside (RFC 9112, section 6.3): nothing is read there.
-	if len(r.TransferEncoding) == 0 {
-		w.Header().Del("Connection")
+	return received, nil
+}
+
+// refusal returns what can be told before the body.
+func (b *bodies) refusal(r *http.Request) error {
+	switch {
+	case hasBody(r) && r.Method != http.MethodPost:
+		return &refusal{http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT",
+			"a body goes with a POST only"}
+	case r.ContentLength > int64(b.limits.Body):
+		return b.tooLarge()
+	case !b.limits.Known(r.Header.Values("Authorization")):
+		return &refusal{http.StatusUnauthorized, codes.Unauthenticated, "UNAUTHENTICATED",
+			"this server wants a token that it knows, as header Authorization: Bearer TOKEN"}
 	}
 	return nil
 }
 
+func (b *bodies) tooLarge() error {
+	return &refusal{http.StatusRequestEntityTooLarge, codes.ResourceExhausted, "BODY_TOO_LARGE",
+		fmt.Sprintf("the body has more than %d bytes", b.limits.Body)}
+}
+
+// slot waits for a slot. The answer gives it back.
+func (b *bodies) slot(t *admission.Ticket, w http.ResponseWriter) error {
+	if b.slots.Take(t, 1) != nil {
+		return t.Crowded()
+	}
+	w.(*answerWriter).made = func() { b.slots.Give(1) }
+	return nil
+}
+
 // decoding waits for room for what a body is decoded to.
-func (b *bodies) decoding(ctx context.Context, text []byte) (give func(), err error) {
+func (b *bodies) decoding(t *admission.Ticket, text []byte) (give func(), err error) {
 	values := values(text)
 	if values > maxValues {
 		return nil, &refusal{http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT",
@@ -147,20 +164,33 @@ func (b *bodies) decoding(ctx context.Context, text []byte) (give func(), err er
 	if len(text) <= admission.SmallBody {
 		room = b.small
 	}
-	if room.Take(ctx, size) != nil {
-		return nil, &admission.RefusedError{Reason: admission.Slow}
+	if room.Take(t, size) != nil {
+		return nil, t.Crowded()
 	}
 	return func() { room.Give(size) }, nil
 }
 
-// read reads a body up to its end.
-func (b *bodies) read(
+// whole returns a body that comes within the time of its ticket.
+func (b *bodies) whole(
 	w http.ResponseWriter, r *http.Request, t *admission.Ticket,
-) (text []byte, err error) {
+) ([]byte, error) {
 	control := http.NewResponseController(w)
 	// An error is that of a connection without deadlines, which a listener does not have.
-	stop := context.AfterFunc(t, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
-	defer stop()
+	stop := context.AfterFunc(t, func() { _ = control.SetReadDeadline(past) })
+	text, err := b.read(r, t)
+	if !stop() && err == nil { // its room was taken when it had just come
+		return nil, t.Crowded()
+	}
+	// What follows a body in chunks may be the end of another, to a proxy that goes by a
+	// Content-Length beside (RFC 9112, section 6.3): nothing is read there.
+	if err == nil && len(r.TransferEncoding) == 0 {
+		w.Header().Del("Connection")
+	}
+	return text, err
+}
+
+// read reads a body up to its end.
+func (b *bodies) read(r *http.Request, t *admission.Ticket) (text []byte, err error) {
 	most := b.limits.Body + 1
 	if r.ContentLength >= 0 {
 		most = int(min(r.ContentLength, int64(most)))
@@ -177,13 +207,12 @@ func (b *bodies) read(
 		text = text[:len(text)+n]
 		switch {
 		case len(text) > b.limits.Body:
-			return nil, &refusal{http.StatusRequestEntityTooLarge, codes.ResourceExhausted,
-				"BODY_TOO_LARGE", fmt.Sprintf("the body has more than %d bytes", b.limits.Body)}
+			return nil, b.tooLarge()
 		case int64(len(text)) == r.ContentLength, ended(err) && r.ContentLength < 0:
 			return text, nil
 		case err == nil:
 		case t.Evicted():
-			return nil, &admission.RefusedError{Reason: admission.Slow}
+			return nil, t.Crowded()
 		default:
 			return nil, &refusal{http.StatusRequestTimeout, codes.InvalidArgument,
 				"BODY_INCOMPLETE", "the body did not come whole in time"}

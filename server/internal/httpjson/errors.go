@@ -66,6 +66,7 @@ func retryAfter(w http.ResponseWriter, st *status.Status) {
 
 // RefusePage answers a page that may not call, see package origin.
 func RefusePage(w http.ResponseWriter, problem string) {
+	private(w.Header())
 	no := refusal{code: codes.PermissionDenied, reason: "FOREIGN_PAGE",
 		message: problem + "; serve --json-origin makes a page known"}
 	writeStatus(w, http.StatusForbidden, no.status())
@@ -79,6 +80,9 @@ func writeStatus(w http.ResponseWriter, httpStatus int, st *status.Status) {
 		return
 	}
 	retryAfter(w, st)
+	if httpStatus == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(httpStatus)
 	_, _ = w.Write(text) // an error means that the client has gone

@@ -93,15 +93,34 @@ func NewHandler(
 	}), nil
 }
 
-// call answers a call. Nobody keeps what it says of a user.
+// call answers a call.
 func call(mux http.Handler, w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+	private(w.Header())
+	mux.ServeHTTP(w, r)
+}
+
+// private lets nobody keep an answer, which may be about a user, or take it for a page.
+func private(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if hasBody(r) {
-		h.Set("Connection", "close") // unless the body is read whole
-	}
-	mux.ServeHTTP(w, r)
+}
+
+var past = time.Unix(1, 0)
+
+// EndUnread guards all of a listener: a connection ends with a request whose body is not read
+// whole, at once, and not when the body has come. Nothing behind it is taken for a request.
+func EndUnread(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !hasBody(r) || r.ProtoMajor != 1 { // a stream of HTTP/2 ends by itself
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close") // until the body is read whole
+		h.ServeHTTP(w, r)
+		if w.Header().Get("Connection") != "" {
+			_ = http.NewResponseController(w).SetReadDeadline(past)
+		}
+	})
 }
 
 // lines writes each message of a stream as a line of its own, and an error that ends the stream as

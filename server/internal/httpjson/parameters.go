@@ -81,14 +81,10 @@ func routeOf(method, path string) string {
 	}
 }
 
-// of returns the route that the library has found for a request. That of a HEAD is that of a GET.
+// of returns the route that the library has found for a request.
 func (all routes) of(r *http.Request) route {
 	pattern, _ := runtime.HTTPPattern(r.Context())
-	found, ok := all[routeOf(r.Method, pattern.String())]
-	if !ok {
-		found = all[routeOf(http.MethodGet, pattern.String())]
-	}
-	return found
+	return all[routeOf(r.Method, pattern.String())]
 }
 
 // check is the middleware that refuses a request whose query has what its route does not take. The

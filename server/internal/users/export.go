@@ -40,7 +40,7 @@ func (s *service) ExportUser(
 	switch {
 	case err != nil && s.Draining.Err() != nil:
 		return outcome.ErrDraining
-	case place.ended():
+	case err != nil && place.ended():
 		return outcome.ErrExports
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -38,8 +39,9 @@ type modelDir struct {
 	mu         sync.Mutex
 	known      map[string]modelFile // by name
 	tried      *modelFile           // the newest when it was opened last
-	trouble    error                // of the one that was opened last
 	unreadable bool                 // the folder could not be read when it was last looked at
+
+	trouble atomic.Pointer[error] // of the one that was opened last; nil: none
 }
 
 // modelFile is a file of the folder as it was when its header was read.
@@ -90,11 +92,14 @@ func (d *modelDir) newestFirst() ([]*modelFile, error) {
 		}
 	}
 	d.known = known
-	slices.SortFunc(found, func(a, b *modelFile) int {
-		if a.head.Newer(b.head) {
+	slices.SortStableFunc(found, func(a, b *modelFile) int {
+		switch {
+		case a.head.Newer(b.head):
 			return -1
+		case b.head.Newer(a.head):
+			return 1
 		}
-		return 1
+		return 0
 	})
 	return found, nil
 }
@@ -116,6 +121,7 @@ func (d *modelDir) open() (*model.Model, error) {
 		return nil, cli.Flag("--model-dir", cli.PathError(err))
 	}
 	starts := d.tried == nil
+	d.trouble.Store(nil)
 	if len(files) == 0 {
 		if !starts {
 			return nil, cli.Flag("--model-dir", fmt.Errorf("%s: there is no model file any more: "+
@@ -125,26 +131,29 @@ func (d *modelDir) open() (*model.Model, error) {
 	}
 	d.tried = files[0]
 	m, err := d.load(files[0])
-	d.trouble = err
-	for _, f := range files[1:] {
-		if err == nil || !starts {
-			break
-		}
-		d.tellRefused(err, "a file of --model-dir cannot be loaded: trying an older one")
-		m, err = d.load(f)
+	if err == nil {
+		return m, nil
 	}
-	return m, err
+	d.trouble.Store(&err)
+	for last, older := err, files[1:]; starts && len(older) > 0; older = older[1:] {
+		d.tellRefused(last, "a file of --model-dir cannot be loaded: trying an older one")
+		if m, last = d.load(older[0]); last == nil {
+			return m, nil
+		}
+	}
+	return nil, err
 }
 
 func (d *modelDir) load(f *modelFile) (*model.Model, error) {
 	return cli.LoadModel("--model-dir", filepath.Join(d.dir, f.name))
 }
 
-// behind returns why a model serves that is not the newest; nil: it is.
+// behind returns why a model serves that is not the newest; nil: it is. It never waits.
 func (d *modelDir) behind() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.trouble
+	if err := d.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // changed reports whether another file is the newest than when one was opened last.
