@@ -96,17 +96,20 @@ func unreadExports(a *assault) {
 func stalledBodies(first int) func(*assault) {
 	begin := strings.TrimSuffix(post("/v1/events:batch", strings.Repeat(" ", 4<<20)),
 		strings.Repeat(" ", 4<<20-first))
-	return func(a *assault) {
-		var sending sync.WaitGroup
-		defer sending.Wait()
-		for range 100 {
-			sending.Go(func() {
-				for !a.over() {
-					a.stall(begin)
-				}
-			})
-		}
+	return func(a *assault) { a.repeat(100, func() { a.stall(begin) }) }
+}
+
+// repeat does something over and over, so many times at once, until the attack is over.
+func (a *assault) repeat(atOnce int, do func()) {
+	var all sync.WaitGroup
+	for range atOnce {
+		all.Go(func() {
+			for !a.over() {
+				do()
+			}
+		})
 	}
+	all.Wait()
 }
 
 func (a *assault) stall(begin string) {
@@ -129,25 +132,19 @@ func (a *assault) stall(begin string) {
 // postOverAndOver posts a batch of events without an end, and wants it to be refused.
 func postOverAndOver(body string) func(*assault) {
 	return func(a *assault) {
-		var sending sync.WaitGroup
-		defer sending.Wait()
-		for range 4 {
-			sending.Go(func() {
-				for !a.over() {
-					resp, err := http.Post("http://"+a.address+"/v1/events:batch", "application/json",
-						strings.NewReader(body))
-					if err != nil {
-						continue // its connection made room
-					}
-					resp.Body.Close()
-					a.sent.Add(1)
-					if code := resp.StatusCode; code != http.StatusBadRequest &&
-						code != http.StatusTooManyRequests {
-						a.t.Errorf("HTTP status %d", code)
-					}
-				}
-			})
-		}
+		a.repeat(4, func() {
+			resp, err := http.Post("http://"+a.address+"/v1/events:batch", "application/json",
+				strings.NewReader(body))
+			if err != nil {
+				return // its connection made room
+			}
+			resp.Body.Close()
+			a.sent.Add(1)
+			if code := resp.StatusCode; code != http.StatusBadRequest &&
+				code != http.StatusTooManyRequests {
+				a.t.Errorf("HTTP status %d", code)
+			}
+		})
 	}
 }
 

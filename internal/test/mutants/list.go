@@ -157,7 +157,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "jsonsmuggled", breaks: "a proxy that reads a body otherwise lets calls pass",
-		file: "server/internal/httpjson/bodies.go",
+		file: "server/internal/httpjson/receive.go",
 		was:  `if err == nil && len(r.TransferEncoding) == 0 {`,
 		is:   `if err == nil {`,
 		pkg:  "./server", test: "TestJSONRequestsAreNotSmuggled",

@@ -9,10 +9,10 @@ import (
 // them.
 const SmallBody = 64 << 10
 
-// Receive is [Gate.Admit] for a request whose body comes otherwise than by gRPC: by HTTP, a request
-// is refused when its headers have come, whatever its deadline. The time for the body is that of
-// ctx. [Ticket.Forget] ends it, when the body has become a message: the call with that message is
-// admitted like any other.
+// Receive is [Gate.Admit] for a request of HTTP without gRPC. Such a request is always refused by
+// its headers, whatever its deadline. The body has to come before the deadline of ctx. When the
+// body has become a message, [Ticket.Forget] gives its room back, and the call with that message
+// is admitted like any other.
 func (g *Gate) Receive(ctx context.Context, method string) (*Ticket, error) {
 	t := g.newTicket(ctx, g.method(method))
 	g.mu.Lock()

@@ -28,7 +28,13 @@
 // longest, for idleAfter at least, or one of a connection that has far more of them than its own. A
 // stream is idle while the server waits for its client and not the other way round.
 //
-// Answers that clients do not read have a bound in bytes: see [Ticket.Answers].
+// Calls that are refused for their token when their message is there have a class of their own,
+// [Stranger], and take no room of others.
+//
+// Requests of HTTP pass the gate twice: while their body comes, see [Gate.Receive], which also
+// bounds the bytes of all bodies, and as the call that the body becomes.
+//
+// Answers that clients do not read have a bound in bytes: see [Bounds].
 //
 // All times are of the monotonic clock.
 package admission

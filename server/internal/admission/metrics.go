@@ -86,9 +86,10 @@ func (gs Gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// serves reports whether the gate has methods of a class. Calls of unknown methods are Other.
+// serves reports whether the gate has calls of a class. Calls of unknown methods are Other, and
+// those of any method may be a Stranger.
 func (g *Gate) serves(c Class) bool {
-	if c == Other {
+	if c == Other || c == Stranger {
 		return true
 	}
 	for _, m := range g.cfg.Methods {

@@ -42,8 +42,8 @@ func (r *refusal) status() *status.Status {
 // Error is the message.
 func (r *refusal) Error() string { return r.message }
 
-// refuse answers a request that is not called. The error is a [refusal], or one of those that calls
-// have too.
+// refuse answers a request that reaches no method. The error is a [refusal], or an error that
+// package outcome knows.
 func refuse(w http.ResponseWriter, err error) {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		writeStatus(w, r.http, r.status())

@@ -19,7 +19,7 @@ type Exports struct {
 	taken []*export // the oldest first
 }
 
-// NewExports returns places for so many exports.
+// NewExports returns Exports with a number of places.
 func NewExports(limit int) *Exports { return &Exports{max: limit} }
 
 // export is the place of an export.

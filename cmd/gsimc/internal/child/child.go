@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// Addresses are those that a server listens on. JSON is empty if it does not serve it.
+// Addresses has the address of each listener of a server. JSON is empty if there is no such
+// listener.
 type Addresses struct{ GRPC, Admin, Ops, JSON string }
 
 // Server is a process of its own that serves.

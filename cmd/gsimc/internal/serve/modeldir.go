@@ -28,9 +28,9 @@ const (
 )
 
 // modelDir is a folder of model files. The newest serves: that of the latest training by its own
-// header, so that all servers choose the same. One that is newest and bad is refused: a server that
-// has a model keeps it, and one that starts takes the newest of those that can be loaded. It is
-// safe for concurrent use.
+// header, so that all servers choose the same. If the newest file cannot be loaded, a server that
+// has a model keeps that model, and a server that starts takes the newest file that can be loaded.
+// A modelDir is safe for concurrent use.
 type modelDir struct {
 	dir     string
 	log     *slog.Logger

@@ -37,8 +37,8 @@ func New() *Metrics {
 			"Items that the serving model was extended by: events named them, and it was "+
 				"not trained on them."),
 		Pending: metric.Gauge("gsimc_new_items",
-			"Items that events named and the loaded model was not trained on, those that "+
-				"it was extended by included."),
+			"Items of events that the model file does not have. Items by which the loaded "+
+				"model was extended count too."),
 		Drift: metric.Gauge("gsimc_drift_energy_ratio",
 			"Share of the energy of recent users' events that lies within the model's "+
 				"basis, over that share at the "+
