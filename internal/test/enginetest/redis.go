@@ -60,8 +60,12 @@ var clusters = struct {
 	known map[[2]int]*RedisCluster
 }{known: map[[2]int]*RedisCluster{}}
 
-// SharedRedis returns a cluster that all tests of the process share. They must not disturb it. The
-// package calls [Main].
+// quiet is longer than a busy machine, or one that stood still, keeps a node from answering.
+const quiet = time.Minute
+
+// SharedRedis returns a cluster that all tests of the process share. They must not disturb it, and
+// it elects no primary: on a busy machine a primary that is slow to answer would be taken for dead,
+// see [RedisCluster.ElectAfter]. The package calls [Main].
 func SharedRedis(tb testing.TB, primaries, replicas int) *RedisCluster {
 	tb.Helper()
 	path := RedisServer(tb)
@@ -81,8 +85,23 @@ func SharedRedis(tb testing.TB, primaries, replicas int) *RedisCluster {
 		tb.Fatal(err)
 	}
 	atEnd(c.Kill)
+	if err := c.ElectAfter(quiet); err != nil {
+		tb.Fatal(err)
+	}
 	clusters.known[key] = c
 	return c
+}
+
+// ElectAfter sets the time after which nodes take another one for dead. That of a cluster which was
+// just started is two seconds.
+func (c *RedisCluster) ElectAfter(silence time.Duration) error {
+	for _, n := range c.Nodes {
+		if _, err := n.Do("CONFIG", "SET", "cluster-node-timeout",
+			strconv.FormatInt(silence.Milliseconds(), 10)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Redis returns a cluster for one test, which may do with it what it likes.

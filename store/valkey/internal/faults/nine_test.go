@@ -43,6 +43,9 @@ func healthy(t testing.TB) *nine {
 	t.Helper()
 	n := &nine{TB: t, RedisCluster: enginetest.SharedRedis(t, 3, 2)}
 	n.heal()
+	if err := n.ElectAfter(2 * time.Second); err != nil { // it is disturbed here after all
+		t.Fatal(err)
+	}
 	for _, s := range n.shards {
 		n.do(s.primary, "FLUSHALL")
 	}
