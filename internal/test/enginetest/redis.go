@@ -278,10 +278,11 @@ func (c *RedisCluster) deal() error {
 	return c.meet()
 }
 
-// Settled waits until every node that runs serves and knows the others that run, and all replicas
-// are linked to a primary.
+// Settled waits until every node that runs serves and knows the others and where each slot is, and
+// all replicas are linked to a primary, which knows it too.
 func (c *RedisCluster) Settled(timeout time.Duration) error {
 	return waitFor(timeout, "a cluster settles", func() error {
+		replicas, online := 0, 0
 		for i, n := range c.Nodes {
 			if !n.Running() {
 				continue
@@ -290,17 +291,26 @@ func (c *RedisCluster) Settled(timeout time.Duration) error {
 			if err != nil {
 				return err
 			}
-			known := fmt.Sprintf("cluster_known_nodes:%d\r", len(c.Nodes))
-			if !strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, known) {
-				return fmt.Errorf("node %d: %s", i, info)
+			for _, want := range []string{"cluster_state:ok\r", "cluster_slots_assigned:16384\r",
+				fmt.Sprintf("cluster_known_nodes:%d\r", len(c.Nodes))} {
+				if !strings.Contains(info, want) {
+					return fmt.Errorf("node %d: %s", i, info)
+				}
 			}
-			role, err := n.Role()
-			if err != nil {
+			if info, err = n.Do("INFO", "replication"); err != nil {
 				return err
 			}
-			if role == "replica, not linked" {
+			switch roleIn(info) {
+			case "primary":
+				online += strings.Count(info, "state=online")
+			case "replica":
+				replicas++
+			default:
 				return fmt.Errorf("node %d is not linked to its primary", i)
 			}
+		}
+		if online != replicas {
+			return fmt.Errorf("%d of %d replicas are online to their primaries", online, replicas)
 		}
 		return nil
 	})
@@ -309,16 +319,21 @@ func (c *RedisCluster) Settled(timeout time.Duration) error {
 // Role returns "primary", "replica", or "replica, not linked".
 func (n *RedisNode) Role() (string, error) {
 	info, err := n.Do("INFO", "replication")
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case strings.Contains(info, "role:master"):
-		return "primary", nil
-	case strings.Contains(info, "master_link_status:up"):
-		return "replica", nil
-	default:
-		return "replica, not linked", nil
 	}
+	return roleIn(info), nil
+}
+
+// roleIn is the role that INFO replication tells.
+func roleIn(info string) string {
+	switch {
+	case strings.Contains(info, "role:master"):
+		return "primary"
+	case strings.Contains(info, "master_link_status:up"):
+		return "replica"
+	}
+	return "replica, not linked"
 }
 
 // Addrs returns the addresses of all nodes.
