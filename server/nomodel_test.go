@@ -93,7 +93,8 @@ func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 		t.Errorf("exploration: %v", err)
 	}
 	similar, err := ts.recommend.SimilarItems(ctx(t), &pb.SimilarItemsRequest{ItemId: item(1)})
-	if err != nil || len(similar.GetItems()) != 0 {
+	if err != nil || len(similar.GetItems()) != 0 ||
+		!slices.Contains(similar.GetDegradations(), pb.Degradation_DEGRADATION_NO_MODEL) {
 		t.Errorf("SimilarItems: %v, %v", similar, err)
 	}
 	scores, err := ts.recommend.ScoreItems(ctx(t), &pb.ScoreItemsRequest{

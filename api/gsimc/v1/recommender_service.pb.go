@@ -1521,8 +1521,10 @@ type SimilarItemsResponse struct {
 	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
 	// Ids of item_id and of filter.allow_item_ids that the model does not know, each once.
 	UnknownItemIds []string `protobuf:"bytes,7,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Why the list is empty though the item is known; empty when all is normal.
+	Degradations  []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SimilarItemsResponse) Reset() {
@@ -1572,6 +1574,13 @@ func (x *SimilarItemsResponse) GetModelVersion() string {
 func (x *SimilarItemsResponse) GetUnknownItemIds() []string {
 	if x != nil {
 		return x.UnknownItemIds
+	}
+	return nil
+}
+
+func (x *SimilarItemsResponse) GetDegradations() []Degradation {
+	if x != nil {
+		return x.Degradations
 	}
 	return nil
 }
@@ -2001,11 +2010,12 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x12'\n" +
 	"\tpage_size\x18\x04 \x01(\x05B\n" +
 	"\xe0A\x01\xbaH\x04\x1a\x02(\x00R\bpageSize\x121\n" +
-	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\"\x91\x01\n" +
+	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\"\xcc\x01\n" +
 	"\x14SimilarItemsResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12#\n" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12(\n" +
-	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\"\xc5\x01\n" +
+	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\x129\n" +
+	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations\"\xc5\x01\n" +
 	"\x12GetSpectrumRequest\x12%\n" +
 	"\auser_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
@@ -2109,24 +2119,25 @@ var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	27, // 26: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
 	22, // 27: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
 	24, // 28: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 29: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
-	1,  // 30: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	0,  // 31: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
-	3,  // 32: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	11, // 33: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	9,  // 34: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	15, // 35: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
-	17, // 36: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
-	7,  // 37: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	13, // 38: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	10, // 39: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	16, // 40: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
-	18, // 41: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
-	37, // [37:42] is the sub-list for method output_type
-	32, // [32:37] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	0,  // 29: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	1,  // 30: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
+	1,  // 31: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	0,  // 32: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
+	3,  // 33: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	11, // 34: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	9,  // 35: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	15, // 36: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	17, // 37: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
+	7,  // 38: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	13, // 39: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	10, // 40: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	16, // 41: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	18, // 42: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
+	38, // [38:43] is the sub-list for method output_type
+	33, // [33:38] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }

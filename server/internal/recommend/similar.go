@@ -31,6 +31,9 @@ func (l *list) similar(
 		return nil, err
 	}
 	out := &l.out
+	if !l.Personal() {
+		out.Degradations = append(out.Degradations, pb.Degradation_DEGRADATION_NO_MODEL)
+	}
 	of, known := l.ItemIndex(req.GetItemId())
 	if known {
 		l.skipped = append(l.skipped, of)
@@ -52,5 +55,5 @@ func (l *list) similar(
 	}
 	list := out.Message()
 	return &pb.SimilarItemsResponse{Items: list.GetItems(), ModelVersion: list.GetModelVersion(),
-		UnknownItemIds: list.GetUnknownItemIds()}, nil
+		UnknownItemIds: list.GetUnknownItemIds(), Degradations: list.GetDegradations()}, nil
 }

@@ -145,7 +145,7 @@ func (c *Recommend) ask(
 	got, err := server.SimilarItems(ctx, &pb.SimilarItemsRequest{ItemId: c.SimilarTo,
 		PageSize: int32(c.Items), Filter: c.filter()})
 	return &pb.RecommendResponse{Items: got.GetItems(), ModelVersion: got.GetModelVersion(),
-		UnknownItemIds: got.GetUnknownItemIds()}, err
+		UnknownItemIds: got.GetUnknownItemIds(), Degradations: got.GetDegradations()}, err
 }
 
 func (c *Recommend) exploration() *pb.Exploration {

@@ -131,7 +131,7 @@ func withheldNote(m *model.Model) string {
 		return ""
 	}
 	return fmt.Sprintf("warning: the model does not know the uncertainty of its answers: learned "+
-		"from one half of the validation users, it was wrong for the other (squared errors %.2g "+
+		"from one half of the users, it was wrong for the other (squared errors %.2g "+
 		"to %.2g times the expected ones, by frequency); lists are not affected; more users help, "+
 		"and leaving out rare ones (--min-user-events 5 --min-item-events 5)",
 		slices.Min(d.Calibration), slices.Max(d.Calibration))
