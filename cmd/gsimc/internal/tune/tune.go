@@ -233,37 +233,23 @@ func printTrials(w io.Writer, r *tune.Result, took time.Duration) {
 func (c *Cmd) printTest(
 	a *cli.App, p progress.Progress, part *dataset.Partition, r *tune.Result,
 ) error {
-	tuned := r.Best.Candidate
-	spec := train.Paper()
-	paper := tune.CandidateOf(&spec, tuned.Rank)
-	paper.Graph = tuned.Graph
-	defaults := c.start(len(part.Items))
-	var runs []testRun
+	runs, err := c.testRuns(part, r)
+	if err != nil {
+		return err
+	}
 	var plan []progress.Stage
-	for _, row := range []struct {
-		name      string
-		candidate tune.Candidate
-		deviation bool
-		chooses   bool // rank and ridge by itself, below and beside those of the candidate
-	}{
-		{"GS-IMC, paper's constants", paper, false, false},
-		{"defaults of train", defaults, true, true},
-		{"tuned", tuned, r.KeepDeviation(), false},
-	} {
-		run, err := c.newTestRun(part, row.candidate, row.deviation)
-		if err != nil {
-			return err
-		}
-		run.name, run.cfg.ChooseRank, run.cfg.ChooseRidge = row.name, row.chooses, row.chooses
-		runs, plan = append(runs, run), append(plan, run.plan(part)...)
+	for _, run := range runs {
+		plan = append(plan, run.plan(part)...)
 	}
 	p.Plan(plan)
 	rows := [][]string{{"", "HR@10", "±", "NDCG@10", "±", "HR@50"}}
+	var at10 []evaluate.Metric
 	for _, run := range runs {
 		m, err := run.measure(p, part)
 		if err != nil {
 			return err
 		}
+		at10 = append(at10, m[0])
 		cells := []string{run.name}
 		for _, x := range []float64{m[0].HR, m[0].HRErr, m[0].NDCG, m[0].NDCGErr, m[1].HR} {
 			cells = append(cells, fmt.Sprintf("%.4f", x))
@@ -271,7 +257,46 @@ func (c *Cmd) printTest(
 		rows = append(rows, cells)
 	}
 	cli.PrintTable(a.Stdout, rows, 1, 2, 3, 4, 5)
+	if note := unconfirmed(at10[1], at10[2]); note != "" {
+		a.Printf("\n%s\n", note)
+	}
 	return nil
+}
+
+// unconfirmed says so if the test users prefer the defaults.
+func unconfirmed(defaults, tuned evaluate.Metric) string {
+	if tuned.NDCG >= defaults.NDCG {
+		return ""
+	}
+	return fmt.Sprintf("note: these users do not confirm what was found: NDCG@10 is %.4f lower "+
+		"than that of the defaults (± %.4f)", defaults.NDCG-tuned.NDCG, tuned.NDCGErr)
+}
+
+// testRuns returns the models that the test users compare: the paper's, the defaults, the result.
+func (c *Cmd) testRuns(part *dataset.Partition, r *tune.Result) ([]testRun, error) {
+	tuned := r.Best.Candidate
+	spec := train.Paper()
+	paper := tune.CandidateOf(&spec, tuned.Rank)
+	paper.Graph = tuned.Graph
+	var runs []testRun
+	for _, row := range []struct {
+		name      string
+		candidate tune.Candidate
+		deviation bool
+		chooses   bool // rank and ridge by itself, below and beside those of the candidate
+	}{
+		{"GS-IMC, paper's constants", paper, false, false},
+		{"defaults of train", c.start(len(part.Items)), true, true},
+		{"tuned", tuned, r.KeepDeviation(), false},
+	} {
+		run, err := c.newTestRun(part, row.candidate, row.deviation)
+		if err != nil {
+			return nil, err
+		}
+		run.name, run.cfg.ChooseRank, run.cfg.ChooseRidge = row.name, row.chooses, row.chooses
+		runs = append(runs, run)
+	}
+	return runs, nil
 }
 
 // testRun measures one candidate on the test users.
