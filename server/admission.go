@@ -23,7 +23,7 @@ func (s *Server) newGate(methods map[string]admission.Method) *admission.Gate {
 // make room.
 const (
 	sendTimeout   = 30 * time.Second
-	maxUnreadSize = 64 << 20
+	maxUnreadSize = 40 << 20
 	maxBodies     = 64 << 20 // of the JSON side, on their way
 )
 

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/admission"
@@ -133,6 +134,9 @@ func (l lines) Marshal(v any) ([]byte, error) {
 		if message, ok := wrapped["result"]; ok {
 			v = message
 		}
+	}
+	if message, ok := v.(proto.Message); ok {
+		return l.MarshalOptions.Marshal(message) // the library would copy the text
 	}
 	return l.JSONPb.Marshal(v)
 }
