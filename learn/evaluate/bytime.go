@@ -38,7 +38,10 @@ type ByTime struct {
 	// Choosing.
 	Final *dataset.Partition
 
-	targets timeTargets
+	targets  timeTargets
+	choosing stream  // to the targets of Choosing
+	final    stream  // to those of Final
+	trends   *trends // chosen by Choosing; nil: by nothing
 }
 
 // TimeSplit are the constants of [SplitByTime].
@@ -68,6 +71,7 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	}
 	var place []int32
 	x.Final, place = trainedBefore(d, x.Begin)
+	x.final = stream{d, place, x.Begin}
 	x.targets = targetsOf(d, place, x.Begin, math.MaxInt64, o.Users)
 	x.Final.Test, x.Final.Validation = x.targets.warm, dataset.Histories{Ptr: []int64{0}}
 	x.Unknown, x.Users = x.targets.unknown, x.targets.tested
@@ -81,6 +85,7 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	if choosing.Validation.Len() > 0 {
 		choosing.Test = onValidation(choosing, choosingTests).Test
 		x.Choosing = choosing
+		x.choosing = stream{d, at, x.Validation}
 		x.Final.Validation = historiesUntil(d, place, x.Validation, x.Begin)
 	}
 	return x, nil
@@ -163,11 +168,12 @@ func historiesUntil(d *dataset.Interactions, place []int32, from, to int64) data
 
 // timeTargets are the targets between two points of time.
 type timeTargets struct {
-	warm    dataset.Histories // of the targets with a history, each with the target at its end
-	cold    []int32           // the other targets
-	users   []int32           // of the warm targets, then of the cold ones
-	tested  int               // number of users
-	unknown int               // events of unknown items, those of all users
+	warm      dataset.Histories // of the targets with a history, each with the target at its end
+	cold      []int32           // the other targets
+	coldTimes []int64           // of the other targets
+	users     []int32           // of the warm targets, then of the cold ones
+	tested    int               // number of users
+	unknown   int               // events of unknown items, those of all users
 }
 
 // targetsOf returns the first mostTargets events of known items from from on, and before to, of up
@@ -206,6 +212,7 @@ func targetsOf(
 		for at := first; at < min(len(known), first+mostTargets); at++ {
 			if at == 0 {
 				out.cold = append(out.cold, place[d.Item[known[0]]])
+				out.coldTimes = append(out.coldTimes, d.Time[known[0]])
 				coldUsers = append(coldUsers, u)
 				continue
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model"
 )
 
 // chooser is a method with constants that are chosen on the validation users.
@@ -58,14 +59,34 @@ func Choose(p *dataset.Partition, opt Options) ([]Method, error) {
 	return out, nil
 }
 
-// Run ranks the targets by each method, with Final as the partition. Every method ranks a cold
-// target by popularity, as a server answers a user without events. The
+// Choose is [Choose] for the events of Choosing. With learned dynamics it also chooses trends.
+func (x *ByTime) Choose(opt Options) ([]Method, error) {
+	opt.Fitted = func(m *model.Model) {
+		if learned(m) {
+			x.trends = x.choosing.chooseTrends(m, &x.Choosing.Validation)
+		}
+	}
+	return Choose(x.Choosing, opt)
+}
+
+// learned reports whether m has learned dynamics.
+func learned(m *model.Model) bool { return m.Spec().Dynamics.Kind == model.DynamicsLearned }
+
+// Run ranks the targets by each method, with Final as the partition, and by [Trending] if Choose
+// has chosen trends. Trending ranks a cold target by what is popular at its time, and the others by
+// the degrees of the training, as a server without trends answers a user without events. The
 // standard errors are those of a mean over users whose targets belong together.
 func (x *ByTime) Run(opt Options) ([]Result, error) {
 	if x.Final.Test.Len() == 0 {
 		return nil, errors.New("no user has an event before one to predict: nothing to measure")
 	}
 	opt.NoCalibration = true
+	var trending *Result
+	opt.Fitted = func(m *model.Model) {
+		if x.trends != nil && learned(m) {
+			trending = x.runTrending(m)
+		}
+	}
 	results, err := Run(x.Final, opt)
 	if err != nil {
 		return nil, err
@@ -76,8 +97,16 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 		cold = append(cold, int32(ranking.Of(degrees, target, nil)))
 	}
 	for i := range results {
+		results[i].Ranks = append(results[i].Ranks, cold...)
+	}
+	if trending != nil {
+		results = append(results, *trending)
+		if opt.Done != nil {
+			opt.Done(trending)
+		}
+	}
+	for i := range results {
 		r := &results[i]
-		r.Ranks = append(r.Ranks, cold...)
 		for c, n := range Cutoffs {
 			r.Metrics[c] = metricByUser(n, r.Ranks, x.targets.users)
 		}

@@ -122,6 +122,9 @@ func (m ModelMethod) choose(t *Task) (Method, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.Options.Fitted != nil {
+		t.Options.Fitted(fitted)
+	}
 	spec := fitted.Spec()
 	m.given = &constants{fitted.Rank(), spec.Dynamics.Ridge, spec.Local}
 	return m, nil

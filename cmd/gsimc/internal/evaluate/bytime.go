@@ -94,7 +94,7 @@ func (c *Cmd) chooseByTime(
 	choosing.Methods, choosing.Progress = opt.Methods, data.Stages(p)
 	defer p.End()
 	var err error
-	opt.Methods, err = evaluate.Choose(x.Choosing, choosing)
+	opt.Methods, err = x.Choose(choosing)
 	return err
 }
 

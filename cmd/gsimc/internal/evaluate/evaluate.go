@@ -71,7 +71,8 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`the point of time are targets, each with the events of its user before it as the ` +
 		`history. Items that nobody has before the point of time are no targets, and users ` +
 		`without a history are shown popular items. Constants are chosen likewise at an earlier ` +
-		`point of time. ± counts the targets of a user as one.
+		`point of time. ± counts the targets of a user as one. dynamics-trend is dynamics with ` +
+		`an addition for what users take at the time of the target.
 
 --protocol new-items takes methods with a model, by default dynamics. One model is ` +
 		`trained on all ` +

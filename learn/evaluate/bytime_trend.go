@@ -1,0 +1,215 @@
+package evaluate
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
+)
+
+// Trending is the method [Dynamics] with the trends of items, of package trend, added to its
+// scores. It is part of [ByTime] alone: only there items have a present.
+const Trending = "dynamics-trend"
+
+// Names of the constants that trends choose, in Result.Chosen.
+const (
+	ChosenHalfLife = "half_life" // in events
+	ChosenGain     = "gain"
+)
+
+// Bounds of the choice of trends: of the targets, and of the scores of all items for them.
+const (
+	mostChoices = 1000
+	mostScores  = 1 << 26
+)
+
+// stream are the events that a server sees until a target: those of all users.
+type stream struct {
+	events *dataset.Interactions
+	place  []int32 // of the items of events among those of a partition; −1 for none
+	begin  int64   // of the period of the targets; what is learned lies before it
+}
+
+// trends are the constants of trends.
+type trends struct {
+	trend.Spec
+
+	// spread is that of the scores of the model that they were chosen with, see spreadOf. The gain
+	// for another model is in proportion to it.
+	spread float64
+}
+
+// counts counts the events on items that have a place.
+func (s *stream) counts(spec trend.Spec) *trend.Counts {
+	c := &trend.Counts{}
+	for j, i := range s.events.Item {
+		if place := s.place[i]; place >= 0 {
+			c.Add(spec.SpanOf(s.events.Time[j]), place, 1)
+		}
+	}
+	return c
+}
+
+// candidates are the constants to choose from, without a gain.
+func (s *stream) candidates() []trend.Spec {
+	var times []int64
+	for _, t := range s.events.Time {
+		if t < s.begin {
+			times = append(times, t)
+		}
+	}
+	slices.Sort(times)
+	return trend.Candidates(times)
+}
+
+// chooseTrends chooses the constants by the targets of h, with a model of what lies before.
+func (s *stream) chooseTrends(m *model.Model, h *dataset.Histories) *trends {
+	choices, h := choicesOf(m, h)
+	best, value := &trends{spread: spreadOf(choices)}, math.Inf(-1)
+	for _, spec := range s.candidates() {
+		s.addTrends(choices, h, spec, degrees(m))
+		if fitted := trend.Fit(choices); fitted.Value > value {
+			value, best.Spec = fitted.Value, spec
+			best.Gain = fitted.Gain()
+		}
+	}
+	return best
+}
+
+// choicesOf scores all items for targets of h, a sample, which it returns too. The items that the
+// user has are out of question.
+func choicesOf(m *model.Model, h *dataset.Histories) ([]trend.Choice, *dataset.Histories) {
+	limit := max(1, min(mostChoices, mostScores/max(1, m.NumItems())))
+	h = &onValidation(&dataset.Partition{Validation: *h}, limit).Test
+	choices := make([]trend.Choice, h.Len())
+	parallel.TasksWith(h.Len(), func() func(u int) {
+		q := m.NewQuery()
+		return func(u int) {
+			c := &choices[u]
+			c.Scores = make([]float32, m.NumItems())
+			scoreTarget(c.Scores, q, m, h, u)
+			var seen []int32
+			seen, c.Target = split(h, u)
+			for _, i := range seen {
+				c.Scores[i] = float32(math.Inf(-1))
+			}
+		}
+	})
+	return choices, h
+}
+
+// scoreTarget scores all items for the user of the u-th history before its target.
+func scoreTarget(scores []float32, q *model.Query, m *model.Model, h *dataset.Histories, u int) {
+	history := train.History(h, u)
+	LearnedDynamics().queryTo(q, m, history[:len(history)-1])
+	m.ScoresTo(scores, q)
+}
+
+// addTrends adds to the choices the trends after the last span that ended before their targets.
+func (s *stream) addTrends(
+	choices []trend.Choice, h *dataset.Histories, spec trend.Spec, degrees []int64,
+) {
+	counts, after := s.counts(spec), map[int64][]float32{}
+	for u := range choices {
+		last := spec.SpanOf(timeOfTarget(h, u)) - 1
+		g, ok := after[last]
+		if !ok {
+			g = make([]float32, len(degrees))
+			counts.RatesAfter(last, spec.HalfLife, len(g)).TrendsTo(g, degrees)
+			after[last] = g
+		}
+		choices[u].Trends = g
+	}
+}
+
+func timeOfTarget(h *dataset.Histories, u int) int64 {
+	times := h.Times(u)
+	return times[len(times)-1]
+}
+
+// spreadOf is the median, over choices, of the distance between the tenth best score and the median
+// score.
+func spreadOf(choices []trend.Choice) float64 {
+	spreads := make([]float64, len(choices))
+	for u := range choices {
+		sorted := slices.Clone(choices[u].Scores)
+		slices.Sort(sorted)
+		n := len(sorted)
+		spreads[u] = float64(sorted[max(0, n-10)]) - float64(sorted[n/2])
+	}
+	if len(spreads) == 0 {
+		return 0
+	}
+	slices.Sort(spreads)
+	return spreads[len(spreads)/2]
+}
+
+func degrees(m *model.Model) []int64 {
+	d := make([]int64, m.NumItems())
+	for i := range d {
+		d[i] = m.Degree(int32(i))
+	}
+	return d
+}
+
+// runTrending ranks all targets by m and trends.
+func (x *ByTime) runTrending(m *model.Model) *Result {
+	spec := x.trends.Spec
+	latest, _ := choicesOf(m, &x.Final.Validation)
+	if s := spreadOf(latest); s > 0 && x.trends.spread > 0 {
+		spec.Gain *= s / x.trends.spread
+	}
+	r := newResult(Trending, x.rankTrending(m, spec))
+	r.Chosen = map[string]float64{ChosenHalfLife: spec.HalfLife, ChosenGain: spec.Gain}
+	return &r
+}
+
+// rankTrending ranks the targets, the cold ones last. A cold target is ranked by what is popular.
+func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
+	warm, shares := &x.Final.Test, degrees(m)
+	ranks := make([]int32, warm.Len()+len(x.targets.cold))
+	groups := x.bySpan(spec)
+	spans, counts := slices.Collect(maps.Keys(groups)), x.final.counts(spec)
+	parallel.TasksWith(len(spans), func() func(b int) {
+		g, scores, q := make([]float32, len(shares)), make([]float32, len(shares)), m.NewQuery()
+		return func(b int) {
+			rates := counts.RatesAfter(spans[b]-1, spec.HalfLife, len(shares))
+			rates.TrendsTo(g, shares)
+			for _, u := range groups[spans[b]] {
+				if u >= warm.Len() {
+					ranks[u] = rank(rates.Popular(shares), x.targets.cold[u-warm.Len()], nil)
+					continue
+				}
+				scoreTarget(scores, q, m, warm, u)
+				for i := range scores {
+					scores[i] += float32(spec.Gain) * g[i]
+				}
+				seen, target := split(warm, u)
+				ranks[u] = rank(scores, target, seen)
+			}
+		}
+	})
+	return ranks
+}
+
+// bySpan groups the targets, the cold ones last, by the spans of their times.
+func (x *ByTime) bySpan(spec trend.Spec) map[int64][]int {
+	groups := map[int64][]int{}
+	add := func(target int, time int64) {
+		span := spec.SpanOf(time)
+		groups[span] = append(groups[span], target)
+	}
+	warm := &x.Final.Test
+	for u := range warm.Len() {
+		add(u, timeOfTarget(warm, u))
+	}
+	for at, time := range x.targets.coldTimes {
+		add(warm.Len()+at, time)
+	}
+	return groups
+}

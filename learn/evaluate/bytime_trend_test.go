@@ -1,0 +1,102 @@
+package evaluate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
+)
+
+// fashion are users who come one after the other and take eight items each, in the order of time.
+// In each of six seasons, with fashions, three items are taken by three users in four.
+func fashion(fashions bool) *dataset.Interactions {
+	const users, items, taken, seasons = 600, 60, 8, 6
+	rng := rand.New(rand.NewPCG(9, 9))
+	d := &dataset.Interactions{Ptr: []int64{0}}
+	for i := range items {
+		d.Items = append(d.Items, fmt.Sprintf("i%02d", i))
+	}
+	for u := range users {
+		d.Users = append(d.Users, fmt.Sprintf("u%03d", u))
+		mine := rng.Perm(items)[:taken]
+		for j := range 3 {
+			in := 3*(u*seasons/users) + j
+			if fashions && rng.IntN(4) > 0 && !slices.Contains(mine, in) {
+				mine[2+2*j] = in
+			}
+		}
+		for j, i := range mine {
+			d.Item = append(d.Item, int32(i))
+			d.Time = append(d.Time, int64(86_400*u+3600*j))
+		}
+		d.Ptr = append(d.Ptr, int64(len(d.Item)))
+	}
+	return d
+}
+
+// byTimeOf runs learned dynamics and trends, with constants chosen before.
+func byTimeOf(t *testing.T, d *dataset.Interactions) (plain, trending *Result) {
+	t.Helper()
+	x, err := SplitByTime(d, TimeSplit{Share: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := func(p *dataset.Partition) Options {
+		spec := train.Recommended()
+		spec.TrainUsers = int64(p.Train.Len())
+		basis, err := train.Solve(p, train.Config{Spec: spec, Rank: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Options{
+			Methods: []Method{LearnedDynamics()},
+			Learned: Ingredients{
+				Basis: basis, Spec: spec, Ranks: []int{10}, Ridges: []float64{1},
+			},
+		}
+	}
+	methods, err := x.Choose(opt(x.Choosing))
+	if err != nil {
+		t.Fatal(err)
+	}
+	final := opt(x.Final)
+	final.Methods = methods
+	results, err := x.Run(final)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if namesOf(methods) != Dynamics || len(results) != 2 || results[1].Name != Trending {
+		t.Fatalf("the results are %+v, want those of dynamics without and with trends", results)
+	}
+	if x.targets.cold == nil {
+		t.Fatal("no target is cold")
+	}
+	return &results[0], &results[1]
+}
+
+func TestTrendsFindWhatIsInFashion(t *testing.T) {
+	plain, trending := byTimeOf(t, fashion(true))
+	if was, is := plain.Metrics[0].NDCG, trending.Metrics[0].NDCG; is < 1.2*was {
+		t.Errorf("NDCG@10 is %v with trends and %v without, want more", is, was)
+	}
+	if trending.Chosen[ChosenGain] == 0 || trending.Chosen[ChosenHalfLife] == 0 {
+		t.Errorf("the constants are %v", trending.Chosen)
+	}
+}
+
+func TestTrendsAddNothingWithoutFashion(t *testing.T) {
+	plain, trending := byTimeOf(t, fashion(false))
+	if gain := trending.Chosen[ChosenGain]; gain != 0 {
+		t.Errorf("the gain is %v, want 0", gain)
+	}
+	warm := 0
+	for warm < len(plain.Ranks) && plain.Ranks[warm] == trending.Ranks[warm] {
+		warm++
+	}
+	if warm < len(plain.Ranks)/2 { // the cold targets come last
+		t.Errorf("the ranks are %v, want those without trends, %v", trending.Ranks, plain.Ranks)
+	}
+}

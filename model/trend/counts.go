@@ -1,0 +1,109 @@
+package trend
+
+import (
+	"maps"
+	"math"
+	"slices"
+)
+
+// Prior is a, the number of events that the prior of an item's factor is worth. Between 0.5 and 8
+// it makes no difference that can be measured: the gain of a [Spec] trades with it.
+const Prior = 2
+
+// fraction is the number of binary digits of a weight behind the point. An event that more than
+// fraction half-lives of events have followed has no weight.
+const fraction = 20
+
+// Counts are the first events of users on items, by span. Items are numbered from 0. Methods are
+// not safe for concurrent use, unless nobody calls Add.
+type Counts struct {
+	spans map[int64]*span
+}
+
+type span struct {
+	items map[int32]int64 // n_b, without zeros
+	total int64
+}
+
+// Add counts n events on an item in a span. n is negative for events that are taken back.
+func (c *Counts) Add(at int64, item int32, n int64) {
+	if c.spans == nil {
+		c.spans = map[int64]*span{}
+	}
+	s := c.spans[at]
+	if s == nil {
+		s = &span{items: map[int32]int64{}}
+		c.spans[at] = s
+	}
+	s.total += n
+	if s.items[item] += n; s.items[item] == 0 {
+		delete(s.items, item)
+	}
+	if len(s.items) == 0 {
+		delete(c.spans, at)
+	}
+}
+
+// Rates are the faded counts of items after a span.
+type Rates struct {
+	of    []int64 // r_i, in units of 2^-fraction
+	total int64   // R
+}
+
+// RatesAfter returns the faded counts of the items 0, 1, … items−1 after a span. Other items do not
+// count. O(items + counts).
+func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
+	r := &Rates{of: make([]int64, items)}
+	var since int64 // N_s − N_b
+	for _, at := range slices.Backward(slices.Sorted(maps.Keys(c.spans))) {
+		if at > last {
+			continue
+		}
+		s := c.spans[at]
+		weight := int64(math.Round(math.Ldexp(math.Exp2(-float64(since)/halfLife), fraction)))
+		if weight == 0 {
+			break
+		}
+		for i, n := range s.items {
+			if int(i) < items {
+				r.of[i] += n * weight
+				r.total += n * weight
+			}
+		}
+		since += s.total
+	}
+	return r
+}
+
+// Of returns r_i.
+func (r *Rates) Of(item int32) float64 { return math.Ldexp(float64(r.of[item]), -fraction) }
+
+// TrendsTo stores g_i of all items in dst. shares are in proportion to π_i, with a sum above 0.
+func (r *Rates) TrendsTo(dst []float32, shares []int64) {
+	expected := r.expected(shares)
+	for i := range dst {
+		more := (r.Of(int32(i)) + Prior) / (float64(shares[i])*expected + Prior)
+		dst[i] = float32(math.Log(more))
+	}
+}
+
+// Popular returns numbers in proportion to π_i e^g_i, the share that each item is expected to have
+// now: a ranking of the items for somebody of whom nothing is known.
+func (r *Rates) Popular(shares []int64) []float64 {
+	expected := r.expected(shares)
+	popular := make([]float64, len(shares))
+	for i, share := range shares {
+		more := (r.Of(int32(i)) + Prior) / (float64(share)*expected + Prior)
+		popular[i] = float64(share) * more
+	}
+	return popular
+}
+
+// expected is R π_i of an item with the share 1.
+func (r *Rates) expected(shares []int64) float64 {
+	sum := 0.0
+	for _, share := range shares {
+		sum += float64(share)
+	}
+	return math.Ldexp(float64(r.total), -fraction) / sum
+}

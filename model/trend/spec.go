@@ -1,0 +1,42 @@
+package trend
+
+// Spec are the constants of the trends that are added to scores.
+type Spec struct {
+	HalfLife float64 // H, in events
+	Span     int64   // length of a span, in seconds
+	Gain     float64 // c of the addition c g_i to the score of an item; 0: nothing is added
+}
+
+// halfLives are the candidates of H, as shares of the training events.
+var halfLives = []float64{0.003, 0.01, 0.03, 0.1}
+
+// A span is as long as the newest H/spansPerHalfLife events of the training took, or longer: what
+// is older by a tenth of H ranks as well.
+const (
+	spansPerHalfLife = 30
+	shortestSpan     = 60 // seconds
+)
+
+// Candidates returns the constants to choose from, without a gain, for training events at these
+// rising times.
+func Candidates(times []int64) []Spec {
+	specs := make([]Spec, len(halfLives))
+	for at, share := range halfLives {
+		h := max(1, share*float64(len(times)))
+		specs[at] = Spec{HalfLife: h, Span: shortestSpan}
+		if n := len(times); n > 0 {
+			took := times[n-1] - times[max(0, n-1-int(h))]
+			specs[at].Span = max(shortestSpan, took/spansPerHalfLife)
+		}
+	}
+	return specs
+}
+
+// SpanOf returns the number of the span that a time is in.
+func (s Spec) SpanOf(time int64) int64 {
+	number := time / s.Span
+	if time%s.Span < 0 {
+		number--
+	}
+	return number
+}

@@ -1,0 +1,192 @@
+package trend
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// event is a first event of a user on an item.
+type event struct {
+	span int64
+	item int32
+}
+
+// random returns events in spans around 0, in any order.
+func random(rng *rand.Rand, items int) []event {
+	events := make([]event, 1+rng.IntN(300))
+	for i := range events {
+		events[i] = event{rng.Int64N(40) - 20, int32(rng.IntN(items))}
+	}
+	return events
+}
+
+// oracle returns the faded counts by the definition in the comment of the package.
+func oracle(events []event, last int64, halfLife float64, items int) []float64 {
+	r := make([]float64, items)
+	for _, e := range events {
+		if e.span > last {
+			continue
+		}
+		followed := 0 // N_s − N_b
+		for _, other := range events {
+			if other.span > e.span && other.span <= last {
+				followed++
+			}
+		}
+		r[e.item] += math.Exp2(-float64(followed) / halfLife)
+	}
+	return r
+}
+
+func TestRates(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		items := 1 + rng.IntN(10)
+		events := random(rng, items)
+		last, halfLife := rng.Int64N(40)-20, math.Exp2(6*rng.Float64())
+		var c Counts
+		for _, e := range events {
+			c.Add(e.span, e.item, 1)
+		}
+		got := c.RatesAfter(last, halfLife, items)
+		for i, want := range oracle(events, last, halfLife, items) {
+			if tolerance := float64(len(events)) * 0x1p-20; math.Abs(got.Of(int32(i))-want) > tolerance {
+				t.Fatalf("seed %d: r_%d = %v, want %v", seed, i, got.Of(int32(i)), want)
+			}
+		}
+	}
+}
+
+// TestCountsForget adds events in another order, with others that are taken back: nothing is left
+// of these.
+func TestCountsForget(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	kept, gone := random(rng, 8), random(rng, 8)
+	var want, got Counts
+	for _, e := range kept {
+		want.Add(e.span, e.item, 1)
+	}
+	all := append(append([]event{}, kept...), gone...)
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, e := range all {
+		got.Add(e.span, e.item, 1)
+	}
+	for _, e := range gone {
+		got.Add(e.span, e.item, -1)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("counts are %v, want %v", got, want)
+	}
+}
+
+// TestTrends has an item that is taken twice as often as in the training, and one of which nothing
+// is known.
+func TestTrends(t *testing.T) {
+	var c Counts
+	c.Add(0, 0, 80)
+	c.Add(0, 1, 20)
+	r := c.RatesAfter(0, 1e9, 3)
+	g := make([]float32, 3)
+	r.TrendsTo(g, []int64{40, 60, 0})
+	for i, want := range []float64{
+		math.Log(82. / 42), math.Log(22. / 62), 0,
+	} {
+		if math.Abs(float64(g[i])-want) > 1e-6 {
+			t.Errorf("g_%d = %v, want %v", i, g[i], want)
+		}
+	}
+	popular := r.Popular([]int64{40, 60, 0})
+	if !(popular[0] > popular[1] && popular[1] > popular[2] && popular[2] == 0) {
+		t.Errorf("popular now: %v", popular)
+	}
+}
+
+func TestSpans(t *testing.T) {
+	s := Spec{Span: 60}
+	for time, want := range map[int64]int64{-61: -2, -60: -1, -1: -1, 0: 0, 59: 0, 60: 1} {
+		if got := s.SpanOf(time); got != want {
+			t.Errorf("SpanOf(%d) = %d, want %d", time, got, want)
+		}
+	}
+	times := make([]int64, 10_000)
+	for i := range times {
+		times[i] = int64(i) * 1000
+	}
+	for at, want := range []Spec{{HalfLife: 30, Span: 1000}, {HalfLife: 100, Span: 3333}} {
+		if got := Candidates(times)[at]; got != want {
+			t.Errorf("candidate %d is %+v, want %+v", at, got, want)
+		}
+	}
+	if got := Candidates(nil)[0]; got.SpanOf(5) != 0 || !(got.HalfLife > 0) {
+		t.Errorf("without events the constants are %+v", got)
+	}
+}
+
+// simulate draws choices from the softmax of τŷ + γg.
+func simulate(rng *rand.Rand, n, items int, tau, gamma float64) []Choice {
+	choices := make([]Choice, n)
+	for t := range choices {
+		c := Choice{Scores: make([]float32, items), Trends: make([]float32, items)}
+		at, most := 0, math.Inf(-1)
+		for i := range items {
+			c.Scores[i], c.Trends[i] = float32(rng.NormFloat64()), float32(rng.NormFloat64())
+			if i%7 == 3 {
+				c.Scores[i] = float32(math.Inf(-1))
+			}
+			// the largest of logits with Gumbel noise is distributed as their softmax
+			noisy := logit(c.Scores[i], c.Trends[i], tau, gamma) - math.Log(rng.ExpFloat64())
+			if noisy > most {
+				at, most = i, noisy
+			}
+		}
+		c.Target = int32(at)
+		choices[t] = c
+	}
+	return choices
+}
+
+func TestFit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, want := range []struct{ tau, gamma float64 }{{2, 0.5}, {0.5, 2}, {8, 1}} {
+		l := Fit(simulate(rng, 2000, 50, want.tau, want.gamma))
+		if math.Abs(l.Tau-want.tau) > 0.1*want.tau || math.Abs(l.Gamma-want.gamma) > 0.15*want.gamma {
+			t.Errorf("Fit = %+v, want about %+v", l, want)
+		}
+		if gain := want.gamma / want.tau; math.Abs(l.Gain()-gain) > 0.2*gain {
+			t.Errorf("the gain is %v, want about %v", l.Gain(), gain)
+		}
+	}
+}
+
+// TestFitFindsTheTop compares the likelihood with those around it.
+func TestFitFindsTheTop(t *testing.T) {
+	choices := simulate(rand.New(rand.NewPCG(5, 6)), 60, 20, 1, 1)
+	l := Fit(choices)
+	for _, d := range [][2]float64{{0.01, 0}, {-0.01, 0}, {0, 0.01}, {0, -0.01}, {0.01, -0.01}} {
+		if near := derivatives(choices, l.Tau+d[0], l.Gamma+d[1]).value; near > l.Value {
+			t.Errorf("L at %v from the top is %v, above %v", d, near, l.Value)
+		}
+		if near := derivatives(choices, 0, 0).value; near > l.Without {
+			t.Errorf("L(0, 0) = %v, above the largest L(τ, 0) = %v", near, l.Without)
+		}
+	}
+}
+
+// TestGainNeedsEvidence has trends that say nothing, the wrong, or nothing that tells items apart.
+func TestGainNeedsEvidence(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	equal := simulate(rng, 300, 30, 2, 0)
+	for t := range equal {
+		clear(equal[t].Trends)
+	}
+	for name, choices := range map[string][]Choice{
+		"chance": simulate(rng, 300, 30, 2, 0), "wrong way": simulate(rng, 300, 30, 2, -1),
+		"all equal": equal, "none": nil,
+	} {
+		if l := Fit(choices); l.Gain() != 0 {
+			t.Errorf("%s: the gain is %v (%+v), want 0", name, l.Gain(), l)
+		}
+	}
+}
