@@ -7,11 +7,12 @@ import (
 // Explanation splits the scores of items into contributions. With j the place of the item in the
 // list that was asked for,
 //
-//	score = Base[j] + Earlier[j] + Σ_s Events[j·Length + s]
+//	score = Base[j] + Trend[j] + Earlier[j] + Σ_s Events[j·Length + s]
 //
 // up to the rounding of the float32 fold.
 type Explanation struct {
 	Base    []float64 // the score without events: the part of μ that is left
+	Trend   []float64 // what the trend of the item adds, see WithTrends
 	Earlier []float64 // the contribution of the state before the events
 	Events  []float64 // items × Length, row-major: the contribution of each event
 	Local   []float64 // as Events: the part of it from the local term; nil for a model without one
@@ -67,6 +68,7 @@ func (m *Model) Explain(
 	m.explainLocal(x, before, h, items)
 	for j, i := range items {
 		x.Base = append(x.Base, m.scoreOf(i, u.base))
+		x.Trend = append(x.Trend, float64(m.trendOf(i)))
 		x.Earlier[j] += m.scoreOf(i, u.earlier)
 	}
 	return x

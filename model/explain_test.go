@@ -78,7 +78,7 @@ func TestExplainSum(t *testing.T) {
 	for _, kind := range explained {
 		t.Run(kind.name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
-			m := newLearned(t, rng, n, k, kind.edit)
+			m, _ := withTrends(rng, newLearned(t, rng, n, k, kind.edit))
 			items := make([]int32, n)
 			for i := range items {
 				items[i] = int32(i)

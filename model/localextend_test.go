@@ -141,7 +141,8 @@ func b2i(b bool) int {
 // checkExplained holds the sum of the parts of an explanation against the score.
 func checkExplained(t *testing.T, x *Explanation, i int, score float32) {
 	t.Helper()
-	sum, size := x.Base[i]+x.Earlier[i], math.Abs(x.Base[i])+math.Abs(x.Earlier[i])
+	sum := x.Base[i] + x.Trend[i] + x.Earlier[i]
+	size := math.Abs(x.Base[i]) + math.Abs(x.Trend[i]) + math.Abs(x.Earlier[i])
 	for _, c := range x.Events[i*x.Length : (i+1)*x.Length] {
 		sum += c
 		size += math.Abs(c)

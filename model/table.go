@@ -23,7 +23,9 @@ type table struct {
 
 	ids []string // n, ascending bytewise
 
-	top *topn.Index // index of basis and decoderScale; derived, not in the file
+	// Derived, not in the file.
+	top    *topn.Index     // index of basis and decoderScale
+	trends *topn.Additions // to the scores; nil for none, see WithTrends
 }
 
 // at returns the table of item i and the row of the item in it.

@@ -180,15 +180,13 @@ func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
 		return func(b int) {
 			rates := counts.RatesAfter(spans[b]-1, spec.HalfLife, len(shares))
 			rates.TrendsTo(g, shares)
+			rising := m.WithTrends(spec.Gain, g)
 			for _, u := range groups[spans[b]] {
 				if u >= warm.Len() {
 					ranks[u] = rank(rates.Popular(shares), x.targets.cold[u-warm.Len()], nil)
 					continue
 				}
-				scoreTarget(scores, q, m, warm, u)
-				for i := range scores {
-					scores[i] += float32(spec.Gain) * g[i]
-				}
+				scoreTarget(scores, q, rising, warm, u)
 				seen, target := split(warm, u)
 				ranks[u] = rank(scores, target, seen)
 			}

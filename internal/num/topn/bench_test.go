@@ -34,7 +34,7 @@ func BenchmarkSearch(b *testing.B) {
 							batch[i].Query, batch[i].N = queries[at%len(queries)], top
 							at++
 						}
-						x.Search(batch)
+						x.Search(batch, nil)
 					}
 					total := float64(b.Elapsed().Microseconds())
 					b.ReportMetric(total/float64(b.N*size), "µs/request")
@@ -104,7 +104,34 @@ func benchmarkRequest(b *testing.B, name string, x *Index, queries []float32, r 
 		b.ReportAllocs()
 		for at := 0; b.Loop(); at = (at + x.k) % len(queries) {
 			batch[0].Query = queries[at : at+x.k]
-			x.Search(batch)
+			x.Search(batch, nil)
 		}
 	})
+}
+
+// BenchmarkAdditions: a search with additions to all scores, a third as wide as the scores, beside
+// one without.
+func BenchmarkAdditions(b *testing.B) {
+	for _, s := range []struct{ n, k int }{{20_000, 256}, {17_770, 1000}, {200_000, 256}} {
+		rng := rand.New(rand.NewPCG(9, 9))
+		x := New(gaussian(rng, s.n, s.k), slices.Repeat([]float32{1}, s.n), s.k, 0)
+		of := gaussian(rng, s.n, 1)
+		for i := range of {
+			of[i] *= float32(math.Sqrt(float64(s.k)) / 3)
+		}
+		queries := gaussian(rng, 64, s.k)
+		for _, top := range []int{10, 100} {
+			for name, added := range map[string]*Additions{
+				"without": nil, "with": NewAdditions(x, of),
+			} {
+				b.Run(fmt.Sprintf("n=%d/k=%d/top=%d/%s", s.n, s.k, top, name), func(b *testing.B) {
+					batch := []ranking.Request{{N: top}}
+					for at := 0; b.Loop(); at = (at + s.k) % len(queries) {
+						batch[0].Query = queries[at : at+s.k]
+						x.Search(batch, added)
+					}
+				})
+			}
+		}
+	}
 }

@@ -103,14 +103,16 @@ func (b *boosts) addTo(scores []float32, first int) {
 
 // roundings makes a bound with an addition wide enough for all roundings on the way: of the error
 // in float32 (three, of 2^-24 each), of the bound by the kernel, and of the sums of shift.
-const roundings = 1 + 0x1p-20
+const roundings = 0x1p-20
 
 // widen prepares the bounds of a block for its boosted rows. The kernel knows no additions, so it
 // gets larger errors: those of rows with a positive addition grow by it. So the upper bounds remain
 // above the scores.
 func (s *search) widen(own []boosted) {
 	b := &s.boosts
-	copy(b.slack[:], s.bounds.Error)
+	if s.added == nil {
+		copy(b.slack[:], s.bounds.Error)
+	}
 	for _, row := range own {
 		r := row.place % vec.BlockRows
 		if b.seed[r] = row.seed; row.seed {
@@ -118,8 +120,8 @@ func (s *search) widen(own []boosted) {
 		}
 		b.addition[r] = row.addition
 		if row.addition > 0 {
-			more := float64(row.addition) / float64(s.bounds.Norm)
-			b.slack[r] = float32((float64(b.slack[r]) + more) * roundings)
+			slack, more := float64(b.slack[r]), float64(row.addition)/float64(s.bounds.Norm)
+			b.slack[r] = float32(slack + more + (math.Abs(slack)+more)*roundings)
 		}
 	}
 	s.bounds.Error = b.slack[:]
@@ -226,8 +228,9 @@ func (s *search) visitBoosted(b int) {
 	}
 	reach, before := up(float64(s.ix.reach[b])*s.norm), s.kept.Len()
 	for _, row := range own {
-		if high := reach + row.addition; high >= s.floor && !row.seed {
-			s.kept.Append(row.place, row.addition-reach, high)
+		low, high := s.added.around(row.place, s.ix, reach)
+		if high += row.addition; high >= s.floor && !row.seed {
+			s.kept.Append(row.place, low+row.addition, high)
 		}
 	}
 	found := s.kept.Len() - before
@@ -246,7 +249,7 @@ func (s *search) visitRest(b int) {
 	rows, sampled := s.boosts.of(b, s.ix.blocks()), s.ix.order[:s.ix.sample]
 	most := up(float64(s.ix.reach[b]) * s.norm)
 	for len(rows) > 0 && !s.abandoned {
-		if most+rows[0].addition < s.floor {
+		if _, high := s.added.around(rows[0].place, s.ix, most); high+rows[0].addition < s.floor {
 			rows = rows[1:]
 			continue
 		}

@@ -51,6 +51,20 @@ func randomBoosts(rng *rand.Rand, rows []float32, n, k int, q []float32) []ranki
 	return boosts
 }
 
+// randomAdditions are those of [randomBoosts] to all items; nil in one case of two.
+func randomAdditions(rng *rand.Rand, rows []float32, n, k int, q []float32) []float32 {
+	if rng.IntN(2) == 0 {
+		return nil
+	}
+	added := make([]float32, n)
+	for _, b := range randomBoosts(rng, rows, n, k, q) {
+		if b.Item >= 0 && int(b.Item) < n {
+			added[b.Item] = b.Score
+		}
+	}
+	return added
+}
+
 // finite replaces a NaN, from scores that overflow, by 1.
 func finite(v float32) float32 {
 	if v != v {
@@ -110,7 +124,7 @@ func TestBoostsOfAnotherIndex(t *testing.T) {
 				{Item: 0, Score: 9}, {Item: 10, Score: 1.5}, {Item: 13, Score: 9},
 			},
 		}}
-		New(rows, gain, 1, 10).Search(batch)
+		New(rows, gain, 1, 10).Search(batch, nil)
 		want := []ranking.Scored{{Item: 12, Score: 3}, {Item: 10, Score: 2.5}, {Item: 11, Score: 2}}
 		if among != nil {
 			want = want[:2]
@@ -325,8 +339,8 @@ func TestShortRows(t *testing.T) {
 		}
 		for range 10 {
 			batch := []ranking.Request{{Query: gaussian(rng, 1, k), N: 30, Boosts: boosts}}
-			want := oracle(rows, x.gain, k, batch[0])
-			x.Search(batch)
+			want := oracle(rows, x.gain, nil, k, batch[0])
+			x.Search(batch, nil)
 			if !slices.EqualFunc(batch[0].Top, want, equal) {
 				t.Fatalf("%d boosted: got %v …, want %v …", count, batch[0].Top[:3], want[:3])
 			}

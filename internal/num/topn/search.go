@@ -11,9 +11,10 @@ import (
 
 // search is one request on its way through the blocks.
 type search struct {
-	ix  *Index
-	req ranking.Request // a copy: the request of the caller need not live on the heap
-	at  int             // its place in the batch
+	ix    *Index
+	added *Additions      // to all scores; may be nil
+	req   ranking.Request // a copy: the request of the caller need not live on the heap
+	at    int             // its place in the batch
 	query
 	boosts boosts
 	from   *copied // the copy that is read
@@ -43,9 +44,10 @@ type search struct {
 	best      ranking.TopN // of scan
 }
 
-// Search answers the requests. They share the pass over the memory, so a batch costs less than its
+// Search answers the requests. The scores of all items are higher by their additions, unless added
+// is nil; they must be for x. The requests share the pass over the memory, so a batch costs less than its
 // requests one after the other. In the long run nothing is allocated, if each Top has room.
-func (x *Index) Search(batch []ranking.Request) {
+func (x *Index) Search(batch []ranking.Request, added *Additions) {
 	var room [32]*search
 	scanning := room[:0]
 	for i, r := range batch {
@@ -54,7 +56,7 @@ func (x *Index) Search(batch []ranking.Request) {
 		}
 		r.N = min(r.N, x.n)
 		s := x.searches.Get().(*search)
-		s.ix, s.req, s.at = x, r, i
+		s.ix, s.added, s.req, s.at = x, added, r, i
 		if s.begin(len(batch)) {
 			scanning = append(scanning, s)
 			continue
@@ -89,7 +91,7 @@ func (x *Index) digits(batch, n int) int {
 func (s *search) end(batch []ranking.Request) {
 	x := s.ix
 	batch[s.at].Top = s.req.Top
-	s.ix, s.req = nil, ranking.Request{}
+	s.ix, s.added, s.req = nil, nil, ranking.Request{}
 	s.bounds.Scale, s.bounds.Error = nil, nil
 	x.searches.Put(s)
 }
@@ -103,7 +105,7 @@ func (s *search) begin(batch int) bool {
 		r.Top = r.Top[:0]
 	case r.Among != nil:
 		s.scoreAmong()
-	case !x.quantised || !s.query.set(x, r.Query, x.digits(batch, r.N)):
+	case !x.quantised || !s.added.quantised() || !s.query.set(x, r.Query, x.digits(batch, r.N)):
 		s.scan()
 	default:
 		s.abandoned = false
@@ -191,18 +193,18 @@ func (x *Index) pass(searches []*search, bySample bool) {
 		fetched := false
 		for i := 0; i < len(active); i++ {
 			s := active[i]
-			over := false
-			switch reach := float64(x.reach[block]) * s.norm; {
-			case reach >= float64(s.floor):
+			over, b := false, int(block)
+			switch reach := float64(x.reach[b]) * s.norm; {
+			case reach+s.added.mostIn(b) >= float64(s.floor):
 				var next []byte
 				if !fetched {
 					next, fetched = x.blockAfter(s.from, at), true
 				}
-				s.visit(int(block), next)
-			case at < x.sample:
-				s.visitBoosted(int(block))
+				s.visit(b, next)
+			case at < x.sample || reach+s.added.mostBehind(b) >= float64(s.floor):
+				s.visitBoosted(b)
 			default: // all that follow are shorter still
-				s.visitRest(int(block))
+				s.visitRest(b)
 				over = true
 			}
 			if over || s.abandoned {
@@ -222,6 +224,9 @@ func (s *search) visit(b int, next []byte) {
 	s.bounds.Margin = x.reach[b] * s.error
 	s.scanned += vec.BlockRows
 	own := s.boosts.of(b, b+1)
+	if s.added != nil {
+		s.widenAll(b)
+	}
 	if len(own) > 0 {
 		s.widen(own)
 	}
@@ -239,6 +244,9 @@ func (s *search) visit(b int, next []byte) {
 	}
 	if s.req.Skip != nil || first+vec.BlockRows > x.n {
 		s.filter(before)
+	}
+	if s.added != nil {
+		s.shiftAll(before)
 	}
 	if s.kept.Len() >= s.raiseLen {
 		s.raise()
@@ -422,6 +430,9 @@ func (s *search) score() {
 		score := s.scores[j]*x.gain[row] + 0
 		if score != score {
 			score = float32(math.Inf(-1))
+		}
+		if s.added != nil {
+			score += s.added.of[row]
 		}
 		if len(s.boosts.rows) > 0 {
 			score += s.boosts.at(s.places[j])

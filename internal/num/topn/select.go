@@ -102,19 +102,21 @@ func (s *search) scan() {
 	s.boosts.sort(s, nil)
 	for first := 0; first < x.n; first += blockRows {
 		scores := s.scores[:min(blockRows, x.n-first)]
-		x.ScoresTo(scores, s.req.Query, first)
+		x.ScoresTo(scores, s.req.Query, first, s.added)
 		s.boosts.addTo(scores, first)
 		s.best.Offer(x.first+int32(first), scores, s.req.Skip)
 	}
 	s.req.Top = s.best.Sorted()
 }
 
-// ScoresTo stores in dst the scores of the rows first, first+1, …
-func (x *Index) ScoresTo(dst, q []float32, first int) {
+// ScoresTo stores in dst the scores of the rows first, first+1, …, with their additions unless added
+// is nil.
+func (x *Index) ScoresTo(dst, q []float32, first int, added *Additions) {
 	vec.ScanTo(dst, x.rows[first*x.k:(first+len(dst))*x.k], q)
 	for i, g := range x.gain[first : first+len(dst)] {
 		dst[i] = dst[i]*g + 0 // no −0: it would be a tie with 0 that has other bits
 	}
+	added.addTo(dst, first)
 }
 
 // has reports whether the index has the item.
@@ -165,6 +167,6 @@ func (s *search) scanAmong() {
 	}
 	r.Among, r.Skip = nil, s.notAmong
 	batch := [1]ranking.Request{r}
-	x.Search(batch[:])
+	x.Search(batch[:], s.added)
 	s.req.Top = batch[0].Top
 }

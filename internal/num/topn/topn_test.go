@@ -14,7 +14,9 @@ import (
 )
 
 // oracle scores every item and sorts.
-func oracle(rows, gain []float32, k int, r ranking.Request) []ranking.Scored {
+func oracle(
+	rows, gain, added []float32, k int, r ranking.Request,
+) []ranking.Scored {
 	var all []ranking.Scored
 	among := map[int32]bool{}
 	for _, i := range r.Among {
@@ -31,6 +33,9 @@ func oracle(rows, gain []float32, k int, r ranking.Request) []ranking.Scored {
 		score := vec.Dot(rows[i*k:(i+1)*k], r.Query)*g + 0
 		if math.IsNaN(float64(score)) {
 			score = float32(math.Inf(-1))
+		}
+		if added != nil {
+			score += added[i]
 		}
 		score += additions[int32(i)]
 		all = append(all, ranking.Scored{Item: int32(i), Score: score})
@@ -297,15 +302,20 @@ func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, 
 		batch[i] = randomRequest(rng, s, rows, len(gain), k)
 	}
 	want := slices.Clone(batch)
-	x.Search(batch)
+	added := randomAdditions(rng, rows, len(gain), k, batch[0].Query)
+	var additions *Additions
+	if added != nil {
+		additions = NewAdditions(x, added)
+	}
+	x.Search(batch, additions)
 	for i, r := range batch {
-		if w := oracle(rows, gain, k, want[i]); !slices.EqualFunc(r.Top, w, equal) {
+		if w := oracle(rows, gain, added, k, want[i]); !slices.EqualFunc(r.Top, w, equal) {
 			at := 0
 			for at < min(len(r.Top), len(w)) && equal(r.Top[at], w[at]) {
 				at++
 			}
-			t.Fatalf("n=%d k=%d five=%v, %s: %d items, want %d; from place %d on\ngot  %v\nwant %v",
-				len(gain), k, five, describe(want[i]),
+			t.Fatalf("n=%d k=%d five=%v added=%v, %s: %d items, want %d; from place %d on\n"+
+				"got  %v\nwant %v", len(gain), k, five, added != nil, describe(want[i]),
 				len(r.Top), len(w), at, r.Top[at:min(at+3, len(r.Top))], w[at:min(at+3, len(w))])
 		}
 	}
@@ -337,8 +347,8 @@ func TestLostStaysLost(t *testing.T) {
 		}
 	}
 	batch := []ranking.Request{{Query: []float32{1, 0.004, 0}, N: 1000}}
-	want := oracle(rows, gain, k, batch[0])
-	New(rows, gain, k, 0).Search(batch)
+	want := oracle(rows, gain, nil, k, batch[0])
+	New(rows, gain, k, 0).Search(batch, nil)
 	if !slices.EqualFunc(batch[0].Top, want, equal) {
 		t.Errorf("got %v …, want %v …", batch[0].Top[:3], want[:3])
 	}
@@ -466,7 +476,7 @@ func TestNoAllocation(t *testing.T) {
 		batch[1].Boosts = append(batch[1].Boosts, boost)
 	}
 	batch[3].Boosts = batch[1].Boosts
-	allocations := testing.AllocsPerRun(200, func() { x.Search(batch) })
+	allocations := testing.AllocsPerRun(200, func() { x.Search(batch, nil) })
 	if allocations > 0 && !raceDetector {
 		t.Errorf("%v allocations in a search", allocations)
 	}
@@ -476,7 +486,7 @@ func TestShapesPanic(t *testing.T) {
 	x := New(make([]float32, 6), make([]float32, 3), 2, 0)
 	for name, f := range map[string]func(){
 		"rows":  func() { New(make([]float32, 7), make([]float32, 3), 2, 0) },
-		"query": func() { x.Search([]ranking.Request{{Query: make([]float32, 3), N: 1}}) },
+		"query": func() { x.Search([]ranking.Request{{Query: make([]float32, 3), N: 1}}, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
