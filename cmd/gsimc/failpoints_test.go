@@ -9,7 +9,7 @@ var failpoints = []failpoint{
 	{"filled", "store/pebble/committer.go", "c.apply(u, err)\n"},
 	{"committed", "store/pebble/committer.go", "c.queue.sent()\n"},
 	{"durable", "store/pebble/committer.go", "s.histories.Show(u.group)\n"},
-	{"shown", "store/pebble/committer.go", "s.engine.Durable(u.commit)\n"},
+	{"shown", "store/pebble/committer.go", "s.engine.Durable(u.commit, u.users)\n"},
 	{"told", "store/pebble/committer.go", "finish(u.calls, nil)\n"},
 	{"appended", "server/internal/ingest/ingest.go", "s.States.Fold(in.written)\n"},
 	{"folded", "server/internal/ingest/ingest.go", "s.Follow.Observed(in.written)\n"},

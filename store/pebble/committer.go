@@ -52,6 +52,7 @@ type unsynced struct {
 	began   time.Time
 	items   uint64 // number of calls that write items
 	commit  uint64 // number of the last row of the journal up to here
+	users   int64  // as of it
 	group   *recent.Group
 	removal *removal // of rows, by the group; may be nil
 }
@@ -151,7 +152,7 @@ func (c *committer) commit() {
 	u.batch = c.engine.DB.NewBatch()
 	u.items = uint64(len(c.items))
 	err := c.fill(u.batch)
-	u.commit = c.editor.LastRow()
+	u.commit, u.users = c.editor.LastRow(), c.editor.Users()
 	if r := c.removal; r != nil {
 		c.removal, u.removal = nil, r
 		defer c.sorter.unlockRows()
@@ -240,7 +241,7 @@ func (s *syncer) sync(u unsynced) {
 	}
 	// Just before the callers are told: what they bring next is to be in the next group.
 	s.queue.arrived()
-	s.engine.Durable(u.commit)
+	s.engine.Durable(u.commit, u.users)
 	if u.removal != nil {
 		_ = u.removal.rows.Close() // it only releases memory: no reader finds it any more
 		s.forgetter.add(u.removal.users, u.commit)

@@ -31,6 +31,7 @@ type header struct {
 	id      mark.ID
 	emptied uint64 // number of the last row that was removed from the journal
 	branch  uint64 // changes the marks of all histories; 0: nothing was ever lost
+	users   int64  // with events, as of the row emptied; negative: not known
 }
 
 // writeFirstRows makes a new engine a store.
@@ -52,7 +53,10 @@ func (h header) set(b *lsm.Batch) error {
 		err = errors.Join(err,
 			b.Set(row.BranchKey, row.EncodeNumber(nil, row.BranchKey, h.branch), nil))
 	}
-	return err
+	if h.users < 0 {
+		return errors.Join(err, b.Delete(row.UsersKey, nil))
+	}
+	return errors.Join(err, b.Set(row.UsersKey, row.EncodeUsers(h.emptied, h.users), nil))
 }
 
 // upgrade brings a store to the newest format, and lets it branch off if it may have lost events.
@@ -80,6 +84,7 @@ func readHeader(db *lsm.DB) (h header, err error) {
 	case err != nil:
 		return h, fmt.Errorf("format number: %w", err)
 	case h.format == formatWithoutID:
+		h.users = -1
 		h.id = mark.NewID() // the marks of histories follow from it
 		h.emptied, err = beforeJournal(db)
 		return h, err
@@ -89,6 +94,9 @@ func readHeader(db *lsm.DB) (h header, err error) {
 	}
 	if h.emptied, err = number(db, row.EmptiedKey); err != nil {
 		return h, missingRow("number of the journal", err)
+	}
+	if h.users, err = users(db, h.emptied); err != nil {
+		return h, fmt.Errorf("number of users: %w", err)
 	}
 	h.branch, err = number(db, row.BranchKey)
 	if err != nil && !errors.Is(err, lsm.ErrNotFound) {
@@ -135,6 +143,22 @@ func number(db *lsm.DB, key []byte) (n uint64, err error) {
 		n, err = row.DecodeNumber(key, value)
 		return err
 	})
+	return n, err
+}
+
+// users returns the number of users as of the row of the journal that was removed last; negative:
+// it is not known, because the store was begun by a program that did not count them.
+func users(db *lsm.DB, emptied uint64) (n int64, err error) {
+	err = get(db, row.UsersKey, func(value []byte) error {
+		at, counted, err := row.DecodeUsers(value)
+		if n = counted; at != emptied {
+			n = -1
+		}
+		return err
+	})
+	if errors.Is(err, lsm.ErrNotFound) {
+		return -1, nil
+	}
 	return n, err
 }
 

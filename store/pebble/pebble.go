@@ -143,7 +143,7 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 		err = l.upgrade(e)
 	}
 	if err == nil {
-		err = e.KeepMark(l.id, l.editor.LastRow())
+		err = e.KeepMark(l.id, l.editor.LastRow(), l.editor.Users())
 	}
 	var erased bool
 	if err == nil {

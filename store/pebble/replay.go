@@ -79,7 +79,7 @@ func (l *loaded) replay(
 	}
 	defer c.close()
 	head := func(user string) (store.Version, error) { return r.head(c, user) }
-	l.editor, err = replay.End(head, r.oldMark)
+	l.editor, err = replay.End(l.users, head, r.oldMark)
 	l.erased = replay.Erased()
 	return err
 }

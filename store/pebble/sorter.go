@@ -255,7 +255,7 @@ func (w *sorting) removeJournal() error {
 	}
 	// All rows of the store itself, so that an opening needs none of the older tables of them.
 	header := w.sorter.header
-	header.emptied = w.gen.Last()
+	header.emptied, header.users = w.gen.Last(), w.gen.Users()
 	if err := header.set(w.batch); err != nil {
 		return err
 	}

@@ -289,7 +289,7 @@ var mutants = []mutant{
 	{
 		name: "nomark", breaks: "the loss of acknowledged events at a crash is silent",
 		file: "store/pebble/committer.go",
-		was:  `	s.engine.Durable(u.commit)`,
+		was:  `	s.engine.Durable(u.commit, u.users)`,
 		is:   ``,
 		pkg:  "./store/pebble", test: "TestLossIsNoticed",
 	},

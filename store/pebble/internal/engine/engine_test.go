@@ -46,10 +46,10 @@ func TestMarkIsClosedWithTheEngine(t *testing.T) {
 	opts.MarkEvery = time.Hour
 	e := mustOpen(t, "dir", opts)
 	id := e.marked.ID
-	if err := e.KeepMark(id, 0); err != nil {
+	if err := e.KeepMark(id, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	e.Durable(5)
+	e.Durable(5, 1)
 	if _, err := e.DB.NewIter(nil); err != nil { // which is left open
 		t.Fatal(err)
 	}

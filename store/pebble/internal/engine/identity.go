@@ -73,11 +73,15 @@ func (e *Engine) Unbroken(id mark.ID, commit uint64) bool {
 	return e.marked != nil && e.marked.Check(id, commit) == nil && !e.unsealed
 }
 
-// KeepMark begins to keep the mark of an engine with this id and last commit. What the mark said
-// before is forgotten if it does not fit.
-func (e *Engine) KeepMark(id mark.ID, commit uint64) error {
-	if e.marked == nil || e.marked.Check(id, commit) != nil {
-		m := mark.Mark{ID: id, Commit: commit, At: time.Now()}
+// Marked returns the mark that was found at the opening, or nil.
+func (e *Engine) Marked() *mark.Mark { return e.marked }
+
+// KeepMark begins to keep the mark of an engine with this id, last commit and number of users. What
+// the mark said before is forgotten if it does not fit.
+func (e *Engine) KeepMark(id mark.ID, commit uint64, users int64) error {
+	counted := users >= 0
+	if e.marked == nil || e.marked.Check(id, commit) != nil || (e.marked.Users >= 0) != counted {
+		m := mark.Mark{ID: id, Commit: commit, Users: users, At: time.Now()}
 		if err := mark.Write(e.fs, e.dir, m); err != nil {
 			return err
 		}
@@ -87,8 +91,8 @@ func (e *Engine) KeepMark(id mark.ID, commit uint64) error {
 	return err
 }
 
-// Durable notes that all commits up to a number are durable.
-func (e *Engine) Durable(commit uint64) { e.keeper.Durable(commit) }
+// Durable notes that all commits up to a number are durable, and how many users there are then.
+func (e *Engine) Durable(commit uint64, users int64) { e.keeper.Durable(commit, users) }
 
 // AcceptsLoss reports whether the engine was opened to go on without what is missing.
 func (e *Engine) AcceptsLoss() bool { return e.opts.AcceptLoss }

@@ -16,14 +16,20 @@ const Interval = 100 * time.Millisecond
 type Keeper struct {
 	every  time.Duration
 	failed func(error)
-	latest atomic.Uint64 // the last durable commit
-	armed  atomic.Bool   // the mark will be written
+	latest atomic.Pointer[durable]
+	armed  atomic.Bool // the mark will be written
 
 	mu      sync.Mutex // held while the disk is used
 	file    vfs.File   // nil: closed
 	turn    uint64
 	mark    Mark
 	trouble bool // the last write failed
+}
+
+// durable is the last durable commit, with the number of users as of it.
+type durable struct {
+	commit uint64
+	users  int64
 }
 
 // Keep begins to keep the mark in the folder, whose file must be there. The mark is written every
@@ -42,16 +48,17 @@ func Keep(fs vfs.FS, dir string, every time.Duration, failed func(error)) (*Keep
 		return nil, err
 	}
 	k := &Keeper{every: every, failed: failed, file: file, turn: turn, mark: m}
-	k.latest.Store(m.Commit)
+	k.latest.Store(&durable{m.Commit, m.Users})
 	return k, nil
 }
 
-// Durable notes that all commits up to a number are durable. It does not wait for the disk.
-func (k *Keeper) Durable(commit uint64) {
-	if commit <= k.latest.Load() { // it is called by one goroutine
+// Durable notes that all commits up to a number are durable, and how many users there are then;
+// negative: not known. It does not wait for the disk.
+func (k *Keeper) Durable(commit uint64, users int64) {
+	if commit <= k.latest.Load().commit { // it is called by one goroutine
 		return
 	}
-	k.latest.Store(commit)
+	k.latest.Store(&durable{commit, users})
 	if !k.armed.Load() && k.armed.CompareAndSwap(false, true) {
 		time.AfterFunc(k.every, func() {
 			k.mu.Lock()
@@ -64,7 +71,8 @@ func (k *Keeper) Durable(commit uint64) {
 
 // Mark returns the mark as of now, which may not be written yet.
 func (k *Keeper) Mark() Mark {
-	return Mark{ID: k.mark.ID, Commit: k.latest.Load(), At: time.Now()}
+	latest := k.latest.Load()
+	return Mark{ID: k.mark.ID, Commit: latest.commit, Users: latest.users, At: time.Now()}
 }
 
 // write writes the mark if commits have come since the last one.

@@ -17,9 +17,12 @@
 // write that is cut off leaves the other:
 //
 //	| "GSMK" | version 1 (4 B) | store id (16 B) | turn (8 B) | commit (8 B)
-//	| Unix time in ns (8 B) | CRC |
+//	| Unix time in ns (8 B) | CRC | users (8 B) | CRC |
 //
-// Numbers are little endian; the CRC-32C (4 B) is that of all bytes before it.
+// Numbers are little endian; a CRC-32C (4 B) is that of all bytes before it but the other one, with
+// which it would be the same for all of them. Programs that know nothing of users write and read a
+// slot up to the first CRC: what stands behind it then does not fit, and the number of users is not
+// known.
 package mark
 
 import (
@@ -46,7 +49,8 @@ const (
 	magic     = "GSMK"
 	version   = 1
 	slotBytes = 4 + 4 + 16 + 8 + 8 + 8 + 4
-	slotPlace = 4096 // distance of the slots: a block
+	userBytes = 8 + 4 // behind it
+	slotPlace = 4096  // distance of the slots: a block
 )
 
 // ErrDamaged is wrapped by the error of reading a file without a whole slot.
@@ -79,18 +83,22 @@ type Mark struct {
 	ID ID
 	// Commit is the number of the last commit that is known to be durable; 0: none.
 	Commit uint64
+	// Users is the number of users with events as of that commit; negative: not known.
+	Users int64
 	// At is when that was written.
 	At time.Time
 }
 
 func (m Mark) encode(turn uint64) []byte {
-	b := append(make([]byte, 0, slotBytes), magic...)
+	b := append(make([]byte, 0, slotBytes+userBytes), magic...)
 	b = binary.LittleEndian.AppendUint32(b, version)
 	b = append(b, m.ID[:]...)
 	b = binary.LittleEndian.AppendUint64(b, turn)
 	b = binary.LittleEndian.AppendUint64(b, m.Commit)
 	b = binary.LittleEndian.AppendUint64(b, uint64(m.At.UnixNano()))
-	return binary.LittleEndian.AppendUint32(b, checksum(b))
+	b = binary.LittleEndian.AppendUint32(b, checksum(b))
+	b = binary.LittleEndian.AppendUint64(b, uint64(m.Users))
+	return binary.LittleEndian.AppendUint32(b, userChecksum(b))
 }
 
 // decode returns the mark in a slot, if that is whole.
@@ -103,12 +111,22 @@ func decode(b []byte) (m Mark, turn uint64, ok bool) {
 	copy(m.ID[:], b[8:24])
 	m.Commit = binary.LittleEndian.Uint64(b[32:])
 	m.At = time.Unix(0, int64(binary.LittleEndian.Uint64(b[40:]))).UTC()
+	m.Users = -1
+	const end = slotBytes + userBytes
+	if len(b) >= end && binary.LittleEndian.Uint32(b[end-4:]) == userChecksum(b) {
+		m.Users = int64(binary.LittleEndian.Uint64(b[slotBytes:]))
+	}
 	return m, binary.LittleEndian.Uint64(b[24:]), true
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// userChecksum is that of a slot up to the number of users.
+func userChecksum(b []byte) uint32 {
+	return crc32.Update(checksum(b[:slotBytes-4]), castagnoli, b[slotBytes:slotBytes+8])
+}
 
 // Read returns the mark in the folder of a store. found is false if there is no file. The error of
 // a file without a whole slot wraps [ErrDamaged].

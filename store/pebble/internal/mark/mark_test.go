@@ -1,6 +1,7 @@
 package mark
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"runtime"
@@ -18,7 +19,7 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
-var first = Mark{ID: ID{1, 2, 3}, Commit: 7, At: time.Unix(1_700_000_000, 42).UTC()}
+var first = Mark{ID: ID{1, 2, 3}, Commit: 7, Users: 3, At: time.Unix(1_700_000_000, 42).UTC()}
 
 func mustWrite(t *testing.T, fs vfs.FS, dir string, m Mark) {
 	t.Helper()
@@ -41,14 +42,34 @@ func TestReadsWhatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	for commit := range uint64(20) { // the last alone is written, at the end
-		k.Durable(commit)
+		k.Durable(commit, int64(commit)/2)
 	}
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
 	m, _, err := Read(vfs.Default, dir)
-	if m.Commit != 19 || m.ID != first.ID || err != nil || time.Since(m.At) > time.Hour {
+	if m.Commit != 19 || m.Users != 9 || m.ID != first.ID || err != nil || time.Since(m.At) > time.Hour {
 		t.Errorf("got %+v, %v, want commit 19", m, err)
+	}
+}
+
+// TestWithoutUsers reads slots of programs that know nothing of users, and the slot of one of them
+// over that of this program.
+func TestWithoutUsers(t *testing.T) {
+	fs := vfs.NewMem()
+	mustWrite(t, fs, "", first)
+	want := first
+	want.Users = -1
+	old := content(t, fs)[:slotBytes]
+	put(t, fs, old)
+	if m, found, err := Read(fs, ""); m != want || !found || err != nil {
+		t.Errorf("an old slot alone: got %+v, %v, %v, want %+v", m, found, err, want)
+	}
+	other := want
+	other.Commit, other.Users = 9, 5
+	put(t, fs, append(bytes.Clone(old), other.encode(1)[slotBytes:]...))
+	if m, found, err := Read(fs, ""); m != want || !found || err != nil {
+		t.Errorf("an old slot over a new one: got %+v, %v, %v, want %+v", m, found, err, want)
 	}
 }
 
@@ -64,7 +85,7 @@ func TestTornWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k.Durable(commit)
+		k.Durable(commit, int64(commit)/2)
 		if err := k.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +151,7 @@ func TestWritesGoOnAfterAFault(t *testing.T) {
 	broken.Store(true)
 	commit := uint64(8)
 	for ; commit < 50; commit++ {
-		k.Durable(commit)
+		k.Durable(commit, int64(commit)/2)
 		time.Sleep(time.Millisecond)
 	}
 	if err := <-told; !errors.Is(err, syscall.EIO) || len(told) > 0 {
@@ -140,7 +161,7 @@ func TestWritesGoOnAfterAFault(t *testing.T) {
 		t.Errorf("while writes fail: %+v, %v", m, err)
 	}
 	broken.Store(false)
-	k.Durable(commit)
+	k.Durable(commit, int64(commit)/2)
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -208,13 +229,13 @@ func TestHangingWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.Durable(8)
+	k.Durable(8, 4)
 	<-hangs
 	before := runtime.NumGoroutine()
 	last := uint64(8)
 	for range 50 {
 		last++
-		k.Durable(last)
+		k.Durable(last, int64(last)/2)
 		time.Sleep(time.Millisecond)
 	}
 	if more := runtime.NumGoroutine() - before; more > 5 {

@@ -18,6 +18,8 @@ type Editor struct {
 	w         writer
 	planned   []*History // changed since the last group
 	groups    uint64     // number of the last group
+	users     int64      // with events, planned ones included
+	uncounted bool       // users is not known
 
 	// The call that is being planned.
 	number  uint64
@@ -143,6 +145,7 @@ func (e *Editor) Add(h *History, event *store.Event, hash uint64) store.Version 
 	}
 	if h.head == 0 {
 		h.mark = store.DrawMark()
+		e.users++
 	}
 	h.head++
 	v := store.Version{Revision: h.head, Mark: h.mark}
@@ -164,6 +167,9 @@ func (e *Editor) Undo() {
 				break
 			}
 			h.ids.remove(maphash.Bytes(e.histories.seed, id))
+		}
+		if h.before.head == 0 {
+			e.users--
 		}
 		h.head, h.tails[parity] = h.before.head, h.tails[parity][:h.before.tail]
 	}
@@ -246,6 +252,9 @@ func (e *Editor) Durable(h *History) bool {
 // the history until the erasure is shown. The sorter must not write rows meanwhile.
 func (e *Editor) Erase(h *History, rows Rows) uint64 {
 	erased := h.head
+	if erased > 0 {
+		e.users--
+	}
 	sh := h.shard
 	sh.mu.Lock()
 	h.head, h.tails = 0, [2][]Place{} // not cut: readers see them
@@ -281,6 +290,14 @@ func (e *Editor) TakeRows(fn func(key, value []byte) error) error {
 	return nil
 }
 
+// Users returns the number of users with events, planned ones included; negative: not known.
+func (e *Editor) Users() int64 {
+	if e.uncounted {
+		return -1
+	}
+	return e.users
+}
+
 // LastRow returns the number of the last complete row of the journal; 0: there never was one.
 func (e *Editor) LastRow() uint64 { return e.w.next - 1 }
 
@@ -296,6 +313,7 @@ func (e *Editor) Next() *Generation {
 	if len(full.dirty) == 0 && full.last == 0 {
 		return nil
 	}
+	full.users = e.Users()
 	next := newGeneration(1 - full.parity)
 	e.histories.gens[next.parity].Store(next)
 	e.histories.filling.Store(int32(next.parity))

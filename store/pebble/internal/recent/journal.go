@@ -31,6 +31,7 @@ type Generation struct {
 	used   int      // blocks
 	bytes  int
 	last   uint64     // number of the last row
+	users  int64      // with events, when the next generation began
 	dirty  []*History // histories with events in this generation, some of them twice
 }
 
@@ -50,6 +51,9 @@ func (g *Generation) Event(p Place) []byte { return row.EventAt(g.blocks[p>>32][
 
 // Last returns the number of the last row of the journal in the generation.
 func (g *Generation) Last() uint64 { return g.last }
+
+// Users returns the number of users with events as of the last row; negative: not known.
+func (g *Generation) Users() int64 { return g.users }
 
 // Tail returns the places of the events of a history in the generation.
 func (g *Generation) Tail(h *History) []Place { return h.tails[g.parity] }

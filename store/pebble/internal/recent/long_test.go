@@ -14,7 +14,7 @@ import (
 func TestTablesKeepToTheLimit(t *testing.T) {
 	const limit, users = 1 << 20, 12
 	hs := New(limit)
-	e, err := hs.Replay(0).End(nil, nil)
+	e, err := hs.Replay(0).End(0, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,8 @@ type Replay struct {
 	users     map[string]*replayed
 	erased    bool
 	gaps      int // in the journal so far
+	births    int64
+	deaths    int64
 }
 
 // replayed is the part of the journal of one user.
@@ -93,6 +95,7 @@ func (r *Replay) entry(user []byte, v store.Version, at Place) {
 	case v.Revision == 0:
 		*u = replayed{places: u.places[:0]}
 		r.erased = true
+		r.deaths++
 		return
 	case len(u.places) > 0 && u.gaps != r.gaps:
 		*u = replayed{first: v.Revision, places: u.places[:0]}
@@ -102,6 +105,7 @@ func (r *Replay) entry(user []byte, v store.Version, at Place) {
 	}
 	if v.Revision == 1 {
 		u.mark = v.Mark
+		r.births++
 	}
 	u.places, u.gaps = append(u.places, at), r.gaps
 }
@@ -111,10 +115,13 @@ func (r *Replay) entry(user []byte, v store.Version, at Place) {
 // mark the mark of a history of which no other is known: one from before there were marks, or one
 // whose head is damaged.
 //
+// users is their number as of the last row that was removed from the journal; negative: not known,
+// which stays so.
+//
 // If events between the rows and the journal are missing, the history keeps the gap, in rows too
 // once it is sorted, so that a reader meets the damage.
 func (r *Replay) End(
-	head func(user string) (store.Version, error), mark func(user string) uint64,
+	users int64, head func(user string) (store.Version, error), mark func(user string) uint64,
 ) (*Editor, error) {
 	g := r.w.gen
 	g.blocks = append(g.blocks, make([][]byte, maxBlocks+spareBlocks)...)
@@ -144,5 +151,6 @@ func (r *Replay) End(
 		g.dirty = append(g.dirty, h)
 		r.histories.put(h)
 	}
-	return &Editor{histories: r.histories, w: r.w}, nil
+	return &Editor{histories: r.histories, w: r.w, users: users + r.births - r.deaths,
+		uncounted: users < 0 || r.gaps > 0}, nil
 }

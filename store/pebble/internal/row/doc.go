@@ -24,6 +24,7 @@
 //	format:   | number (8 B, big endian) | CRC |
 //	erased:   | 1 (8 B, big endian) | CRC |          while files may hold erased users
 //	emptied:  | number of the last row removed from the journal (8 B, big endian) | CRC |
+//	users:    | the same number (8 B, big endian) | users as of it (8 B, big endian) | CRC |
 //	identity: | id (16 B) | CRC |
 //	branch:   | number (8 B, big endian) | CRC |
 //	events:   | version 2 (1 B) | event | event | … | CRC |      from the revision of the key on

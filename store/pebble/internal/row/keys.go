@@ -28,6 +28,9 @@ var (
 	// ErasedKey is the key of a number: 1 while files may hold something of erased users, else 0. A
 	// store in which nobody was erased may have none.
 	ErasedKey = []byte("\x00\x00erased")
+	// UsersKey is the key of the number of users with events, as of the row of the journal whose
+	// number stands before it: that of [EmptiedKey], or it is out of date.
+	UsersKey = []byte("\x00\x00counted")
 	// FillerPrefix begins the keys of rows without meaning.
 	FillerPrefix = []byte("\x00\x00filler")
 	// JournalPrefix begins the keys of the journal and is below all of them.

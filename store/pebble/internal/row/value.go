@@ -93,6 +93,24 @@ func DecodeNumber(key, value []byte) (uint64, error) {
 	return binary.BigEndian.Uint64(body), nil
 }
 
+// EncodeUsers returns the value of the users row.
+func EncodeUsers(emptied uint64, users int64) []byte {
+	b := binary.BigEndian.AppendUint64(nil, emptied)
+	return End(binary.BigEndian.AppendUint64(b, uint64(users)), 0, UsersKey)
+}
+
+// DecodeUsers returns what is in the value of the users row.
+func DecodeUsers(value []byte) (emptied uint64, users int64, err error) {
+	body, err := checked(UsersKey, value)
+	if err != nil {
+		return 0, 0, err
+	}
+	if len(body) != 16 {
+		return 0, 0, fmt.Errorf("%w: users of %d bytes, want 16", store.ErrCorrupt, len(body))
+	}
+	return binary.BigEndian.Uint64(body), int64(binary.BigEndian.Uint64(body[8:])), nil
+}
+
 // EncodeIdentity returns the value of the identity row.
 func EncodeIdentity(id [16]byte) []byte { return End(id[:], 0, IdentityKey) }
 
