@@ -28,6 +28,7 @@ store/postgres: store store/internal/calls store/internal/plan store/internal/tc
 store/valkey: store store/internal/calls store/internal/plan store/internal/tcp
 store/pebble/internal/smallfile:
 store/pebble/internal/table:
+store/pebble/internal/mend:
 store/pebble/internal/row: store
 store/pebble/internal/manifest: store store/pebble/internal/smallfile
 store/pebble/internal/mark: store store/pebble/internal/smallfile
@@ -36,7 +37,7 @@ store/pebble/internal/engine: store store/pebble/internal/mark store/pebble/inte
 store/pebble/internal/recent: internal/num store store/pebble/internal/row
 store/pebble: internal/num store store/internal/calls store/internal/plan
 	store/pebble/internal/engine store/pebble/internal/manifest store/pebble/internal/mark
-	store/pebble/internal/recent store/pebble/internal/row store/pebble/internal/smallfile
+	store/pebble/internal/mend store/pebble/internal/recent store/pebble/internal/row store/pebble/internal/smallfile
 	store/pebble/internal/table
 
 # Learning.
