@@ -116,9 +116,8 @@ func storeFiles(fs vfs.FS, dir string) (names []string, bytes int64, err error) 
 func checkCopy(
 	ctx context.Context, dir string, opts Options, progress func(stage Stage, done, total int64),
 ) (*Report, error) {
-	report, err := Verify(ctx, dir, opts,
-		func(done, total int64) { progress(StageCheck, done, total) },
-		func(string) error { return nil })
+	report, err := verifyWhole(ctx, dir, opts,
+		func(done, total int64) { progress(StageCheck, done, total) })
 	if err == nil && !report.Whole() {
 		err = fmt.Errorf("%w: %d histories are not whole, and these files are damaged: %s: see "+
 			"gsimc verify and gsimc salvage", store.ErrCorrupt, report.Incomplete,

@@ -32,6 +32,7 @@ type header struct {
 	emptied uint64 // number of the last row that was removed from the journal
 	branch  uint64 // changes the marks of all histories; 0: nothing was ever lost
 	users   int64  // with events, as of the row emptied; negative: not known
+	rest    bool   // it was damaged, see [restOfHeader]
 }
 
 // writeFirstRows makes a new engine a store.

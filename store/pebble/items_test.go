@@ -107,7 +107,7 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 	key := row.ItemKey(nil, "b")
 	value := bytes.Repeat([]byte{7}, 20)
 	mustClose(t, s)
-	none, progress := func(string) error { return nil }, func(int64, int64) {}
+	none, progress := func(string, Condition) error { return nil }, func(int64, int64) {}
 	verify := func() *Report {
 		t.Helper()
 		r, err := Verify(ctx, filepath.Join(dir, "store"), Options{}, progress, none)

@@ -49,8 +49,8 @@
 //
 // Folders below internal hold the parts: engine makes Pebble safe, table looks at its files one by
 // one, row is the format on disk, mark tells a loss from a crash, manifest is the list of a backup,
-// smallfile replaces files as a whole, recent is the part of the histories in memory. This package
-// ties them together.
+// mend reads damaged tables for a salvage, smallfile replaces files as a whole, recent is the part
+// of the histories in memory. This package ties them together.
 package pebble
 
 import (

@@ -13,10 +13,13 @@ import (
 
 // Reader reads a store that no process writes to. Use [OpenReadOnly].
 type Reader struct {
-	engine *engine.Engine
-	reader reader
-	header header
-	commit uint64 // number of the last one
+	engine  *engine.Engine
+	reader  reader
+	header  header
+	commit  uint64 // number of the last one
+	users   int64  // as of it; negative: not known
+	journal uint64 // rows
+	left    *left  // of a damaged store; else nil
 }
 
 // OpenReadOnly opens an existing store, or a checkpoint of one, to read it. Nothing in the
@@ -33,7 +36,8 @@ func OpenReadOnly(dir string, opts Options) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, errors.Join(err, e.Close(false)))
 	}
-	return &Reader{e, l.reader(e), l.header, l.editor.LastRow()}, nil
+	return &Reader{engine: e, reader: l.reader(e), header: l.header, commit: l.editor.LastRow(),
+		users: l.editor.Users(), journal: l.rows}, nil
 }
 
 // Close releases the store.

@@ -18,8 +18,9 @@ type loaded struct {
 	header
 	histories *recent.Histories
 	editor    *recent.Editor
-	erased    bool // the journal may hold events of an erased user
-	gap       bool // rows of the journal are missing, which was accepted
+	erased    bool   // the journal may hold events of an erased user
+	gap       bool   // rows of the journal are missing, which was accepted
+	rows      uint64 // of the journal that are there
 }
 
 // load brings the journal of an engine into memory, and compares what was found with the mark.
@@ -65,6 +66,7 @@ func (l *loaded) replay(
 		}
 		missing += number - last - 1
 		last = number
+		l.rows++
 		return replay.Row(key, value)
 	})
 	if err != nil {

@@ -5,19 +5,101 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 
 	lsm "github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/mend"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/pebble/internal/table"
 )
+
+// left says how what is left of a damaged store was opened.
+type left struct {
+	files   vfs.FS // as they are on disk
+	refusal error  // why the store cannot be opened; nil: it can
+	loss    error  // why it could not either if its flipped bits were flipped back
+	out     []table.Span
+}
+
+// openRest opens what is left of a damaged store, to read it. refusal is why [OpenReadOnly] did
+// not, or nil. Flipped bits of tables are flipped back in what is read. Only if that is not enough,
+// tables are left out, and it is read on behind damage to the log and to the store's own rows.
+func openRest(dir string, opts Options, refusal error) (*Reader, error) {
+	m := mend.New(opts.FS, opts.FS.PathJoin(dir, engine.DataName))
+	l := &left{files: opts.FS, refusal: refusal}
+	opts.FS, opts.AcceptLoss = m, false
+	for {
+		r, err := OpenReadOnly(dir, opts)
+		more, failed := leaveOut(r, m, err) // an opening that failed left none open
+		switch {
+		case failed != nil || more:
+		case err == nil:
+			return r, l.of(r, m)
+		case !opts.rest && errors.Is(err, store.ErrCorrupt):
+			l.loss, opts.AcceptLoss, opts.rest = err, true, true
+			opts.FS, failed = engine.CutLogs(m, dir)
+		default:
+			failed = err
+		}
+		if r != nil {
+			failed = errors.Join(failed, r.Close())
+		}
+		if failed != nil {
+			return nil, failed
+		}
+	}
+}
+
+// of notes what the reader of a store does without.
+func (l *left) of(r *Reader, m *mend.FS) error {
+	r.left = l
+	tables, err := r.engine.Tables()
+	if err != nil {
+		return errors.Join(err, r.Close())
+	}
+	for _, t := range tables {
+		if m.LeftOut(t.Name) {
+			l.out = append(l.out, table.Span{Lower: t.Smallest, Upper: above(t.Largest)})
+		}
+	}
+	return nil
+}
+
+// leaveOut leaves those tables out without which an opening that failed may do better; and those of
+// an open store of which nothing can be known. It reports whether there are more than before.
+func leaveOut(r *Reader, m *mend.FS, opening error) (more bool, err error) {
+	if opening != nil {
+		return m.LeaveOutMissing(opening)
+	}
+	tables, err := r.engine.Tables()
+	if err != nil {
+		return false, err
+	}
+	for _, t := range tables {
+		err := table.Readable(m, t.Path)
+		switch {
+		case err == nil || m.LeftOut(t.Name):
+		case !engine.Damaged(err):
+			return false, fmt.Errorf("reading a table: %w", err)
+		default:
+			more = true
+			if err := m.LeaveOut(t.Name, t.Bytes); err != nil {
+				return false, err
+			}
+		}
+	}
+	return more, nil
+}
 
 // restOfHeader returns what can be read of the rows of the store itself, when some cannot. The
 // format is taken for that of this program.
 func restOfHeader(db *lsm.DB) header {
-	h := header{format: formatNumber}
+	h := header{format: formatNumber, users: -1, rest: true}
 	_ = get(db, row.IdentityKey, func(value []byte) (err error) {
 		h.id, err = row.DecodeIdentity(value)
 		return err

@@ -13,13 +13,10 @@ import (
 type Salvaged struct {
 	// Found is what there is in the old store.
 	Found Report
-	// Users and Events are those of the new store: the Found ones whose histories are whole.
+	// Users and Events are those of the new store: the Found ones without damage.
 	Users, Events int64
 	// Items is the number of items of the catalogue in the new store.
 	Items int64
-	// Refusal is why the old store cannot be opened, or nil. It may say that events were lost that
-	// nothing is left of, so that histories that seem whole are without their last events.
-	Refusal error
 }
 
 // salvageBatch is about the number of events that are written at once.
@@ -28,33 +25,44 @@ const salvageBatch = 1000
 // Salvage writes the histories that are whole from a store that no process has open, and that may
 // be damaged, to a new one, and does not change the old one. Histories keep their events and
 // revisions; the new store has an id of its own. A history that is known to be damaged is left out
-// as a whole, since what follows from a part of it would be taken for the whole. Damage to the log
-// or the list of tables that keeps the engine from reading anything is an error.
+// as a whole, since what follows from a part of it would be taken for the whole. A [Doubtful] one
+// is written, and told. Damage to the list of tables is an error.
 //
 // The directory to write to must be empty, or there must be none. It gets its content at once, when
 // all is written and has been checked. Salvage calls progress with the bytes of tables looked at
-// and all, then written with the number of events written, and lost with each user who is left out.
+// and all, then written with the number of events written, and told with each user whose history is
+// not [Whole].
 func Salvage(
 	ctx context.Context, dir, to string, opts Options,
-	progress func(done, total int64), written func(events int64), lost func(user string) error,
+	progress func(done, total int64), written func(events int64),
+	told func(user string, c Condition) error,
 ) (*Salvaged, error) {
 	opts = opts.withDefaults()
-	refusal, r, err := openRest(dir, opts)
+	r, refusal := OpenReadOnly(dir, opts)
+	if refusal == nil {
+		if err := r.Close(); err != nil {
+			return nil, err
+		}
+	}
+	r, err := openRest(dir, opts, refusal)
 	if err != nil {
 		return nil, err
 	}
-	result := &Salvaged{Refusal: refusal}
+	result := &Salvaged{}
 	err = engine.Build(opts.FS, to, func(building string) error {
 		s, err := Open(ctx, building, opts)
 		if err != nil {
 			return err
 		}
 		c := &copying{ctx: ctx, from: r.reader, to: s, result: result, written: written}
-		found, err := r.inspect(ctx, progress, func(user string, _ int64, damage error) error {
-			if damage != nil {
-				return lost(user)
+		found, err := r.inspect(ctx, progress, func(user string, condition Condition) (err error) {
+			if condition != Whole {
+				err = told(user, condition)
 			}
-			return c.user(user)
+			if condition != Damaged {
+				err = errors.Join(err, c.user(user))
+			}
+			return err
 		})
 		if err == nil {
 			result.Found = *found
@@ -69,23 +77,6 @@ func Salvage(
 		return nil, err
 	}
 	return result, nil
-}
-
-// openRest opens a store to read what is left of it. refusal is why [OpenReadOnly] does not.
-func openRest(dir string, opts Options) (refusal error, r *Reader, err error) {
-	opts.AcceptLoss = false
-	if r, refusal = OpenReadOnly(dir, opts); refusal == nil {
-		return nil, r, nil
-	}
-	if !errors.Is(refusal, store.ErrCorrupt) {
-		return nil, nil, refusal
-	}
-	opts.AcceptLoss, opts.rest = true, true
-	if opts.FS, err = engine.CutLogs(opts.FS, dir); err != nil {
-		return refusal, nil, fmt.Errorf("reading the logs: %w", err)
-	}
-	r, err = OpenReadOnly(dir, opts)
-	return refusal, r, err
 }
 
 // copying writes histories to a new store.
@@ -153,8 +144,7 @@ func (c *copying) catalogue() error {
 
 // check reads the new store back.
 func (c *copying) check(dir string, opts Options) error {
-	none := func(string) error { return nil }
-	got, err := Verify(c.ctx, dir, opts, func(int64, int64) {}, none)
+	got, err := verifyWhole(c.ctx, dir, opts, func(int64, int64) {})
 	if err != nil {
 		return fmt.Errorf("reading the new store back: %w", err)
 	}

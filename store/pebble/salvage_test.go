@@ -33,7 +33,12 @@ func salvaged(t *testing.T, disk vfs.FS) (*Salvaged, map[string]bool, error) {
 	t.Helper()
 	lost := map[string]bool{}
 	result, err := Salvage(t.Context(), "store", "new", Options{FS: disk}, func(int64, int64) {},
-		func(int64) {}, func(user string) error { lost[user] = true; return nil })
+		func(int64) {}, func(user string, c Condition) error {
+			if c == Damaged {
+				lost[user] = true
+			}
+			return nil
+		})
 	return result, lost, err
 }
 
@@ -60,9 +65,9 @@ func checkSalvaged(
 		switch {
 		case kept && lost[user]:
 			t.Errorf("a user is kept and told to be lost")
-		case !kept && !lost[user] && result.Found.Unnamed == 0 && result.Refusal == nil:
+		case !kept && !lost[user] && result.Found.Lost() == 0:
 			t.Errorf("a user is lost and not told")
-		case kept && result.Refusal != nil && len(got) < len(want):
+		case kept && result.Found.Loss != nil && len(got) < len(want):
 			want = want[:len(got)] // the last events are in what cannot be read
 		}
 		if diff := cmp.Diff(want, got); kept && diff != "" {
@@ -146,7 +151,7 @@ func TestSalvageTables(t *testing.T) {
 			}
 			flips++
 			kept += result.Users
-			if result.Refusal != nil {
+			if result.Found.Refusal != nil {
 				refused++
 			}
 		}
@@ -198,7 +203,7 @@ func TestSalvageOfWholeStore(t *testing.T) {
 	soak.Native(t)
 	disk, before := salvageable(t, false)
 	result, lost, err := salvaged(t, disk)
-	if err != nil || !result.Found.Whole() || result.Refusal != nil || len(lost) > 0 ||
+	if err != nil || !result.Found.Whole() || result.Found.Refusal != nil || len(lost) > 0 ||
 		result.Users != manyUsers || result.Events != result.Found.Events {
 		t.Fatalf("%+v, %v", result, err)
 	}

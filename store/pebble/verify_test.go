@@ -18,7 +18,7 @@ func verified(t *testing.T, fs vfs.FS, dir string) (*Report, map[string]bool, er
 	t.Helper()
 	users := map[string]bool{}
 	report, err := Verify(t.Context(), dir, Options{FS: fs}, func(int64, int64) {},
-		func(user string) error {
+		func(user string, _ Condition) error {
 			users[user] = true
 			return nil
 		})
@@ -79,8 +79,10 @@ func TestVerifyRefusal(t *testing.T) {
 	path, content := newestLog(t, disk)
 	damaged := flipped(t, disk, path, slices.IndexFunc(content, func(b byte) bool { return b != 0 }),
 		1)
-	if _, _, err := verified(t, damaged, "store"); !errors.Is(err, store.ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt", err)
+	report, _, err := verified(t, damaged, "store")
+	if err != nil || report.Whole() || !errors.Is(report.Refusal, store.ErrCorrupt) ||
+		!errors.Is(report.Loss, store.ErrCorrupt) {
+		t.Errorf("got %+v, %v, want a refusal", report, err)
 	}
 }
 

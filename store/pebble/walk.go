@@ -273,10 +273,13 @@ func (w *walk) head(user string, at *lsm.Iterator) (store.Version, error) {
 	return head, err
 }
 
+// above returns the key after another one.
+func above(key []byte) []byte { return append(bytes.Clone(key), 0) }
+
 // damagedSpans returns the ranges of keys of the damaged blocks of a table, or of all of it if its
 // index is damaged.
 func damagedSpans(files vfs.FS, t engine.Table) ([]table.Span, error) {
-	after := append(bytes.Clone(t.Largest), 0)
+	after := above(t.Largest)
 	spans, err := table.Keys(files, t.Path, table.Span{}, func([]byte) error { return nil })
 	switch {
 	case engine.Damaged(err):

@@ -37,8 +37,8 @@ store/pebble/internal/engine: store store/pebble/internal/mark store/pebble/inte
 store/pebble/internal/recent: internal/num store store/pebble/internal/row
 store/pebble: internal/num store store/internal/calls store/internal/plan
 	store/pebble/internal/engine store/pebble/internal/manifest store/pebble/internal/mark
-	store/pebble/internal/mend store/pebble/internal/recent store/pebble/internal/row store/pebble/internal/smallfile
-	store/pebble/internal/table
+	store/pebble/internal/mend store/pebble/internal/recent store/pebble/internal/row
+	store/pebble/internal/smallfile store/pebble/internal/table
 
 # Learning.
 learn/dataset: internal/event internal/fault internal/file

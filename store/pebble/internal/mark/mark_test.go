@@ -48,7 +48,8 @@ func TestReadsWhatWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, _, err := Read(vfs.Default, dir)
-	if m.Commit != 19 || m.Users != 9 || m.ID != first.ID || err != nil || time.Since(m.At) > time.Hour {
+	if m.Commit != 19 || m.Users != 9 || m.ID != first.ID || err != nil ||
+		time.Since(m.At) > time.Hour {
 		t.Errorf("got %+v, %v, want commit 19", m, err)
 	}
 }

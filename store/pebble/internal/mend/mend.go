@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -166,7 +165,7 @@ func (m *mended) ReadAt(p []byte, off int64) (n int, err error) {
 }
 
 // emptyTable is a table without rows that can be of any size: there are zeroes in front of its
-// footer, which says at which byte each block begins.
+// footer, which says at which byte each block begins. Tables with rows are larger than it.
 type emptyTable struct {
 	files        *vfs.MemFS
 	body, footer []byte
@@ -205,9 +204,6 @@ func (t *emptyTable) info(bytes int64) (vfs.FileInfo, error) {
 }
 
 func (t *emptyTable) open(bytes int64) (vfs.File, error) {
-	if bytes < int64(len(t.body)+len(t.footer)) {
-		return nil, fs.ErrNotExist
-	}
 	file, err := t.files.Open(emptyName)
 	return &emptyFile{file, t, bytes}, err
 }

@@ -38,7 +38,8 @@ func TestEachBit(t *testing.T) {
 				got[at] ^= 1 << bit
 				where, found := mendBlock(got)
 				if !found || where != at || !bytes.Equal(got, want) {
-					t.Fatalf("%d bytes, bit %d of byte %d: mended at %d, %v", n, bit, at, where, found)
+					t.Fatalf("%d bytes, bit %d of byte %d: mended at %d, %v", n, bit, at, where,
+						found)
 				}
 			}
 		}
@@ -74,7 +75,7 @@ func tableOf(t *testing.T) (files *vfs.MemFS, name string, content []byte) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(db.Flush()); err != nil {
+	if err := db.Flush(); err != nil {
 		t.Fatal(err)
 	}
 	tables, err := db.SSTables()
@@ -128,7 +129,8 @@ func TestFooter(t *testing.T) {
 			}
 			m := New(files, "db")
 			if err := table.Whole(m, path); err != nil || m.Bits() != 1 {
-				t.Fatalf("bit %d, byte %d from the end: %v, %d bits", bit, len(whole)-at, err, m.Bits())
+				t.Fatalf("bit %d, byte %d from the end: %v, %d bits", bit, len(whole)-at, err,
+					m.Bits())
 			}
 		}
 	}

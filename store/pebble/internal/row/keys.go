@@ -1,6 +1,7 @@
 package row
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -86,6 +87,15 @@ func UserOf(key []byte) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: expected a row of a user, found another row", store.ErrCorrupt)
+}
+
+// Near returns the id of the user at whose rows a key stands, or a part of it; "" for a row of the
+// store itself, or for the end of all keys.
+func Near(key []byte) string {
+	if len(key) < 2 || bytes.Equal(key, LastKey) {
+		return ""
+	}
+	return string(key[2:min(len(key), 2+int(binary.BigEndian.Uint16(key)))])
 }
 
 // UserOfHead returns the user of a head key. Its error wraps [store.ErrCorrupt].

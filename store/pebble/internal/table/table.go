@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/sstable/block"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -17,6 +18,25 @@ func Whole(fs vfs.FS, path string) error {
 	}
 	defer func() { _ = r.Close() }() // it was only read
 	return r.ValidateBlockChecksums()
+}
+
+// Readable returns an error if nothing can be known of the rows of a table, since it is not damaged
+// in blocks of data alone.
+func Readable(fs vfs.FS, path string) error {
+	r, err := open(fs, path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // it was only read
+	if _, err := r.Layout(); err != nil {
+		return err
+	}
+	removed, err := r.NewRawRangeDelIter(context.Background(), block.NoFragmentTransforms,
+		sstable.NoReadEnv)
+	if removed != nil {
+		removed.Close()
+	}
+	return err
 }
 
 func open(fs vfs.FS, path string) (*sstable.Reader, error) {

@@ -1,0 +1,290 @@
+package pebble
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
+)
+
+// layers returns a disk with a store of users of whom some stand in one table alone, some in older
+// and newer ones, and some in the journal only, which stands in a table: closed, or after a crash.
+func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
+	t.Helper()
+	users, each := 300, 5
+	if soak.Long() {
+		users = 3000
+	}
+	disk := vfs.NewCrashableMem()
+	events := map[int]int{}
+	add := func(s *Store, from, to int) {
+		var records []store.Record
+		for u := from; u < to; u++ {
+			for range each {
+				e := testEvent(events[u])
+				records = append(records, store.Record{User: numbered(u), Event: e})
+				events[u]++
+			}
+		}
+		if err := appendAll(t.Context(), s, records); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := mustOpen(t, "store", Options{FS: disk})
+	for i, part := range [][2]int{{0, 4}, {2, 6}, {3, 8}} { // in eighths
+		add(s, users*part[0]/8, users*part[1]/8)
+		if i == 2 {
+			mustErase(t, s, numbered(users*5/8))
+			delete(events, users*5/8)
+		}
+		flush(t, s)
+		if i == 1 { // the newer layers lie above
+			err := s.engine.DB.Compact(t.Context(), row.FirstUserKey, row.LastKey, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add(s, users*7/8, users*9/8)
+	mustClose(t, s)
+	s = mustOpen(t, "store", Options{FS: disk}) // which writes the journal to a table
+	if crashed {
+		add(s, users, users*10/8)
+		awaitMark(t, disk, s)
+		disk = powerCut(disk, 100)
+	}
+	mustClose(t, s)
+	before := histories(t, disk, "store")
+	if len(before) != len(events) {
+		t.Fatalf("%d users, want %d", len(before), len(events))
+	}
+	return disk, before
+}
+
+func mustErase(t *testing.T, s *Store, user string) {
+	t.Helper()
+	if n, err := s.Erase(t.Context(), user); n == 0 || err != nil {
+		t.Fatalf("Erase: %d, %v", n, err)
+	}
+}
+
+// accounted wants each user of a store that was damaged to be saved as there was, or named, or
+// counted. It returns how many are saved as they were.
+func accounted(
+	t *testing.T, what string, disk vfs.FS, before map[string][]store.Event,
+) (whole int) {
+	t.Helper()
+	told := map[string]Condition{}
+	old := filesOf(t, disk)
+	result, err := Salvage(t.Context(), "store", "new", Options{FS: disk}, func(int64, int64) {},
+		func(int64) {}, func(user string, c Condition) error { told[user] = c; return nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	if !maps.Equal(old, filesOf(t, disk)) {
+		t.Errorf("%s: the old store has changed", what)
+	}
+	found := &result.Found
+	after := histories(t, disk, "new")
+	unnamed, back := 0, 0
+	for user := range after {
+		if before[user] == nil {
+			back++ // the erased one, whose rows come back
+			if told[user] != Doubtful && found.Loss == nil {
+				t.Errorf("%s: a user who was erased is back and not told", what)
+			}
+		}
+	}
+	for user, want := range before {
+		got, kept := after[user]
+		c, named := told[user]
+		switch {
+		case !kept && c != Damaged:
+			unnamed++
+		case kept && c == Damaged:
+			t.Errorf("%s: a user is kept and told to be left out", what)
+		case kept && slices.Equal(got, want):
+			whole++
+		case kept && !slices.Equal(got, want[:min(len(got), len(want))]):
+			t.Errorf("%s: a history differs", what)
+		case kept && !named && found.Loss == nil:
+			t.Errorf("%s: a history lacks its last events and is not told", what)
+		}
+	}
+	if found.Existed != int64(len(before)) {
+		t.Errorf("%s: there were %d users, told are %d", what, len(before), found.Existed)
+	}
+	if lost := found.Lost(); lost > int64(unnamed) || lost < int64(unnamed-back) {
+		t.Errorf("%s: %d users are neither kept nor named, told are %d: %+v", what, unnamed, lost,
+			found)
+	}
+	if unnamed > 0 && len(found.Unnamed) == 0 && found.Loss == nil {
+		t.Errorf("%s: nobody knows where users were lost", what)
+	}
+	takesWrites(t, disk, "new")
+	report, _, err := verified(t, disk, "store")
+	if err != nil || found.Whole() != report.Whole() ||
+		report.Refusal != nil && report.Lost() != found.Lost() {
+		t.Errorf("%s: Verify says %+v, %v, and Salvage %+v", what, report, err, found)
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return whole
+}
+
+// withFile returns a copy of the disk with another content of a file, or without it.
+func withFile(t *testing.T, disk *vfs.MemFS, path string, content []byte) *vfs.MemFS {
+	t.Helper()
+	copied := powerCut(disk, 100)
+	if content != nil {
+		writeFile(t, copied, path, content)
+	} else if err := copied.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
+// TestSalvageFlippedBits flips bits in each table of a store where chance will, and in the largest
+// one at a tenth, three tenths and so on: all users are saved as they were.
+func TestSalvageFlippedBits(t *testing.T) {
+	t.Parallel()
+	soak.Native(t)
+	for _, crashed := range []bool{false, true} {
+		if crashed && soak.Brief() {
+			return
+		}
+		disk, before := layers(t, crashed)
+		rng := rand.New(rand.NewPCG(8, 8))
+		tables := tablesOf(t, disk)
+		mended := 0
+		if soak.Brief() {
+			tables = []string{largestTable(t, disk)}
+		}
+		for _, path := range tables {
+			size := sizeOf(t, disk, path)
+			var places []int
+			for range soak.Times(1) {
+				places = append(places, rng.IntN(size))
+			}
+			if path == largestTable(t, disk) {
+				places = append(places, size/10, size*3/10, size/2, size*7/10, size*9/10)
+			}
+			for _, at := range places {
+				what := fmt.Sprintf("%s, byte %d of %d, crashed %v", path, at, size, crashed)
+				damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
+				if whole := accounted(t, what, damaged, before); whole != len(before) {
+					t.Fatalf("%s: %d users of %d are whole", what, whole, len(before))
+				}
+				mended++
+			}
+		}
+		soak.Injected(t, mended, "flipped bits")
+	}
+}
+
+// TestSalvageLostTables cuts off, removes and spoils each table of a store: each user is saved,
+// named or counted, and no history that is old passes for a whole one.
+func TestSalvageLostTables(t *testing.T) {
+	t.Parallel()
+	soak.Native(t)
+	for _, crashed := range []bool{false, true} {
+		disk, before := layers(t, crashed)
+		tables := tablesOf(t, disk)
+		faults, whole := 0, 0
+		if crashed && !soak.Long() {
+			tables = tables[len(tables)-2:]
+		}
+		for _, path := range tables {
+			content, err := smallfile.Read(disk, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, spoiled := range spoil(content) {
+				if soak.Brief() && name != "halved" && spoiled != nil {
+					continue
+				}
+				what := fmt.Sprintf("%s %s, crashed %v", path, name, crashed)
+				n := accounted(t, what, withFile(t, disk, path, spoiled), before)
+				t.Logf("%s: %d of %d users are as they were", what, n, len(before))
+				whole += n
+				faults++
+			}
+		}
+		if whole < faults*len(before)/4 {
+			t.Errorf("%d users are whole after %d faults", whole, faults)
+		}
+		soak.Injected(t, faults, "damaged tables")
+	}
+}
+
+// spoil returns a table in which more than one bit is wrong, in several ways; nil is a table that
+// is gone.
+func spoil(content []byte) map[string][]byte {
+	data, index, footer := slices.Clone(content), slices.Clone(content), slices.Clone(content)
+	copy(data[len(data)/3:], "spoiled")
+	clear(index[max(0, len(index)-3000):])
+	copy(footer[len(footer)-20:], "spoiled")
+	return map[string][]byte{
+		"halved": bytes.Clone(content[:len(content)/2]), "empty": {}, "removed": nil,
+		"with a bad block": data, "with a bad index": index, "with a bad footer": footer,
+	}
+}
+
+// TestUsersAreCounted begins, undoes, ends and replaces histories: the store knows at any time, and
+// after a crash, how many users there are, and so does its mark.
+func TestUsersAreCounted(t *testing.T) {
+	soak.Native(t)
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	want := func(when string, users int64) {
+		t.Helper()
+		awaitMark(t, disk, s)
+		for _, disk := range []*vfs.MemFS{powerCut(disk, 0), powerCut(disk, 100)} {
+			r, err := OpenReadOnly("store", Options{FS: disk})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := r.engine.Marked()
+			if r.users != users || m == nil || m.Users != users {
+				t.Errorf("%s: %d users, the mark is %+v, want %d", when, r.users, m, users)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, user := range []string{"a", "b", "c"} {
+		mustAppend(t, s, user, 0, 3)
+	}
+	mustAppend(t, s, "a", 2, 4) // one of the events is there already
+	want("begun", 3)
+	flush(t, s)
+	want("sorted", 3)
+	mustErase(t, s, "b")
+	want("erased", 2)
+	_, err := s.Rewrite(t.Context(), []string{"a", "c", "d"},
+		func(events [][]store.Event) [][]store.Event {
+			return [][]store.Event{events[0][1:], {}, events[1]}
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("rewritten", 2)
+	mustClose(t, s)
+	s = mustOpen(t, "store", Options{FS: disk})
+	mustAppend(t, s, "b", 0, 1)
+	want("opened again", 3)
+	flush(t, s)
+	want("sorted again", 3)
+	mustClose(t, s)
+}
