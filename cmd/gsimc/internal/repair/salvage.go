@@ -3,6 +3,7 @@ package repair
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -14,22 +15,26 @@ import (
 type Salvage struct {
 	DataDir string `default:"./state" help:"Folder of the damaged store. Its server must be stopped."`
 	To      string `required:"" placeholder:"DIR" help:"Folder of the new store, which must be empty or not be there."`
-	List    string `placeholder:"FILE" help:"Write the ids of users who are left out to this file, one in a line; in quotes with escapes if it has control characters."`
+	List    string `placeholder:"FILE" help:"Write the ids of users who are left out to this file, one in a line; in quotes with escapes if it has control characters. FILE.doubtful and FILE.ranges have more, see below."`
 }
 
 // Help is the manual under the flags.
 func (Salvage) Help() string {
 	return `Writes the histories of a store that are whole to a new store, and changes nothing in
-the old one. It reads on behind damage to files of users, to the log, and to what keeps a server
-from starting.
+the old one. Single flipped bits of tables are flipped back in what is read. It reads on behind
+other damage to files of users, to the log, and to what keeps a server from starting; tables that
+are cut off, gone or unreadable are left out.
 
   gsimc salvage --data-dir state --to salvaged --list lost-users
   gsimc serve --model model.gsimc --data-dir salvaged
 
-A damaged item of the catalogue is left out. So is a user whose history is damaged, as a whole,
-and named in the file of --list only. If
-the old store does not open, events may be missing of which nothing is left: clients that send
-their events again with the same ids fill such gaps. Prefer a backup if there is one.
+A damaged item of the catalogue is left out. So is a user whose history is damaged, as a whole, and
+named in the file of --list only. FILE.doubtful names users whose histories are written, but of
+whom a table that is left out may have had more: they may lack their last events, or have been
+erased. Users who stood only in what cannot be read have no names: they are counted, and FILE.ranges
+has the ids between which theirs lie, in the order of their length first. If the old store does not
+open, events may be missing of which nothing is left: clients that send their events again with the
+same ids fill such gaps. Prefer a backup if there is one.
 
 Exit code 0: everything is there. 4: the new store holds what is whole, and something is missing.
 1: there is no new store.`
@@ -39,7 +44,7 @@ Exit code 0: everything is there. 4: the new store holds what is whole, and some
 func (c *Salvage) Run(a *cli.App) error {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
-	list, done, err := openList(c.List)
+	list, err := openList(c.List)
 	if err != nil {
 		return err
 	}
@@ -54,9 +59,12 @@ func (c *Salvage) Run(a *cli.App) error {
 				p.Begin("writing histories", progress.Rows)
 			}
 			p.Update(events, 0)
-		}, list)
+		}, list.add)
 	p.End()
-	err = errors.Join(err, done())
+	if err == nil {
+		err = list.ranges(result.Found.Unnamed)
+	}
+	err = errors.Join(err, list.close())
 	if ctx.Err() != nil {
 		return cli.ErrInterrupted
 	}
@@ -68,23 +76,53 @@ func (c *Salvage) Run(a *cli.App) error {
 		[]string{"events written", number(result.Events)},
 		[]string{"items written", number(result.Items)},
 		[]string{"seconds", fmt.Sprintf("%.1f", time.Since(began).Seconds())}), 1)
+	if result.Found.Mendable > 0 {
+		a.Printf("\nFlipped bits of tables were flipped back in what was read.\n")
+	}
 	return cli.WithCode(cli.ExitLeftOut, missing(c.To, result))
 }
 
 // missing says what a new store lacks, or nil.
 func missing(to string, s *pebble.Salvaged) error {
-	switch {
-	case s.Refusal != nil:
-		return fmt.Errorf("%s holds what is whole; %d damaged histories are left out, and the "+
-			"last events of others may be missing, because the old store does not open: %w", to,
-			s.Found.Incomplete, s.Refusal)
-	case s.Found.Incomplete > 0 || s.Found.Unnamed > 0:
-		return fmt.Errorf("%s holds what is whole; %d damaged histories are left out, and those "+
-			"of users who stand only in one of %d damaged parts of files", to,
-			s.Found.Incomplete, s.Found.Unnamed)
-	case s.Found.DamagedItems > 0:
-		return fmt.Errorf("%s holds what is whole; %d damaged items of the catalogue are left out",
-			to, s.Found.DamagedItems)
+	lacks := losses(&s.Found)
+	if len(lacks) == 0 {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("%s holds what is whole; %s", to, strings.Join(lacks, "; "))
+	if s.Found.Refusal != nil {
+		err = fmt.Errorf("%w; the old store does not open: %w", err, s.Found.Refusal)
+	}
+	return err
+}
+
+// losses says what cannot be read of a store, even if its flipped bits are flipped back.
+func losses(r *pebble.Report) (texts []string) {
+	say := func(holds bool, format string, args ...any) {
+		if holds {
+			texts = append(texts, fmt.Sprintf(format, args...))
+		}
+	}
+	say(r.Incomplete > 0, "%d damaged histories are left out", r.Incomplete)
+	say(r.Lost() > 0, "at least %d users stood only in what cannot be read (there were %d %s)",
+		r.Lost(), r.Existed, asOf(r))
+	say(r.Lost() < 0, "users who stood only in what cannot be read are not counted, since the old "+
+		"store does not know how many there were")
+	say(r.Doubtful > 0, "%d histories may lack their last events, or be those of erased users",
+		r.Doubtful)
+	bound := ""
+	if r.LostCommits >= 0 {
+		bound = fmt.Sprintf(", of at most %d commits", r.LostCommits)
+	}
+	say(r.Loss != nil, "the last events of others may be missing%s", bound)
+	say(r.DamagedItems > 0, "%d damaged items of the catalogue are left out", r.DamagedItems)
+	say(r.DoubtfulItems, "items of the catalogue may be missing or out of date")
+	return texts
+}
+
+// asOf says when there were so many users as the report says.
+func asOf(r *pebble.Report) string {
+	if r.AsOf.IsZero() {
+		return "after its last commit"
+	}
+	return "at " + r.AsOf.UTC().Format("2006-01-02 15:04:05.000") + " UTC"
 }

@@ -4,8 +4,10 @@ package repair
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -28,25 +30,32 @@ log, of each user that there are all events up to the last, and each item of the
 
   gsimc verify --data-dir state --list damaged-users
 
-Exit code 1 means damage. Users are counted, and named in the file of --list only. A server goes on
-serving all others. A damaged user can be erased and begins anew; the file stays damaged, and is
-not merged with others, until a backup is restored.`
+Exit code 1 means damage. Users are counted, and named in the file of --list only; FILE.doubtful and
+FILE.ranges are those of gsimc salvage. A server goes on serving all others, and what is said is
+what it meets. A damaged user can be erased and begins anew; the file stays damaged, and is not
+merged with others, until a backup is restored.
+
+Of a store that does not open, it says why, and what gsimc salvage finds: flipped bits of tables are
+flipped back, and tables that are cut off, gone or unreadable are left out.`
 }
 
 // Run prints a table of what was found.
 func (c *Verify) Run(a *cli.App) error {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
-	list, done, err := openList(c.List)
+	list, err := openList(c.List)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
 	p := a.Progress()
 	p.Begin("verifying", progress.Bytes)
-	report, err := pebble.Verify(ctx, c.DataDir, pebble.Options{}, p.Update, list)
+	report, err := pebble.Verify(ctx, c.DataDir, pebble.Options{}, p.Update, list.add)
 	p.End()
-	err = errors.Join(err, done())
+	if err == nil {
+		err = list.ranges(report.Unnamed)
+	}
+	err = errors.Join(err, list.close())
 	if ctx.Err() != nil {
 		return cli.ErrInterrupted
 	}
@@ -54,6 +63,9 @@ func (c *Verify) Run(a *cli.App) error {
 		return err
 	}
 	printReport(a, report, time.Since(began))
+	if report.Refusal != nil {
+		return refused(report)
+	}
 	if report.Whole() {
 		return nil
 	}
@@ -64,6 +76,16 @@ func (c *Verify) Run(a *cli.App) error {
 		return fmt.Errorf("%d histories are not whole", report.Incomplete)
 	}
 	return fmt.Errorf("damaged files: %s", strings.Join(report.Damaged, ", "))
+}
+
+// refused says of a store that does not open why, and what can be saved of it.
+func refused(r *pebble.Report) error {
+	lacks := losses(r)
+	if len(lacks) == 0 {
+		lacks = []string{"gsimc salvage saves everything"}
+	}
+	return fmt.Errorf("%w; damaged files: %s; %s", r.Refusal,
+		cmp.Or(strings.Join(r.Damaged, ", "), "none of the tables"), strings.Join(lacks, "; "))
 }
 
 func printReport(a *cli.App, r *pebble.Report, took time.Duration) {
@@ -82,28 +104,105 @@ func reportRows(r *pebble.Report) [][]string {
 		{"users not whole", number(r.Incomplete)},
 		{"items", number(r.Items)},
 	}
-	if r.DamagedItems > 0 {
-		rows = append(rows, []string{"damaged items", number(r.DamagedItems)})
+	optional := func(n int64, what string) {
+		if n > 0 {
+			rows = append(rows, []string{what, number(n)})
+		}
 	}
-	if r.Unnamed > 0 {
-		rows = append(rows, []string{"damaged parts that may hide users", number(r.Unnamed)})
+	optional(r.DamagedItems, "damaged items")
+	optional(int64(r.Mendable), "flipped bits that salvage flips back")
+	optional(int64(r.LeftOut), "files left out")
+	optional(r.Doubtful, "users who may lack events")
+	optional(int64(len(r.Unnamed)), "damaged parts that may hide users")
+	if r.Lost() != 0 {
+		rows = append(rows, []string{"users there were", numberOrUnknown(r.Existed)},
+			[]string{"users not found, at least", numberOrUnknown(r.Lost())})
 	}
 	return rows
 }
 
 func number[N int | int64](n N) string { return fmt.Sprint(n) }
 
-// openList returns a function that writes a user to a file, a line each, or to none if the path is
-// empty, and one that ends the file.
-func openList(path string) (write func(user string) error, done func() error, err error) {
+func numberOrUnknown(n int64) string {
+	if n < 0 {
+		return "unknown"
+	}
+	return number(n)
+}
+
+// userList writes what is said of users to files: nothing, if there is no path.
+type userList struct {
+	path  string
+	files map[string]*os.File // by what follows the path
+	out   map[string]*bufio.Writer
+}
+
+// Names of the further files, behind the path.
+const (
+	doubtfulSuffix = ".doubtful"
+	rangesSuffix   = ".ranges"
+)
+
+func openList(path string) (*userList, error) {
+	l := &userList{path, map[string]*os.File{}, map[string]*bufio.Writer{}}
 	if path == "" {
-		return func(string) error { return nil }, func() error { return nil }, nil
+		return l, nil
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, nil, err
+	for _, suffix := range []string{doubtfulSuffix, rangesSuffix} { // of an earlier look
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
-	out := bufio.NewWriter(file)
-	write = func(user string) error { _, err := fmt.Fprintln(out, cli.IDText(user)); return err }
-	return write, func() error { return errors.Join(out.Flush(), file.Close()) }, nil
+	_, err := l.file("")
+	return l, err
+}
+
+// file returns what writes to one of the files.
+func (l *userList) file(suffix string) (*bufio.Writer, error) {
+	if l.out[suffix] == nil {
+		file, err := os.OpenFile(l.path+suffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		l.files[suffix], l.out[suffix] = file, bufio.NewWriter(file)
+	}
+	return l.out[suffix], nil
+}
+
+// line writes a line to one of the files.
+func (l *userList) line(suffix, text string) error {
+	if l.path == "" {
+		return nil
+	}
+	out, err := l.file(suffix)
+	if err == nil {
+		_, err = fmt.Fprintln(out, text)
+	}
+	return err
+}
+
+// add writes a user whose history is not whole.
+func (l *userList) add(user string, c pebble.Condition) error {
+	suffix := ""
+	if c == pebble.Doubtful {
+		suffix = doubtfulSuffix
+	}
+	return l.line(suffix, cli.IDText(user))
+}
+
+// ranges writes the ids between which users may stand who were not found.
+func (l *userList) ranges(unnamed [][2]string) error {
+	for _, ids := range unnamed {
+		if err := l.line(rangesSuffix, cli.IDText(ids[0])+"\t"+cli.IDText(ids[1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *userList) close() (err error) {
+	for suffix, out := range l.out {
+		err = errors.Join(err, out.Flush(), l.files[suffix].Close())
+	}
+	return err
 }
