@@ -308,6 +308,27 @@ var mutants = []mutant{
 		pkg:  "./store/pebble", test: "TestVerifyNamesNeighbours",
 	},
 	{
+		name: "unmended", breaks: "a flipped bit loses users in a salvage",
+		file: "store/pebble/internal/mend/bit.go",
+		was:  `if d == want {`,
+		is:   `if d == want && bit < 0 {`,
+		pkg:  "./store/pebble", test: "TestSalvageFlippedBits",
+	},
+	{
+		name: "withoutlost", breaks: "an old history passes for a whole one after the loss of a table",
+		file: "store/pebble/verify.go",
+		was:  `case i.leftOut(row.HeadKey(nil, user), row.EndKey(nil, user)):`,
+		is:   `case false:`,
+		pkg:  "./store/pebble", test: "TestSalvageLostTables",
+	},
+	{
+		name: "lostuncounted", breaks: "users who stood in a lost table alone are not counted",
+		file: "store/pebble/verify.go",
+		was:  `return max(0, r.Existed-r.Users)`,
+		is:   `return 0`,
+		pkg:  "./store/pebble", test: "TestSalvageLostTables",
+	},
+	{
 		name: "lostreadahead", breaks: "streams that end badly take the room of others for ever",
 		file: "server/internal/ingest/stream.go",
 		was:  `s.ReadAhead.Give(o.in.take(nil).taken)`,
