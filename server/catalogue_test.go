@@ -127,3 +127,45 @@ func TestItemsAreBounded(t *testing.T) {
 	same(t, want, problemOf(t, err), "beyond the bound")
 	ts.put(t, &pb.Item{ItemId: "a"}, &pb.Item{ItemId: "b"})
 }
+
+// Beyond MaxCatalogueBytes a batch is refused with the sizes and what to do. A server that starts
+// with a larger catalogue says so, serves it, and lets it shrink.
+func TestCatalogueSizeIsBounded(t *testing.T) {
+	st := memory.New()
+	limited := func(bytes int64) *testServer {
+		return start(t, setup{store: st, config: func(c *Config) { c.MaxCatalogueBytes = bytes }})
+	}
+	wide := func(id string, names int) *pb.Item {
+		i := &pb.Item{ItemId: id}
+		for n := range names {
+			i.Labels = append(i.Labels, fmt.Sprintf("%s %d %s", id, n, strings.Repeat("l", 200)))
+		}
+		return i
+	}
+	ts := limited(100_000)
+	ts.put(t, wide("a", 100), wide("b", 80))
+	_, err := ts.items.BatchUpsertItems(ctx(t), upsert(&pb.Item{ItemId: "c"}, wide("d", 80)))
+	want := problem{Code: codes.ResourceExhausted, Reason: "CATALOGUE_TOO_LARGE"}
+	same(t, want, problemOf(t, err), "beyond the bound")
+	for _, part := range []string{"items would add", "at most 100000", "--max-catalogue-size"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%v does not say %q", err, part)
+		}
+	}
+	if _, err := ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: "c"}); err == nil {
+		t.Error("a part of the refused batch is there")
+	}
+	ts = limited(50_000)
+	eventually(t, "the log says that the catalogue is too large", func() bool {
+		return strings.Contains(ts.logs.String(), "the catalogue is larger than it may be")
+	})
+	if size, limit := value1(t, ts, "gsimc_catalogue_bytes"),
+		value1(t, ts, "gsimc_catalogue_limit_bytes"); size < limit || limit != 50_000 {
+		t.Errorf("the metrics tell %v bytes, and a limit of %v", size, limit)
+	}
+	_, err = ts.items.BatchUpsertItems(ctx(t), upsert(&pb.Item{ItemId: "c"}))
+	same(t, want, problemOf(t, err), "growth")
+	ts.put(t, wide("a", 99))
+	reply(t, ts.items.BatchDeleteItems, &pb.BatchDeleteItemsRequest{ItemIds: []string{"a"}})
+	ts.put(t, &pb.Item{ItemId: "c"})
+}

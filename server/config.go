@@ -127,6 +127,9 @@ type Config struct {
 	// MaxItems is the number of items that the catalogue may have; more are RESOURCE_EXHAUSTED. 0:
 	// any number. Default 5,000,000.
 	MaxItems int
+	// MaxCatalogueBytes is about the memory that the catalogue may take; what would add to more is
+	// RESOURCE_EXHAUSTED. Default 2 GiB.
+	MaxCatalogueBytes int64
 	// FiltersFile names a YAML file of filters that requests use by name: a map from names to
 	// any_categories, all_categories, no_categories, any_labels, all_labels and no_labels, as in
 	// ItemFilter. It is read again when it changes. Empty (the default): there are none.
@@ -205,6 +208,7 @@ func DefaultConfig() Config {
 		MaxInFlight:          512,
 		MaxStreams:           256,
 		MaxItems:             5_000_000,
+		MaxCatalogueBytes:    2 << 30,
 		StreamIdle:           5 * time.Minute,
 		MaxConcurrentStreams: 32,
 		MaxConnections:       4096,
@@ -254,6 +258,7 @@ func (c Config) Validate() error {
 		atLeast("MaxStreams", c.MaxStreams, 1),
 		atLeast("MaxNewUsers", c.MaxNewUsers, 0),
 		atLeast("MaxItems", c.MaxItems, 0),
+		atLeast("MaxCatalogueBytes", c.MaxCatalogueBytes, 1),
 		atLeast("StreamIdle", c.StreamIdle, time.Second),
 		atLeast("SlowRequest", c.SlowRequest, 0),
 		atLeast("DrainDelay", c.DrainDelay, 0),

@@ -30,7 +30,7 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 	}
 	wantFields := []string{
 		"Listen", "AdminListen", "OpsListen", "StateCacheBytes",
-		"DefaultTimeout", "MaxInFlight", "MaxStreams", "StreamIdle", "SlowRequest",
+		"DefaultTimeout", "MaxInFlight", "MaxStreams", "MaxCatalogueBytes", "StreamIdle", "SlowRequest",
 		"DrainDelay", "DrainTimeout",
 		"MaxRecvBytes", "MaxSendBytes", "MaxConcurrentStreams", "MaxConnections",
 		"MaxConnectionAge", "Estimator", "Console", "PopularityHalfLife",

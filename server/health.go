@@ -81,6 +81,11 @@ func (s *Server) watchCatalogue(ctx context.Context) {
 		s.log.LogAttrs(ctx, slog.LevelError, "items of the catalogue are damaged, and not shown",
 			slog.Int("items", n))
 	}
+	if n, limit := s.catalogue.Bytes(), s.catalogue.Limit(); n > limit {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "the catalogue is larger than it may be, and does not "+
+			"grow: delete items, or raise --max-catalogue-size", slog.Int64("bytes", n),
+			slog.Int64("limit", limit))
+	}
 	s.catalogue.Watch(ctx, func(err error) {
 		s.log.LogAttrs(ctx, slog.LevelError, "the catalogue cannot be read again; lists go by "+
 			"what was read before", slog.String("error", err.Error()))

@@ -102,7 +102,8 @@ func newBounded(
 	if err = s.openArms(open, popular); err != nil {
 		return nil, err
 	}
-	s.catalogue, err = catalogue.Open(context.Background(), st, s.now(), cfg.MaxItems)
+	s.catalogue, err = catalogue.Open(context.Background(), st, s.now(),
+		catalogue.Bounds{Items: cfg.MaxItems, Bytes: cfg.MaxCatalogueBytes})
 	if err != nil {
 		return nil, err
 	}

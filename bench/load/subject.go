@@ -86,8 +86,8 @@ func (b *bench) attach(ctx context.Context, s *subject, path string) (err error)
 				fmt.Sprintf("state-%d-%d", s.model.NumItems(), s.model.Rank()))
 		}
 		if s.process, err = served.Start(ctx, b.Gsimc, path, state, "--store", b.Store,
-			"--max-items", "0", "--max-connection-age", "24h", "--log-level",
-			"info"); err != nil {
+			"--max-items", "0", "--max-catalogue-size", "1TiB",
+			"--max-connection-age", "24h", "--log-level", "info"); err != nil {
 			return err
 		}
 		s.address = s.process.Address

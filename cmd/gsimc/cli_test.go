@@ -223,6 +223,7 @@ func TestBadFlags(t *testing.T) {
 			`--json-origin: "shop.example" is not an origin such as https://`},
 		{serve + "--estimator als", `--estimator must be one of "bgs-imc","gs-imc"`},
 		{serve + "--state-cache 5furlongs", `"5furlongs" is not a size`},
+		{serve + "--max-catalogue-size many", `--max-catalogue-size: "many" is not a size`},
 		{serve + "--store-reserve 1MiB", "--store-reserve"},
 		{serve + "--state-cache -1MiB", `"-1MiB" is not a size`},
 		{serve + "--event-weight view=high", "--event-weight"},

@@ -24,7 +24,7 @@ func BenchmarkSelect(b *testing.B) {
 		items[i] = store.Item{ID: strconv.Itoa(i), Categories: slices.Compact(names)}
 	}
 	must(b, st.PutItems(context.Background(), items))
-	c, err := Open(context.Background(), st, time.Now(), 0)
+	c, err := Open(context.Background(), st, time.Now(), Bounds{})
 	must(b, err)
 	v := c.View(n, func(id string) (int32, bool) {
 		i, err := strconv.Atoi(id)
@@ -49,7 +49,7 @@ func BenchmarkSelect(b *testing.B) {
 // catalogue grows to three million items.
 func BenchmarkGrowthWait(b *testing.B) {
 	const n, batch = 3_000_000, 1000
-	c, err := Open(b.Context(), memory.New(), time.Now(), 0)
+	c, err := Open(b.Context(), memory.New(), time.Now(), Bounds{})
 	must(b, err)
 	v := c.View(1, func(string) (int32, bool) { return 0, false })
 	defer v.Close()
@@ -87,7 +87,7 @@ func BenchmarkGrowthWait(b *testing.B) {
 // batches of 1,000 items with 200 names each are written over others.
 func BenchmarkUpsertWait(b *testing.B) {
 	const n = 10_000
-	c, err := Open(b.Context(), memory.New(), time.Now(), 0)
+	c, err := Open(b.Context(), memory.New(), time.Now(), Bounds{})
 	must(b, err)
 	v := c.View(n, func(id string) (int32, bool) {
 		i, err := strconv.Atoi(id)

@@ -27,8 +27,10 @@ var (
 
 // Catalogue is the catalogue of a store. It is safe for concurrent use.
 type Catalogue struct {
-	store    store.Items // nil: there is none
-	maxItems int         // 0: any number
+	store  store.Items // nil: there is none
+	bounds Bounds
+
+	searching chan struct{} // holds a token while titles are looked at
 
 	// writing holds a token while an item is written: the merge with what is there, the write to
 	// the store and the index are one step.
@@ -39,6 +41,7 @@ type Catalogue struct {
 	build sync.Mutex
 	// size is the number of items. Without any, nothing else is looked at.
 	size    atomic.Int64
+	bytes   atomic.Int64 // those of the index
 	damaged atomic.Int64 // items that cannot be read, and are hidden
 
 	// mu guards the rest. It is held for short times only, as requests wait for it.
@@ -54,13 +57,14 @@ type Catalogue struct {
 }
 
 // Open reads the catalogue of a store. A store that keeps no items has none, which nobody can
-// write to. The clock of the callers says now. maxItems bounds the number of items that writes may
-// lead to; 0: any number. Damaged items are hidden, until they are written anew or deleted.
+// write to. The clock of the callers says now. A catalogue beyond the bounds is taken, and does not
+// grow. Damaged items are hidden, until they are written anew or deleted.
 func Open(
-	ctx context.Context, st store.Store, now time.Time, maxItems int,
+	ctx context.Context, st store.Store, now time.Time, bounds Bounds,
 ) (*Catalogue, error) {
 	c := &Catalogue{writing: make(chan struct{}, 1), behind: make(chan struct{}, 1),
-		items: newIndex(), now: now.UnixMicro(), maxItems: maxItems}
+		searching: make(chan struct{}, 1),
+		items:     newIndex(), now: now.UnixMicro(), bounds: bounds}
 	c.noteClock()
 	var ok bool
 	if c.store, ok = st.(store.Items); !ok {
@@ -114,7 +118,7 @@ type Change struct {
 }
 
 // Upsert writes items and returns the number of those that were not there. [ErrNone]: there is no
-// catalogue. [ErrFull], [ErrDamaged]: see there. Other errors are those of Apply and of
+// catalogue. [ErrFull], [LargeError], [ErrDamaged]: see there. Other errors are those of Apply and of
 // [store.Items].
 //
 // Lists see the items one by one, and all of them when Upsert returns. The end of ctx ends the
@@ -139,8 +143,8 @@ func (c *Catalogue) Upsert(ctx context.Context, change Change) (int, error) {
 			}
 			items[at] = item.Clone()
 		}
-		if c.maxItems > 0 && created > 0 && c.Size()+created > c.maxItems {
-			return ErrFull
+		if err := c.room(items, created); err != nil {
+			return err
 		}
 		err := c.write(ctx, func() error { return c.store.PutItems(ctx, items) })
 		if err == nil {
@@ -288,7 +292,7 @@ func (c *Catalogue) put(item *store.Item, damaged bool) {
 		e.hidden, e.damaged = true, true
 		c.damaged.Add(1)
 	}
-	c.size.Store(int64(len(c.items.slots)))
+	c.note()
 	for _, v := range c.views {
 		v.add(slot, e)
 	}
@@ -307,5 +311,11 @@ func (c *Catalogue) drop(slot int32) {
 		v.remove(slot, e)
 	}
 	c.items.remove(slot)
+	c.note()
+}
+
+// note tells how large the index is. Requires mu.
+func (c *Catalogue) note() {
 	c.size.Store(int64(len(c.items.slots)))
+	c.bytes.Store(c.items.bytes)
 }

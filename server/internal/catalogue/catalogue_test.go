@@ -29,7 +29,7 @@ func rowOf(id string) (int32, bool) {
 	return int32(row), err == nil && row < rows
 }
 
-func open(t *testing.T, st store.Store, now time.Time, most int) (*Catalogue, *View) {
+func open(t *testing.T, st store.Store, now time.Time, most Bounds) (*Catalogue, *View) {
 	t.Helper()
 	c, err := Open(t.Context(), st, now, most)
 	must(t, err)
@@ -114,7 +114,7 @@ func TestCataloguesFollowTheStore(t *testing.T) {
 	var both [2]*Catalogue
 	var views [2]*View
 	for i := range both {
-		both[i], views[i] = open(t, st, now, 0)
+		both[i], views[i] = open(t, st, now, Bounds{})
 	}
 	filters := make([]*Filter, 8)
 	for i := range filters {
@@ -159,13 +159,16 @@ func TestCataloguesFollowTheStore(t *testing.T) {
 		if a, b := both[0].Size(), both[1].Size(); a != b {
 			t.Fatalf("step %d: %d items and %d", step, a, b)
 		}
+		if a, b := both[0].Bytes(), both[1].Bytes(); a != b {
+			t.Fatalf("step %d: %d bytes and %d", step, a, b)
+		}
 	}
 }
 
 // A catalogue that alone writes reads the store once: its own writes need no second look.
 func TestOwnWritesAreKnown(t *testing.T) {
 	st := &countingStore{Items: memory.New()}
-	c, _ := open(t, st, time.Unix(0, 0), 0)
+	c, _ := open(t, st, time.Unix(0, 0), Bounds{})
 	for i := range 5 {
 		must(t, put(t, c, store.Item{ID: strconv.Itoa(i)}))
 		must(t, c.Refresh(t.Context()))
@@ -232,7 +235,7 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 	}
 	must(t, st.Items.PutItems(t.Context(), items))
 	now := time.Unix(0, 0)
-	c, v := open(t, st, now, 0)
+	c, v := open(t, st, now, Bounds{})
 	check := func(moment string, damaged int, want ...int32) {
 		t.Helper()
 		got := passing(v, &Filter{AnyCategories: []string{"c"}}, now, false)
@@ -269,7 +272,7 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 
 // Beyond the largest number of items none is added, and those that are there may change and go.
 func TestNumberOfItemsIsBounded(t *testing.T) {
-	c, _ := open(t, memory.New(), time.Unix(0, 0), 3)
+	c, _ := open(t, memory.New(), time.Unix(0, 0), Bounds{Items: 3})
 	item := func(id string) store.Item { return store.Item{ID: id} }
 	must(t, put(t, c, item("a"), item("b")))
 	if err := put(t, c, item("c"), item("d")); !errors.Is(err, ErrFull) || c.Size() != 2 {

@@ -1,7 +1,9 @@
 package catalogue
 
 import (
+	"iter"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/store"
@@ -13,11 +15,13 @@ type index struct {
 	entries []entry          // by slot
 	free    []int32          // slots without an item
 	terms   terms
+	bytes   int64 // about what it takes, see size.go
 }
 
-// entry is what filters need of an item.
+// entry is what filters and searches need of an item.
 type entry struct {
 	id          string   // empty: the slot is free
+	title       string   // folded
 	terms       []uint32 // of its categories and labels
 	from, until int64    // it is shown at t if from ≤ t < until
 	hidden      bool
@@ -30,15 +34,17 @@ func newIndex() index {
 
 // add gives an item that is not there a slot.
 func (x *index) add(item *store.Item) int32 {
-	e := entry{id: item.ID, hidden: item.Hidden,
+	e := entry{id: item.ID, title: folded(item.Title), hidden: item.Hidden,
 		from: micros(item.From, math.MinInt64), until: micros(item.Until, math.MaxInt64)}
 	e.terms = make([]uint32, 0, len(item.Categories)+len(item.Labels))
-	for _, category := range item.Categories {
-		e.terms = append(e.terms, x.terms.use(name{text: category}))
+	for n := range namesOf(item) {
+		term := x.terms.use(n)
+		if x.terms.users[term] == 1 {
+			x.bytes += n.size()
+		}
+		e.terms = append(e.terms, term)
 	}
-	for _, label := range item.Labels {
-		e.terms = append(e.terms, x.terms.use(name{text: label, label: true}))
-	}
+	x.bytes += e.size()
 	slot := int32(len(x.entries))
 	if last := len(x.free) - 1; last >= 0 {
 		slot, x.free = x.free[last], x.free[:last]
@@ -52,7 +58,11 @@ func (x *index) add(item *store.Item) int32 {
 // remove frees a slot.
 func (x *index) remove(slot int32) {
 	e := &x.entries[slot]
+	x.bytes -= e.size()
 	for _, t := range e.terms {
+		if x.terms.users[t] == 1 {
+			x.bytes -= x.terms.names[t].size()
+		}
 		x.terms.unuse(t)
 	}
 	delete(x.slots, e.id)
@@ -74,6 +84,22 @@ func (e *entry) shownBetween(item *store.Item) bool {
 type name struct {
 	text  string
 	label bool
+}
+
+// namesOf are the names of an item, its categories first.
+func namesOf(item *store.Item) iter.Seq[name] {
+	return func(yield func(name) bool) {
+		for _, category := range item.Categories {
+			if !yield(name{text: category}) {
+				return
+			}
+		}
+		for _, label := range item.Labels {
+			if !yield(name{text: label, label: true}) {
+				return
+			}
+		}
+	}
 }
 
 // terms are the numbers of the names that items have.
@@ -108,6 +134,9 @@ func (t *terms) unuse(term uint32) {
 		t.free = append(t.free, term)
 	}
 }
+
+// folded is a text in which small and capital letters are the same.
+func folded(text string) string { return strings.ToLower(text) }
 
 // micros is a time as the catalogue counts it, or none if it is the zero time.
 func micros(t time.Time, none int64) int64 {

@@ -30,7 +30,7 @@ func (s *leavingStore) DeleteItems(ctx context.Context, ids []string) error {
 // the race detector would see here.
 func TestCallersLeave(t *testing.T) {
 	st := &leavingStore{Items: memory.New()}
-	c, _ := open(t, st, servertest.Now, 0)
+	c, _ := open(t, st, servertest.Now, Bounds{})
 	id := servertest.Item(1)
 	for range 50 {
 		for size, write := range []func(context.Context) (int, error){

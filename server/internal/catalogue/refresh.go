@@ -157,20 +157,16 @@ func (c *Catalogue) takeDamaged(ids []string, met []bool) {
 func (x *index) has(slot int32, item *store.Item) bool {
 	e := &x.entries[slot]
 	if e.damaged || e.hidden != item.Hidden || !e.shownBetween(item) ||
+		e.title != folded(item.Title) ||
 		len(e.terms) != len(item.Categories)+len(item.Labels) {
 		return false
 	}
-	for at, term := range e.terms {
-		label := at >= len(item.Categories)
-		text := ""
-		if label {
-			text = item.Labels[at-len(item.Categories)]
-		} else {
-			text = item.Categories[at]
-		}
-		if x.terms.names[term] != (name{text, label}) {
+	at := 0
+	for n := range namesOf(item) {
+		if x.terms.names[e.terms[at]] != n {
 			return false
 		}
+		at++
 	}
 	return true
 }

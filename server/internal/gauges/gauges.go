@@ -72,7 +72,10 @@ var (
 		"Files of the store that are known to be damaged. Run gsimc verify.")
 	storeDamagedReadsDesc = newDesc("gsimc_store_damaged_reads",
 		"How often a damaged block of the store has been read since the start.")
-	itemsDesc        = newDesc("gsimc_catalogue_items", "Items of the catalogue.")
+	itemsDesc     = newDesc("gsimc_catalogue_items", "Items of the catalogue.")
+	itemBytesDesc = newDesc("gsimc_catalogue_bytes", "Memory of the catalogue, about.")
+	itemLimitDesc = newDesc("gsimc_catalogue_limit_bytes",
+		"Memory that the catalogue may take: items that would add to more are refused.")
 	damagedItemsDesc = newDesc("gsimc_catalogue_damaged_items",
 		"Items of the catalogue that cannot be read, and are not shown. Write or delete them.")
 	drainingDesc = newDesc("gsimc_draining", "1 while the server shuts down.")
@@ -90,7 +93,7 @@ func (g Gauges) Describe(ch chan<- *prometheus.Desc) {
 		storeStalledDesc, storeDamagedFilesDesc,
 		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
 		modelRankDesc, modelLoadDesc, modelBehindDesc, modelTrainDesc, buildInfoDesc, drainingDesc,
-		itemsDesc, damagedItemsDesc} {
+		itemsDesc, itemBytesDesc, itemLimitDesc, damagedItemsDesc} {
 		ch <- d
 	}
 }
@@ -102,6 +105,8 @@ func (g Gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(statesDesc, float64(g.States.Len()))
 	gauge(itemsDesc, float64(g.Catalogue.Size()))
+	gauge(itemBytesDesc, float64(g.Catalogue.Bytes()))
+	gauge(itemLimitDesc, float64(g.Catalogue.Limit()))
 	gauge(damagedItemsDesc, float64(g.Catalogue.Damaged()))
 	gauge(stateBytesDesc, float64(g.States.Bytes()))
 	stats, err := g.Stats(context.Background())

@@ -180,6 +180,9 @@ func Status(err error) *status.Status {
 	if unknown, ok := errors.AsType[*filters.UnknownError](err); ok {
 		return newStatus(codes.InvalidArgument, "UNKNOWN_FILTER", unknown.Error(), 0)
 	}
+	if large, ok := errors.AsType[*catalogue.LargeError](err); ok {
+		return newStatus(codes.ResourceExhausted, "CATALOGUE_TOO_LARGE", large.Error(), 0)
+	}
 	if errors.As(err, new(*admission.RefusedError)) {
 		return statusOverloaded
 	}

@@ -8,21 +8,22 @@ import (
 // flagOf is the one table from fields of libraries to flags. It has the fields that are spelled in
 // another way than their flags: MinItemEvents is --min-item-events without an entry here.
 var flagOf = map[string]string{
-	"Arms":            "arm",
-	"EventWeights":    "event-weight",
-	"Every":           "retrain-every",
-	"JSONListen":      "json-listen",
-	"JSONOrigins":     "json-origin",
-	"MaxRecvBytes":    "max-recv-size",
-	"MaxSendBytes":    "max-send-size",
-	"StateCacheBytes": "state-cache",
-	"TLSCA":           "tls-ca",
-	"Token":           "client-token-file",
-	"TLS":             "tls",
-	"TLSCert":         "tls-cert",
-	"TLSKey":          "tls-key",
-	"TLSClientCA":     "tls-client-ca",
-	"CacheBytes":      "store-cache",
+	"Arms":              "arm",
+	"EventWeights":      "event-weight",
+	"Every":             "retrain-every",
+	"JSONListen":        "json-listen",
+	"JSONOrigins":       "json-origin",
+	"MaxCatalogueBytes": "max-catalogue-size",
+	"MaxRecvBytes":      "max-recv-size",
+	"MaxSendBytes":      "max-send-size",
+	"StateCacheBytes":   "state-cache",
+	"TLSCA":             "tls-ca",
+	"Token":             "client-token-file",
+	"TLS":               "tls",
+	"TLSCert":           "tls-cert",
+	"TLSKey":            "tls-key",
+	"TLSClientCA":       "tls-client-ca",
+	"CacheBytes":        "store-cache",
 }
 
 // flagName returns the name of the flag that may set a field: by the table, or else by its

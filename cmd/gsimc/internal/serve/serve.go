@@ -77,6 +77,7 @@ type Cmd struct {
 	MaxStreams           int           `group:"Limits:" default:"${serve_max_streams}" help:"Open StreamObserve streams. Beyond it the one that has been idle for longest is ended."`
 	MaxNewUsers          int           `group:"Limits:" default:"${serve_max_new_users}" help:"Users who may begin a history in a minute; events of further ones are refused. 0: any number."`
 	MaxItems             int           `group:"Limits:" default:"${serve_max_items}" help:"Items that the catalogue may have; further ones are refused. 0: any number."`
+	MaxCatalogueSize     cli.ByteSize  `group:"Limits:" default:"0" placeholder:"SIZE" help:"Memory that the catalogue may take; items that would add to more are refused. Default: a quarter of the memory of the control group, or else of the machine, at most 2GiB."`
 	StreamIdle           time.Duration `group:"Limits:" default:"${serve_stream_idle}" help:"Time after which a StreamObserve stream without events is ended."`
 	MaxConnectionAge     time.Duration `group:"Limits:" default:"${serve_max_connection_age}" help:"Age at which a client is asked to connect anew, so that clients spread over new servers."`
 
@@ -184,6 +185,7 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.MaxTimeout, cfg.MaxInFlight, cfg.MaxStreams = c.MaxTimeout, c.MaxInFlight, c.MaxStreams
 	cfg.MaxNewUsers = c.MaxNewUsers
 	cfg.MaxItems, cfg.FiltersFile = c.MaxItems, c.FiltersFile
+	cfg.MaxCatalogueBytes = c.maxCatalogue(cfg.MaxCatalogueBytes)
 	cfg.StreamIdle = c.StreamIdle
 	cfg.DrainDelay, cfg.DrainTimeout = c.DrainDelay, c.DrainTimeout
 	cfg.MaxRecvBytes, cfg.MaxSendBytes = int(c.MaxRecvSize), int(c.MaxSendSize)
@@ -191,6 +193,18 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.MaxConnectionAge = c.MaxConnectionAge
 	cfg.Reflection, cfg.Pprof = c.Reflection, c.Pprof
 	return cfg
+}
+
+// maxCatalogue is the memory that the catalogue may take: a share of what there is, and at most
+// usual, unless a flag says it.
+func (c *Cmd) maxCatalogue(usual int64) int64 {
+	if c.MaxCatalogueSize > 0 {
+		return int64(c.MaxCatalogueSize)
+	}
+	if memory := cli.MemoryLimit(0); memory > 0 {
+		return min(usual, max(1, memory/4))
+	}
+	return usual
 }
 
 // Vars are the defaults of the flags: those of the server, of the store and of this package.

@@ -1,0 +1,95 @@
+package catalogue
+
+import (
+	"fmt"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// Bounds are the limits of what writes may lead to. What other servers write to the store is taken
+// in any case: the index has to agree with it.
+type Bounds struct {
+	Items int   // 0: any number
+	Bytes int64 // that the index takes, see [Catalogue.Bytes]; 0: any number
+}
+
+// What an item and a name take in the index besides their texts, with the rooms that maps and
+// slices keep free and with one view; TestCountedBytesAreThoseOfTheHeap compares.
+const (
+	itemBytes = 160
+	useBytes  = 6 // of a name by an item
+	nameBytes = 200
+)
+
+// A LargeError is the outcome of a write that would make the index larger than it may be. Nothing
+// was written.
+type LargeError struct {
+	Bytes  int64 // that the index takes
+	Growth int64 // by which the write would make it larger
+	Limit  int64
+}
+
+// Error has the sizes.
+func (e *LargeError) Error() string {
+	return fmt.Sprintf("the catalogue takes %d bytes of memory, and items would add %d: at most %d "+
+		"are allowed; nothing was written. Delete items, give them fewer or shorter titles, "+
+		"categories and labels, or raise --max-catalogue-size", e.Bytes, e.Growth, e.Limit)
+}
+
+// Bytes returns about how much memory the index takes: what Bounds.Bytes bounds.
+func (c *Catalogue) Bytes() int64 { return c.bytes.Load() }
+
+// Limit returns the largest Bytes that writes may lead to; 0: any.
+func (c *Catalogue) Limit() int64 { return c.bounds.Bytes }
+
+// room tells whether items, of which some are new, may be written. Requires writing.
+func (c *Catalogue) room(items []store.Item, created int) error {
+	if c.bounds.Items > 0 && created > 0 && c.Size()+created > c.bounds.Items {
+		return ErrFull
+	}
+	growth := c.items.growth(items)
+	if c.bounds.Bytes > 0 && growth > 0 && c.Bytes()+growth > c.bounds.Bytes {
+		return &LargeError{Bytes: c.Bytes(), Growth: growth, Limit: c.bounds.Bytes}
+	}
+	return nil
+}
+
+// growth is by how much a write of items makes the index larger, or smaller, if below 0.
+func (x *index) growth(items []store.Item) int64 {
+	grown, uses := int64(0), map[name]int{} // more uses than now
+	for i := range items {
+		item := &items[i]
+		if slot, found := x.slots[item.ID]; found {
+			e := &x.entries[slot]
+			grown -= e.size()
+			for _, t := range e.terms {
+				uses[x.terms.names[t]]--
+			}
+		}
+		grown += itemSize(item.ID, folded(item.Title), len(item.Categories)+len(item.Labels))
+		for n := range namesOf(item) {
+			uses[n]++
+		}
+	}
+	for n, more := range uses {
+		before := 0
+		if t, found := x.terms.numbers[n]; found {
+			before = x.terms.users[t]
+		}
+		switch {
+		case before == 0 && more > 0:
+			grown += n.size()
+		case before > 0 && before+more == 0:
+			grown -= n.size()
+		}
+	}
+	return grown
+}
+
+func (e *entry) size() int64 { return itemSize(e.id, e.title, len(e.terms)) }
+
+func itemSize(id, title string, names int) int64 {
+	return int64(itemBytes + len(id) + len(title) + useBytes*names)
+}
+
+func (n name) size() int64 { return int64(nameBytes + len(n.text)) }

@@ -1,0 +1,162 @@
+package catalogue
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+	"github.com/gsimc/gsimc/store/storetest"
+)
+
+// heldBytes is what the process holds after a collection.
+func heldBytes() float64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// hostile is an item with as many names as there may be, each as long as it may be, which no other
+// item has.
+func hostile(i int) store.Item {
+	item := store.Item{ID: strconv.Itoa(i)}
+	for n := range store.MaxItemNames {
+		text := strings.Repeat("n", 235) + fmt.Sprintf("%08d-%06d", i, n)
+		item.Categories = append(item.Categories, text)
+		item.Labels = append(item.Labels, strings.Clone(text))
+	}
+	return item
+}
+
+// What is counted is about what the heap grows by, of any kind of items, with a view that knows
+// them or not.
+func TestCountedBytesAreThoseOfTheHeap(t *testing.T) {
+	for _, kind := range []struct {
+		name string
+		n    int
+		item func(i int) store.Item
+	}{
+		{"hostile", 400, hostile},
+		{"bare", 50_000, func(i int) store.Item { return store.Item{ID: strconv.Itoa(i)} }},
+		{"titled", 50_000, func(i int) store.Item {
+			return store.Item{ID: strconv.Itoa(i), Title: strings.Repeat("t", 60+i%10),
+				Categories: []string{fmt.Sprint("c", i%100)}, Labels: []string{"new"}}
+		}},
+		{"own-names", 30_000, func(i int) store.Item {
+			return store.Item{ID: strconv.Itoa(i), Labels: []string{fmt.Sprint("label-", i)}}
+		}},
+		{"many-names", 3_000, func(i int) store.Item {
+			item := store.Item{ID: strconv.Itoa(i)}
+			for n := range 100 {
+				item.Labels = append(item.Labels, fmt.Sprintf("label-%03d", n))
+			}
+			return item
+		}},
+	} {
+		for _, known := range []bool{false, true} {
+			t.Run(fmt.Sprint(kind.name, "/known=", known), func(t *testing.T) {
+				c, err := Open(t.Context(), memory.New(), time.Now(), Bounds{})
+				must(t, err)
+				v := c.View(kind.n, func(id string) (int32, bool) {
+					row, err := strconv.Atoi(id)
+					return int32(row), err == nil && known
+				})
+				defer v.Close()
+				before := heldBytes()
+				for i := range kind.n {
+					c.putAll([]store.Item{kind.item(i)})
+				}
+				held := heldBytes() - before
+				ratio := float64(c.Bytes()) / held
+				t.Logf("%d items: %.1f MB counted, %.1f MB held, ratio %.2f", kind.n,
+					float64(c.Bytes())/1e6, held/1e6, ratio)
+				if ratio < 0.7 || ratio > 1.6 {
+					t.Errorf("%d bytes are counted, %.0f held", c.Bytes(), held)
+				}
+			})
+		}
+	}
+}
+
+// The growth that is reckoned before a write is that which it brings, and nothing is left at the
+// end.
+func TestGrowthIsReckonedBefore(t *testing.T) {
+	rng := rand.New(rand.NewPCG(44, 2))
+	c, _ := open(t, memory.New(), time.Unix(0, 0), Bounds{})
+	for step := range 300 {
+		var items []store.Item
+		for id := range rng.Perm(30)[:1+rng.IntN(10)] {
+			item := storetest.RandomItem(rng)
+			item.ID = strconv.Itoa(id)
+			items = append(items, item)
+		}
+		want := c.Bytes() + c.items.growth(items)
+		must(t, put(t, c, items...))
+		if got := c.Bytes(); got != want {
+			t.Fatalf("step %d: %d bytes, reckoned %d", step, got, want)
+		}
+		if _, err := c.Delete(t.Context(), []string{items[0].ID}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range 30 {
+		if _, err := c.Delete(t.Context(), []string{strconv.Itoa(id)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c.Bytes() != 0 {
+		t.Errorf("%d bytes without an item", c.Bytes())
+	}
+}
+
+// Beyond the largest size a batch is refused as a whole, before anything is stored; what makes the
+// catalogue smaller passes, even where it is too large.
+func TestSizeIsBounded(t *testing.T) {
+	st := memory.New()
+	c, _ := open(t, st, time.Unix(0, 0), Bounds{Bytes: 1 << 20})
+	stored := 0
+	for refused := false; !refused; stored++ {
+		err := put(t, c, hostile(stored), store.Item{ID: fmt.Sprint("with-", stored)})
+		large, ok := errors.AsType[*LargeError](err)
+		if refused = ok; !ok {
+			must(t, err)
+			continue
+		}
+		if large.Limit != 1<<20 || large.Bytes != c.Bytes() || large.Bytes+large.Growth <= 1<<20 {
+			t.Errorf("refused with %+v at %d bytes", large, c.Bytes())
+		}
+		if _, found, err := st.Item(t.Context(), fmt.Sprint("with-", stored)); found || err != nil {
+			t.Errorf("a part of a refused batch is stored: %t, %v", found, err)
+		}
+	}
+	if held := c.Bytes(); held > 1<<20 || held < 1<<19 || stored < 5 {
+		t.Errorf("%d batches and %d bytes before the refusal", stored, held)
+	}
+	other, _ := open(t, st, time.Unix(0, 0), Bounds{Bytes: 1 << 10})
+	if other.Bytes() != c.Bytes() || other.Size() != c.Size() {
+		t.Errorf("an opening takes %d items of %d", other.Size(), c.Size())
+	}
+	if err := put(t, other, store.Item{ID: "0", Categories: hostile(0).Categories}); err != nil {
+		t.Errorf("an item that has fewer names is refused: %v", err)
+	}
+	if err := put(t, other, hostile(0)); err == nil {
+		t.Error("a catalogue that is too large grows")
+	}
+	if n, err := other.Delete(t.Context(), []string{"1"}); n != 1 || err != nil {
+		t.Errorf("%d deleted, %v", n, err)
+	}
+	// What another server has written is taken, whatever the bound.
+	must(t, put(t, c, store.Item{ID: "of another server", Labels: []string{"l"}}))
+	must(t, other.Refresh(t.Context()))
+	must(t, c.Refresh(t.Context()))
+	if other.Size() != c.Size() || other.Bytes() != c.Bytes() {
+		t.Errorf("%d items of %d are taken", other.Size(), c.Size())
+	}
+}
