@@ -1,6 +1,9 @@
 package server
 
 import (
+	"context"
+	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -70,6 +73,40 @@ func TestSearchItems(t *testing.T) {
 	want := &pb.KnownItem{Item: &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: proto.Bool(true)},
 		InModel: true, TrainUsers: m.Degree(i)}
 	same(t, want, search(first, 1)[0], "an item")
+}
+
+// readStore counts the items that are read one after the other.
+type readStore struct {
+	store.Items
+	read atomic.Int64
+}
+
+func (s *readStore) EachItem(
+	ctx context.Context, after string, fn func(store.Item) error,
+) error {
+	return s.Items.EachItem(ctx, after, func(i store.Item) error {
+		s.read.Add(1)
+		return fn(i)
+	})
+}
+
+// A word that few titles have, or none, costs no reading of the catalogue in the store.
+func TestSearchReadsNoTitlesFromTheStore(t *testing.T) {
+	st, items := &readStore{Items: memory.New()}, []store.Item(nil)
+	for i := range 5000 {
+		items = append(items, store.Item{ID: fmt.Sprintf("new-%04d", i), Title: "Kerze"})
+	}
+	items[4321].Title = "Lampe"
+	must(t, st.PutItems(t.Context(), items))
+	ts := start(t, setup{store: st})
+	for query, want := range map[string][]string{"lampe": {"new-4321?"}, "nowhere": nil} {
+		before := st.read.Load()
+		r := reply(t, ts.items.SearchItems, &pb.SearchItemsRequest{Query: query})
+		same(t, want, foundIDs(r.GetItems()), query)
+		if read := st.read.Load() - before; read > 1 { // the one behind the ids that begin with it
+			t.Errorf("a search for %q reads %d items", query, read)
+		}
+	}
 }
 
 // Known items come in the order of the request, those that nobody knows too.

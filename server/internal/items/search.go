@@ -13,10 +13,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-const (
-	defaultFoundItems = 20
-	maxTitles         = 100_000 // that a search reads
-)
+const defaultFoundItems = 20
 
 // SearchItems implements ItemService.
 func (s service) SearchItems(
@@ -73,7 +70,8 @@ func (s service) findIDs(
 	if ids, err = s.findByID(ctx, m, query, n); err != nil || len(ids) == n {
 		return ids, err
 	}
-	return s.findByTitle(ctx, ids, query, n)
+	titled, err := s.catalogue.FindTitles(ctx, query, n-len(ids), ids)
+	return append(ids, titled...), err
 }
 
 // findByID returns up to n ids that begin with query, sorted.
@@ -104,25 +102,6 @@ func (s service) findByID(
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	return ids[:min(n, len(ids))], nil
-}
-
-// findByTitle adds ids of items whose titles have query, until there are n.
-func (s service) findByTitle(
-	ctx context.Context, ids []string, query string, n int,
-) ([]string, error) {
-	query = strings.ToLower(query)
-	byID, left := ids, maxTitles
-	err := s.each(ctx, "", func(item store.Item) error {
-		if left == 0 || len(ids) == n {
-			return errPageFull
-		}
-		left--
-		if strings.Contains(strings.ToLower(item.Title), query) && !slices.Contains(byID, item.ID) {
-			ids = append(ids, item.ID)
-		}
-		return nil
-	})
-	return ids, err
 }
 
 // each calls fn with the items of the catalogue, if there is one, until it returns errPageFull.
