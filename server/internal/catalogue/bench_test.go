@@ -45,6 +45,76 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
+// BenchmarkLargeCatalogue reports what a million items with titles and with three of a hundred
+// thousand categories take: to be read at a start, in memory and in one view, and to be searched
+// for a word that no title has; and how long the largest filters take that a request can ask for,
+// with ten named ones, and one of ten thousand names, which is refused.
+func BenchmarkLargeCatalogue(b *testing.B) {
+	const n, categories = 1_000_000, 100_000
+	st, items := memory.New(), make([]store.Item, n)
+	for i := range items {
+		names := []string{fmt.Sprint("category ", i%categories),
+			fmt.Sprint("category ", i*7%categories), fmt.Sprint("category ", i*31%categories)}
+		slices.Sort(names)
+		items[i] = store.Item{ID: strconv.Itoa(i), Categories: slices.Compact(names),
+			Title: fmt.Sprintf("The title of an item, number %d", i)}
+	}
+	must(b, st.PutItems(b.Context(), items))
+	clear(items)
+	before, begun := heldBytes(), time.Now()
+	c, err := Open(b.Context(), st, begun, Bounds{})
+	must(b, err)
+	opened := time.Now()
+	v := c.View(n, func(id string) (int32, bool) {
+		i, err := strconv.Atoi(id)
+		return int32(i), err == nil
+	})
+	defer v.Close()
+	viewed := time.Now()
+	b.Run("start", func(b *testing.B) {
+		for b.Loop() {
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(opened.Sub(begun).Seconds(), "s-open")
+		b.ReportMetric(viewed.Sub(opened).Seconds(), "s-view")
+		b.ReportMetric((heldBytes()-before)/n, "B-held/item")
+		b.ReportMetric(float64(c.Bytes())/n, "B-counted/item")
+	})
+	b.Run("search", func(b *testing.B) {
+		for b.Loop() {
+			if ids, err := c.FindTitles(b.Context(), "nowhere", 20, nil); err != nil || ids != nil {
+				b.Fatal(ids, err)
+			}
+		}
+	})
+	named := func(from, n int) (names []string) {
+		for i := range n {
+			names = append(names, fmt.Sprint("category ", (from+i)*13%categories))
+		}
+		return names
+	}
+	largest := &Filter{AnyCategories: named(0, 100), NoCategories: named(100, 100)}
+	for i := range 10 {
+		largest.And = append(largest.And, &Filter{AnyCategories: named(0, 100),
+			NoCategories: named(200+100*i, 100)})
+	}
+	for _, way := range []struct {
+		name   string
+		filter *Filter
+	}{
+		{"any=100", &Filter{AnyCategories: named(0, 100)}},
+		{"any=100,no=100,named=10", largest},
+		{"no=10000", &Filter{NoCategories: named(0, 10_000)}},
+	} {
+		b.Run(way.name, func(b *testing.B) {
+			var s Selection
+			for b.Loop() {
+				v.Select(&s, way.filter, time.Now(), false)
+			}
+		})
+	}
+}
+
 // BenchmarkGrowthWait reports the longest evaluation of a filter, waiting included, while a
 // catalogue grows to three million items.
 func BenchmarkGrowthWait(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/server/internal/servertest"
@@ -289,5 +290,32 @@ func TestNumberOfItemsIsBounded(t *testing.T) {
 	}
 	if err := put(t, c, item("d")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The union of sets of few rows and of many is that of their rows, and leaves the sets as they are.
+func TestUnion(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 4))
+	for range 50 {
+		sets, want := make([]*roaring.Bitmap, 1+rng.IntN(20)), roaring.New()
+		sizes := 0
+		for i := range sets {
+			sets[i] = roaring.New()
+			for range 1 + rng.IntN(2)*rng.IntN(1000) {
+				sets[i].Add(uint32(rng.IntN(200_000)))
+			}
+			sizes += int(sets[i].GetCardinality())
+			want.Or(sets[i])
+		}
+		if got := union(sets); !got.Equals(want) {
+			t.Fatalf("a union of %d sets has %d rows, want %d", len(sets), got.GetCardinality(),
+				want.GetCardinality())
+		}
+		for _, set := range sets {
+			sizes -= int(set.GetCardinality())
+		}
+		if sizes != 0 {
+			t.Fatal("a set has changed")
+		}
 	}
 }

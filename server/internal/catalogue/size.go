@@ -16,7 +16,7 @@ type Bounds struct {
 // What an item and a name take in the index besides their texts, with the rooms that maps and
 // slices keep free and with one view; TestCountedBytesAreThoseOfTheHeap compares.
 const (
-	itemBytes = 160
+	itemBytes = 180
 	useBytes  = 6 // of a name by an item
 	nameBytes = 200
 )

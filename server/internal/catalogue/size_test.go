@@ -52,6 +52,13 @@ func TestCountedBytesAreThoseOfTheHeap(t *testing.T) {
 		{"own-names", 30_000, func(i int) store.Item {
 			return store.Item{ID: strconv.Itoa(i), Labels: []string{fmt.Sprint("label-", i)}}
 		}},
+		{"spread", 50_000, func(i int) store.Item {
+			item := store.Item{ID: strconv.Itoa(i)}
+			for n := range 3 {
+				item.Labels = append(item.Labels, fmt.Sprintf("%d-%05d", n, i*(7+n)%5000))
+			}
+			return item
+		}},
 		{"many-names", 3_000, func(i int) store.Item {
 			item := store.Item{ID: strconv.Itoa(i)}
 			for n := range 100 {
