@@ -42,9 +42,10 @@ type ItemServiceClient interface {
 	// not have are added, the others changed.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule; nothing was written), RESOURCE_EXHAUSTED
-	// with reason STORE_FULL (the disk is full; nothing was written) or TOO_MANY_ITEMS (the catalogue
-	// would have more items than this server takes; nothing was written), DATA_LOSS with reason
-	// STORE_CORRUPT (update_mask does not name all fields of a damaged item; nothing was written),
+	// with reason STORE_FULL (the disk is full; nothing was written), TOO_MANY_ITEMS (the catalogue
+	// would have more items than this server takes; nothing was written) or CATALOGUE_TOO_LARGE (it
+	// would take more memory than it may; nothing was written), DATA_LOSS with reason STORE_CORRUPT
+	// (update_mask does not name all fields of a damaged item; nothing was written),
 	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS (the store of this server keeps no items).
 	// Other errors leave it open: repeating the call is always safe.
 	BatchUpsertItems(ctx context.Context, in *BatchUpsertItemsRequest, opts ...grpc.CallOption) (*BatchUpsertItemsResponse, error)
@@ -73,8 +74,7 @@ type ItemServiceClient interface {
 	// SearchItems finds items that the model or the catalogue knows, for people who look for one:
 	// those whose id begins with a text, in the bytewise order of their ids, and then those whose title
 	// has it. Without a text it returns the items that most training users have. Items that are hidden
-	// or not available are found too. Of a catalogue of more than 100,000 items, the titles of the
-	// first 100,000 are looked at.
+	// or not available are found too.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SearchItems(ctx context.Context, in *SearchItemsRequest, opts ...grpc.CallOption) (*SearchItemsResponse, error)
@@ -163,9 +163,10 @@ type ItemServiceServer interface {
 	// not have are added, the others changed.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule; nothing was written), RESOURCE_EXHAUSTED
-	// with reason STORE_FULL (the disk is full; nothing was written) or TOO_MANY_ITEMS (the catalogue
-	// would have more items than this server takes; nothing was written), DATA_LOSS with reason
-	// STORE_CORRUPT (update_mask does not name all fields of a damaged item; nothing was written),
+	// with reason STORE_FULL (the disk is full; nothing was written), TOO_MANY_ITEMS (the catalogue
+	// would have more items than this server takes; nothing was written) or CATALOGUE_TOO_LARGE (it
+	// would take more memory than it may; nothing was written), DATA_LOSS with reason STORE_CORRUPT
+	// (update_mask does not name all fields of a damaged item; nothing was written),
 	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS (the store of this server keeps no items).
 	// Other errors leave it open: repeating the call is always safe.
 	BatchUpsertItems(context.Context, *BatchUpsertItemsRequest) (*BatchUpsertItemsResponse, error)
@@ -194,8 +195,7 @@ type ItemServiceServer interface {
 	// SearchItems finds items that the model or the catalogue knows, for people who look for one:
 	// those whose id begins with a text, in the bytewise order of their ids, and then those whose title
 	// has it. Without a text it returns the items that most training users have. Items that are hidden
-	// or not available are found too. Of a catalogue of more than 100,000 items, the titles of the
-	// first 100,000 are looked at.
+	// or not available are found too.
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SearchItems(context.Context, *SearchItemsRequest) (*SearchItemsResponse, error)

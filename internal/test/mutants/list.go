@@ -502,6 +502,36 @@ var mutants = []mutant{
 		pkg:  "./server/internal/coldstart/internal/ledger", test: "TestNoticesAreMergedOnce",
 	},
 	{
+		name: "nolimitcatalogue", breaks: "items with many long names fill the memory",
+		file: "server/internal/catalogue/size.go",
+		was:  `c.Bytes()+growth > c.bounds.Bytes {`,
+		is:   `false {`,
+		pkg:  "./server/internal/catalogue", test: "TestSizeIsBounded",
+	},
+	{
+		name: "shrinkrefused", breaks: "a catalogue that is too large cannot be made smaller",
+		file: "server/internal/catalogue/size.go",
+		was:  `c.bounds.Bytes > 0 && growth > 0 &&`,
+		is:   `c.bounds.Bytes > 0 &&`,
+		pkg:  "./server/internal/catalogue", test: "TestSizeIsBounded",
+	},
+	{
+		name: "freenames", breaks: "the names of items are not counted, and fill the memory",
+		file: "server/internal/catalogue/size.go",
+		was:  `int64(nameBytes + len(n.text))`,
+		is:   `int64(nameBytes)`,
+		pkg:  "./server/internal/catalogue", test: "TestCountedBytesAreThoseOfTheHeap/hostile",
+	},
+	{
+		name: "searchtogether", breaks: "searches of titles take all processors from lists",
+		file: "server/internal/catalogue/titles.go",
+		was:  `case c.searching <- struct{}{}:`,
+		is:   `case c.searching <- struct{}{}:
+	default:
+		defer func() { c.searching <- struct{}{} }()`,
+		pkg:  "./server/internal/catalogue", test: "TestSearchesTakeTurns",
+	},
+	{
 		name: "ringbychance", breaks: "calls about a user go to any server of a ring",
 		file: "client/ring.go",
 		was:  `place := placeOf(req)`,
