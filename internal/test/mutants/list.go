@@ -524,11 +524,9 @@ var mutants = []mutant{
 	},
 	{
 		name: "searchtogether", breaks: "searches of titles take all processors from lists",
-		file: "server/internal/catalogue/titles.go",
-		was:  `case c.searching <- struct{}{}:`,
-		is:   `case c.searching <- struct{}{}:
-	default:
-		defer func() { c.searching <- struct{}{} }()`,
+		file: "server/internal/catalogue/catalogue.go",
+		was:  `searching: make(chan struct{}, 1),`,
+		is:   `searching: make(chan struct{}, 99),`,
 		pkg:  "./server/internal/catalogue", test: "TestSearchesTakeTurns",
 	},
 	{
