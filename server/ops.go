@@ -121,6 +121,9 @@ func storeTrouble(err error) string {
 	if errors.Is(err, store.ErrFailed) {
 		return "the server needs a restart: " + err.Error()
 	}
+	if refused, ok := errors.AsType[*store.RefusedError](err); ok {
+		return refused.Error()
+	}
 	return "the store does not answer: " + err.Error()
 }
 

@@ -46,6 +46,24 @@ func (e *ConflictError) Error() string {
 // Is makes errors.Is(err, ErrConflict) true.
 func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
 
+// RefusedError says that a back end does not believe this process who it is. It is an
+// ErrUnavailable: who connects reads its files again, so it is over when they have what is right.
+type RefusedError struct {
+	// What is refused, such as "password".
+	What string
+	// Answer is what the back end says, and Remedy what to do.
+	Answer, Remedy string
+}
+
+// Error says what is refused, why, and what to do.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("the store refuses the %s of this server (%s): %s", e.What, e.Answer,
+		e.Remedy)
+}
+
+// Unwrap makes errors.Is(err, ErrUnavailable) true.
+func (e *RefusedError) Unwrap() error { return ErrUnavailable }
+
 // DamageError says which files of a store are known to be damaged. It is an ErrCorrupt. The users
 // whose rows stand in the damaged blocks get ErrCorrupt, all others are served.
 type DamageError struct {

@@ -1,10 +1,13 @@
 package postgres
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/gsimc/gsimc/store"
@@ -14,7 +17,8 @@ import (
 type address struct {
 	strict bool
 	schema string
-	config *pgxpool.Config // of libpq's parameters
+	url    string          // with libpq's parameters only
+	config *pgxpool.Config // of the url, with what its files said at the beginning
 	host   string          // the hosts, for errors
 }
 
@@ -59,8 +63,8 @@ func parseAddress(text string) (*address, error) {
 		query.Set("connect_timeout", "5")
 	}
 	u.RawQuery = query.Encode()
-	a.config, err = pgxpool.ParseConfig(u.String())
-	if err != nil {
+	a.url = u.String()
+	if a.config, err = pgxpool.ParseConfig(a.url); err != nil {
 		return nil, &AddressError{"libpq's rules refuse it: check hosts, ports, sslmode and " +
 			"target_session_attrs, and the files that PGPASSFILE and sslrootcert name"}
 	}
@@ -73,6 +77,19 @@ func parseAddress(text string) (*address, error) {
 		}
 	}
 	return a, nil
+}
+
+// refresh gives a configuration what the files of the address say now: the password, the certificate
+// and the authorities.
+func (a *address) refresh(c *pgx.ConnConfig) error {
+	now, err := pgxpool.ParseConfig(a.url)
+	if err != nil { // without its text, which has the address
+		return fmt.Errorf("%w: the files that PGPASSFILE, sslcert, sslkey and sslrootcert name "+
+			"cannot be used: %v", store.ErrUnavailable, errors.Unwrap(err))
+	}
+	fresh := now.ConnConfig
+	c.Password, c.TLSConfig, c.Fallbacks = fresh.Password, fresh.TLSConfig, fresh.Fallbacks
+	return nil
 }
 
 // session are the settings of connections that the address does not have. A server whose client is

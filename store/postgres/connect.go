@@ -77,7 +77,7 @@ func (a *address) pool(ctx context.Context, least, most int32) (*pgxpool.Pool, e
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		dialOnce(ctx, c)
-		return nil
+		return a.refresh(c)
 	}
 	config.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
 		_, err := a.greet(ctx, c)
@@ -90,6 +90,9 @@ func (a *address) pool(ctx context.Context, least, most int32) (*pgxpool.Pool, e
 func (a *address) connect(ctx, life context.Context) (*pgx.Conn, settings, error) {
 	config := a.config.ConnConfig.Copy()
 	dialOnce(life, config)
+	if err := a.refresh(config); err != nil {
+		return nil, settings{}, err
+	}
 	c, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, settings{}, err

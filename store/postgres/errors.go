@@ -23,6 +23,7 @@ const (
 // Codes of errors (SQLSTATE) with a meaning for the store.
 const (
 	codeNoStandby    = "GS001" // of gsimc.confirm
+	codeBadPassword  = "28P01"
 	codeDiskFull     = "53100"
 	codeReadOnly     = "25006" // a server that has become a standby
 	codeDeadlock     = "40P01"
@@ -60,10 +61,24 @@ func explain(err error) error {
 	switch pg.Code[:min(len(pg.Code), 2)] {
 	case "08", "53", "57": // connections, resources, administrators
 		return fmt.Errorf("%w: %s (SQLSTATE %s)", store.ErrUnavailable, pg.Message, pg.Code)
-	case "28", "3D", "3F", "42": // who may what, and what there is
+	case "28": // who this is: a name, a password or a certificate
+		return refusal(pg)
+	case "3D", "3F", "42": // who may what, and what there is
 		return &failure{fmt.Sprintf("PostgreSQL refuses: %s (SQLSTATE %s)", pg.Message, pg.Code)}
 	}
 	return &failure{fmt.Sprintf("PostgreSQL failed (SQLSTATE %s); its log tells more", pg.Code)}
+}
+
+// refusal is the error of a server that does not believe who this is.
+func refusal(pg *pgconn.PgError) error {
+	e := &store.RefusedError{What: "login", Answer: pg.Message + " (SQLSTATE " + pg.Code + ")",
+		Remedy: "see to pg_hba.conf and the role, or to the files of sslcert and sslkey, which " +
+			"each new connection reads"}
+	if pg.Code == codeBadPassword {
+		e.What, e.Remedy = "password", "put that of the role into the file of PGPASSFILE, which "+
+			"each new connection reads; see docs/scale.md"
+	}
+	return e
 }
 
 // failure is an error that another attempt would not mend.

@@ -20,7 +20,8 @@ func TestExplain(t *testing.T) {
 		"57P01": store.ErrUnavailable, "57P03": store.ErrUnavailable, "53300": store.ErrUnavailable,
 		"08006": store.ErrUnavailable, "25006": store.ErrUnavailable, "40P01": store.ErrUnavailable,
 		"40001": store.ErrUnavailable, "55P03": store.ErrUnavailable, "GS001": store.ErrUnavailable,
-		"42501": other, "28P01": other, "22021": other, "": other,
+		"28P01": store.ErrUnavailable,
+		"28000": store.ErrUnavailable, "42501": other, "22021": other, "": other,
 	} {
 		got := explain(&pgconn.PgError{Code: code, Message: "a message", Detail: "Key (u)=(id)"})
 		again := explain(got)

@@ -94,11 +94,12 @@ func TestOpenRefuses(t *testing.T) {
 			"Replicas: -1, want 0 or more"},
 		"nobody there": {func(o *valkey.Options) { o.Addrs = []string{"127.0.0.1:1"} },
 			"connect to 127.0.0.1:1"},
-		"a wrong password": {func(o *valkey.Options) { o.Username, o.Password = "u", "p" },
+		"a wrong password": {func(o *valkey.Options) { o.Username, o.Password = "u", password("p") },
 			"WRONGPASS"},
 		"no password": {func(o *valkey.Options) { o.Addrs = []string{alone} }, "password-file"},
-		"no cluster": {func(o *valkey.Options) { o.Addrs, o.Password = []string{alone}, "p" },
-			"cluster-enabled yes"},
+		"no cluster": {func(o *valkey.Options) {
+			o.Addrs, o.Password = []string{alone}, password("p")
+		}, "cluster-enabled yes"},
 	} {
 		o := valid
 		c.change(&o)
@@ -110,6 +111,11 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
+}
+
+// password returns a password that does not change.
+func password(text string) func() (string, error) {
+	return func() (string, error) { return text, nil }
 }
 
 // standalone starts a server that is not part of a cluster, with a password, and returns its address.
@@ -159,12 +165,12 @@ func TestLeastRights(t *testing.T) {
 	soak.Native(t)
 	o := options(t)
 	c := enginetest.SharedRedis(t, 3, 1)
-	o.Username, o.Password = "gsimc", "secret"
+	o.Username, o.Password = "gsimc", password("secret")
 	namespaces := 0
 	grant := func() string {
 		namespaces++
 		namespace := enginetest.Namespace()
-		line := strings.NewReplacer("PASSWORD", o.Password, "NAMESPACE", namespace).
+		line := strings.NewReplacer("PASSWORD", "secret", "NAMESPACE", namespace).
 			Replace(aclLine(t))
 		for _, n := range c.Nodes {
 			if _, err := n.Pipeline([]string{"ACL", "DELUSER", "gsimc"},
@@ -190,7 +196,7 @@ func TestLeastRights(t *testing.T) {
 func TestTrustedSettings(t *testing.T) {
 	o := options(t)
 	c := enginetest.SharedRedis(t, 3, 1)
-	o.Username, o.Password = "blind", "secret"
+	o.Username, o.Password = "blind", password("secret")
 	for _, n := range c.Nodes {
 		_, err := n.Do("ACL", "SETUSER", "blind", "on", ">secret", "~*", "+@all", "-config|get")
 		if err != nil {
@@ -226,14 +232,15 @@ func TestTLS(t *testing.T) {
 		t.Skipf("the server was built without TLS: %v", err)
 	}
 	t.Cleanup(c.Kill)
+	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	o := valkey.Options{Addrs: []string{c.Nodes[0].TLSAddr}, Namespace: "n",
-		TLS: &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}}
+		TLS: func() (*tls.Config, error) { return config, nil }}
 	_, err = valkey.Open(t.Context(), o)
 	if _, foreign := errors.AsType[x509.UnknownAuthorityError](err); !foreign &&
 		(err == nil || !strings.Contains(err.Error(), "unknown authority")) {
 		t.Errorf("Open with another authority: %v, want that it is unknown", err)
 	}
-	if !o.TLS.RootCAs.AppendCertsFromPEM(authority.PEM) {
+	if !config.RootCAs.AppendCertsFromPEM(authority.PEM) {
 		t.Fatal("no certificate of the authority")
 	}
 	s := open(t, o)

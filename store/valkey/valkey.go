@@ -55,10 +55,12 @@ type Options struct {
 	// Namespace begins the names of all keys, so that several stores have room in one cluster: 1 to
 	// 32 letters, digits, '-' and '_'.
 	Namespace string
-	// Username and Password are those of an ACL user; an empty name is the user "default".
-	Username, Password string
-	// TLS is the configuration of all connections; nil: plain TCP.
-	TLS *tls.Config
+	// Username is that of an ACL user; empty: the user "default".
+	Username string
+	// Password returns the user's password, and TLS the configuration of a connection. Each new
+	// connection asks for them, so that they may change. nil: no password, and plain TCP.
+	Password func() (string, error)
+	TLS      func() (*tls.Config, error)
 	// Replicas is the number of replicas that Open wants linked to each primary, and below which
 	// Stats says that promises are degraded; 0 is 1.
 	Replicas int

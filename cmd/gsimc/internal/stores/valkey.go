@@ -129,18 +129,8 @@ func openValkey(ctx context.Context, text string, s *Settings) (store.Store, err
 	if err != nil {
 		return nil, err
 	}
-	u.options.Password, _ = cli.Variable(s.Env, PasswordVariable)
-	if u.passwordFile != "" {
-		password, err := os.ReadFile(u.passwordFile)
-		if err != nil {
-			return nil, fmt.Errorf("password-file: %w", cli.PathError(err))
-		}
-		u.options.Password = strings.TrimRight(string(password), "\r\n")
-	}
-	if u.secure {
-		if u.options.TLS, err = u.tls(); err != nil {
-			return nil, err
-		}
+	if err := u.readAtConnect(s.Env); err != nil {
+		return nil, err
 	}
 	if u.options.NotDurable {
 		s.Log.Warn("durability=none: acknowledged events may be lost with one process of the store")
@@ -152,7 +142,34 @@ func openValkey(ctx context.Context, text string, s *Settings) (store.Store, err
 	return st, nil
 }
 
-// tls returns the configuration of the connections.
+// readAtConnect has each new connection read the files that the URL names, so that they may be
+// exchanged. An error is of a file that cannot be used now.
+func (u *valkeyURL) readAtConnect(env []string) error {
+	o := &u.options
+	if password, set := cli.Variable(env, PasswordVariable); set {
+		o.Password = func() (string, error) { return password, nil }
+	}
+	if u.passwordFile != "" {
+		o.Password = func() (string, error) {
+			password, err := os.ReadFile(u.passwordFile)
+			if err != nil {
+				return "", fmt.Errorf("password-file: %w", cli.PathError(err))
+			}
+			return strings.TrimRight(string(password), "\r\n"), nil
+		}
+		if _, err := o.Password(); err != nil {
+			return err
+		}
+	}
+	if !u.secure {
+		return nil
+	}
+	o.TLS = u.tls
+	_, err := o.TLS()
+	return err
+}
+
+// tls returns the configuration of a connection.
 func (u *valkeyURL) tls() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.serverName}
 	if u.authority != "" {

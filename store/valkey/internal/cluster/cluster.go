@@ -17,10 +17,12 @@ import (
 type Options struct {
 	// Addrs are the addresses of some of its nodes.
 	Addrs []string
-	// Username and Password are sent on every connection. An empty name is the user "default".
-	Username, Password string
-	// TLS is the configuration of the connections; nil: none.
-	TLS *tls.Config
+	// Username is sent on every connection. An empty name is the user "default".
+	Username string
+	// Password and TLS are asked for by every new connection, for what it sends besides and how it
+	// is secured. They may be nil: nothing, and not at all.
+	Password func() (string, error)
+	TLS      func() (*tls.Config, error)
 	// Room is the number of calls that may wait for each primary, or be under way.
 	Room int
 	// NoWait has writes settled without waiting for replicas.

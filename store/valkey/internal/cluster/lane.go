@@ -109,7 +109,7 @@ func (l *lane) exchange(group []*Call, replicas int) ([]rueidis.RedisResult, err
 			for _, call := range group {
 				call.open = true
 			}
-			return nil, unavailable("write to %s: %v", l.node.addr, err)
+			return nil, l.node.unreachable("write to", err)
 		}
 	}
 	return answers, nil
@@ -130,7 +130,7 @@ func (l *lane) connect() error {
 	}
 	now, err := readClock(context.Background(), l.conn)
 	if err != nil {
-		return unavailable("ask %s for its time: %v", l.node.addr, err)
+		return l.node.unreachable("ask for the time of", err)
 	}
 	l.clock = now
 	return nil

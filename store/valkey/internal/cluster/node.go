@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -104,10 +106,10 @@ func (n *node) dial(d *dialling) {
 	option := rueidis.ClientOption{
 		InitAddress: []string{n.addr}, ForceSingleClient: true, DisableRetry: true,
 		DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
-		Username: o.Username, Password: o.Password, TLSConfig: o.TLS,
+		AuthCredentialsFn: o.credentials, DialCtxFn: o.dial,
 		ConnWriteTimeout: answerTimeout, PipelineMultiplex: -1,
 		ReadBufferEachConn: 64 << 10, WriteBufferEachConn: 64 << 10,
-		DialCtxFn: o.Dial, Dialer: tcp.Dialer(answerTimeout),
+		Dialer: tcp.Dialer(answerTimeout),
 	}
 	option.Dialer.Timeout = dialTimeout
 	client, err := rueidis.NewClient(option)
@@ -117,7 +119,7 @@ func (n *node) dial(d *dialling) {
 	n.dialing = nil
 	switch {
 	case err != nil:
-		d.err = unavailable("connect to %s: %v", n.addr, advised(err))
+		d.err = n.unreachable("connect to", err)
 		n.failed, n.failedAt = d.err, time.Now()
 	case n.closed:
 		client.Close()
@@ -125,6 +127,46 @@ func (n *node) dial(d *dialling) {
 	default:
 		d.client, n.client = client, client
 	}
+}
+
+// credentials are those of a new connection.
+func (o *Options) credentials(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
+	as := rueidis.AuthCredentials{Username: o.Username}
+	if o.Password == nil {
+		return as, nil
+	}
+	var err error
+	as.Password, err = o.Password()
+	return as, err
+}
+
+// dial makes a connection with the configuration of the moment.
+func (o *Options) dial(
+	ctx context.Context, addr string, d *net.Dialer, _ *tls.Config,
+) (net.Conn, error) {
+	var secure *tls.Config
+	if o.TLS != nil {
+		var err error
+		if secure, err = o.TLS(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case o.Dial != nil:
+		return o.Dial(ctx, addr, d, secure)
+	case secure != nil:
+		return (&tls.Dialer{NetDialer: d, Config: secure}).DialContext(ctx, "tcp", addr)
+	default:
+		return d.DialContext(ctx, "tcp", addr)
+	}
+}
+
+// unreachable is the error of something that a node does not let happen.
+func (n *node) unreachable(doing string, err error) error {
+	if refused := refusal(n.addr, err); refused != nil {
+		return refused
+	}
+	return unavailable("%s %s: %v", doing, n.addr, advised(err))
 }
 
 // do sends commands over the connection that all share and returns the answers.
@@ -140,7 +182,7 @@ func (n *node) do(ctx context.Context, commands ...rueidis.Completed) ([]rueidis
 	answers := client.DoMulti(ctx, commands...)
 	for _, a := range answers {
 		if err := a.NonRedisError(); err != nil && !errors.Is(err, rueidis.Nil) {
-			return nil, unavailable("ask %s: %v", n.addr, err)
+			return nil, n.unreachable("ask", err)
 		}
 	}
 	return answers, nil

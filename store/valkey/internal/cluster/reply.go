@@ -25,7 +25,7 @@ const (
 // notReady are the first words of replies of nodes that cannot serve a call at present, and may
 // later.
 var notReady = []string{"TRYAGAIN", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN",
-	"NOREPLICAS", "UNBLOCKED", "BUSY", "MISCONF", "NOAUTH", "NOPERM", "WRONGPASS"}
+	"NOREPLICAS", "UNBLOCKED", "BUSY", "MISCONF", "NOPERM"}
 
 // judge returns what to do after an error reply, the address that it names, and the error if it is
 // the outcome.
@@ -38,6 +38,9 @@ func judge(answer error) (do action, addr string, err error) {
 	first, _, _ := strings.Cut(text, " ")
 	if strings.HasPrefix(first, "MOVED") || strings.HasPrefix(first, "ASK") {
 		return redirection(reply)
+	}
+	if refused := refusal("a node", answer); refused != nil {
+		return tryAgain, "", refused
 	}
 	for _, word := range notReady {
 		if first == word {
@@ -79,6 +82,21 @@ func says(reply *rueidis.RedisError, words string) bool {
 	return strings.Contains(text, words)
 }
 
+// refusal is the error of a node that does not take the name and password, nil for another answer.
+func refusal(addr string, answer error) error {
+	reply, ok := rueidis.IsRedisErr(answer)
+	if !ok {
+		return nil
+	}
+	text := reply.Error()
+	if !strings.HasPrefix(text, "NOAUTH") && !strings.HasPrefix(text, "WRONGPASS") {
+		return nil
+	}
+	return &store.RefusedError{What: "password", Answer: addr + ": " + text,
+		Remedy: "put that of the user into the file of password-file, which each new connection " +
+			"reads; see docs/scale.md"}
+}
+
 // advised is an error reply to a server that connects, with what to do about it where the reply
 // does not say.
 func advised(err error) error {
@@ -88,8 +106,6 @@ func advised(err error) error {
 		return err
 	case says(reply, "cluster support disabled"):
 		return errors.New("it is not part of a cluster: start it with cluster-enabled yes")
-	case says(reply, "NOAUTH"):
-		return errors.New("it wants a password, see password-file in docs/scale.md")
 	default:
 		return err
 	}

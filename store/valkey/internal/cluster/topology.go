@@ -128,7 +128,7 @@ func (n *node) owners(ctx context.Context) ([]owner, error) {
 	}
 	ranges, err := answers[0].ToArray()
 	if err != nil {
-		return nil, unavailable("ask %s for the slots: %v", n.addr, advised(err))
+		return nil, n.unreachable("ask for the slots", err)
 	}
 	owners := make([]owner, 0, len(ranges))
 	for i := range ranges {

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/soak"
+)
+
+// engine is a store with a user "app", who has a password.
+type engine struct {
+	url, env string // of a server
+	// set gives the user a password, and cut ends all connections of the user.
+	set func(password string) error
+	cut func() error
+}
+
+// engines are the stores whose passwords can change. The server reads them from file.
+var engines = map[string]struct {
+	start func(t *testing.T, file string) engine
+	line  string // of the file, with the password
+}{
+	"valkey":   {redisWithPassword, "%s\n"},
+	"postgres": {postgresWithPassword, "*:*:*:app:%s\n"},
+}
+
+func redisWithPassword(t *testing.T, file string) engine {
+	c := enginetest.Redis(t, enginetest.RedisConfig{Primaries: 1, Replicas: 1})
+	all := func(words ...string) error {
+		for _, n := range c.Nodes {
+			if _, err := n.Do(words...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return engine{
+		url: "valkey://" + strings.Join(c.Addrs(), ",") + "/n?user=app&password-file=" + file,
+		set: func(password string) error {
+			return all("ACL", "SETUSER", "app", "on", "resetpass", ">"+password, "~*", "+@all")
+		},
+		cut: func() error { return all("CLIENT", "KILL", "USER", "app") },
+	}
+}
+
+func postgresWithPassword(t *testing.T, file string) engine {
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
+	err := p.Primary.SQL("CREATE ROLE app LOGIN SUPERUSER")
+	if err == nil {
+		err = p.WriteFile("pg_hba.conf", []byte("host all gsimc 127.0.0.1/32 trust\n"+
+			"host all app 127.0.0.1/32 scram-sha-256\n"))
+	}
+	if err == nil {
+		err = p.Primary.SQL("SELECT pg_reload_conf()")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine{
+		url: strings.Replace(p.URL("postgres"), "gsimc@", "app@", 1) + "&profile=development",
+		env: "PGPASSFILE=" + file,
+		set: func(password string) error {
+			return p.Primary.SQL("ALTER ROLE app PASSWORD '" + password + "'")
+		},
+		cut: func() error {
+			return p.Primary.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
+				"WHERE usename = 'app'")
+		},
+	}
+}
+
+// The password of a shared store changes, and all connections to it break: no call fails if the
+// file of the password has the new one in time. Otherwise calls are UNAVAILABLE, /readyz says that
+// the password is refused, and all goes on when the file has it.
+func TestStorePasswordChanges(t *testing.T) {
+	soak.Processes(t, "the real binary")
+	t.Parallel()
+	_, model := smallModel(t)
+	for name, kind := range engines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "password")
+			write := func(password string) {
+				t.Helper()
+				text := fmt.Sprintf(kind.line, password)
+				if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Rename(file+".new", file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e := kind.start(t, file)
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			must(e.set("first"))
+			write("first")
+			server := start(t, []string{e.env}, "--store", e.url, "--extend-every", "0s",
+				"--model", model, "--drain-delay", "0s", "--max-timeout", "1m")
+			calls := pb.NewEventServiceClient(server.client(t))
+			sent := 0
+			observe := func(deadline time.Duration) error {
+				sent++
+				ctx, cancel := context.WithTimeout(t.Context(), deadline)
+				defer cancel()
+				_, err := calls.Observe(ctx, &pb.ObserveRequest{Event: &pb.Event{UserId: "u",
+					EventId: fmt.Sprint(sent), ItemId: "item-1"}})
+				return err
+			}
+			for _, password := range []string{"second", "third"} {
+				must(observe(time.Minute))
+				must(e.set(password))
+				must(observe(time.Minute)) // connections that are there live on
+				write(password)
+				must(e.cut())
+				must(observe(time.Minute))
+			}
+			must(e.set("fourth"))
+			must(e.cut())
+			err := observe(time.Second)
+			if reason := reasonOf(err); status.Code(err) != codes.Unavailable ||
+				reason != "STORE_UNAVAILABLE" {
+				t.Errorf("refused by the store: %v, %s, want UNAVAILABLE", err, reason)
+			}
+			if page := server.page(t, "/readyz"); !strings.Contains(page, "ok, but the store "+
+				"refuses the password of this server") {
+				t.Errorf("/readyz says %q", page)
+			}
+			write("fourth")
+			must(observe(time.Minute))
+			if !eventually(time.Minute, func() bool {
+				return server.page(t, "/readyz") == "ok\n"
+			}) {
+				t.Error("/readyz does not become good")
+			}
+			server.mustStop(t)
+		})
+	}
+}
+
+// reasonOf returns the reason of a call that failed.
+func reasonOf(err error) string {
+	for _, d := range status.Convert(err).Details() {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
