@@ -22,9 +22,10 @@ import (
 // engine is a store with a user "app", who has a password.
 type engine struct {
 	url, env string // of a server
-	// set gives the user a password, and cut ends all connections of the user.
-	set func(password string) error
-	cut func() error
+	// add gives the user a password besides the one there is, if users may have two; only takes the
+	// others away, and cut ends all connections of the user.
+	add, only func(password string) error
+	cut       func() error
 }
 
 // engines are the stores whose passwords can change. The server reads them from file.
@@ -48,8 +49,11 @@ func redisWithPassword(t *testing.T, file string) engine {
 	}
 	return engine{
 		url: "valkey://" + strings.Join(c.Addrs(), ",") + "/n?user=app&password-file=" + file,
-		set: func(password string) error {
-			return all("ACL", "SETUSER", "app", "on", "resetpass", ">"+password, "~*", "+@all")
+		add: func(password string) error {
+			return all("ACL", "SETUSER", "app", "on", ">"+password, "~*", "+@all")
+		},
+		only: func(password string) error {
+			return all("ACL", "SETUSER", "app", "resetpass", ">"+password)
 		},
 		cut: func() error { return all("CLIENT", "KILL", "USER", "app") },
 	}
@@ -68,12 +72,13 @@ func postgresWithPassword(t *testing.T, file string) engine {
 	if err != nil {
 		t.Fatal(err)
 	}
+	set := func(password string) error {
+		return p.Primary.SQL("ALTER ROLE app PASSWORD '" + password + "'")
+	}
 	return engine{
 		url: strings.Replace(p.URL("postgres"), "gsimc@", "app@", 1) + "&profile=development",
 		env: "PGPASSFILE=" + file,
-		set: func(password string) error {
-			return p.Primary.SQL("ALTER ROLE app PASSWORD '" + password + "'")
-		},
+		add: set, only: set,
 		cut: func() error {
 			return p.Primary.SQL("SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
 				"WHERE usename = 'app'")
@@ -109,31 +114,32 @@ func TestStorePasswordChanges(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			must(e.set("first"))
+			must(e.add("first"))
 			write("first")
 			server := start(t, []string{e.env}, "--store", e.url, "--extend-every", "0s",
 				"--model", model, "--drain-delay", "0s", "--max-timeout", "1m")
 			calls := pb.NewEventServiceClient(server.client(t))
+			patient, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
 			sent := 0
-			observe := func(deadline time.Duration) error {
+			observe := func(ctx context.Context) error {
 				sent++
-				ctx, cancel := context.WithTimeout(t.Context(), deadline)
-				defer cancel()
 				_, err := calls.Observe(ctx, &pb.ObserveRequest{Event: &pb.Event{UserId: "u",
 					EventId: fmt.Sprint(sent), ItemId: "item-1"}})
 				return err
 			}
 			for _, password := range []string{"second", "third"} {
-				must(observe(time.Minute))
-				must(e.set(password))
-				must(observe(time.Minute)) // connections that are there live on
+				must(observe(patient))
+				must(e.add(password))
+				must(observe(patient)) // connections that are there live on
 				write(password)
+				must(e.only(password))
 				must(e.cut())
-				must(observe(time.Minute))
+				must(observe(patient))
 			}
-			must(e.set("fourth"))
+			must(e.only("fourth"))
 			must(e.cut())
-			err := observe(time.Second)
+			err := observe(t.Context()) // until the default of the server
 			if reason := reasonOf(err); status.Code(err) != codes.Unavailable ||
 				reason != "STORE_UNAVAILABLE" {
 				t.Errorf("refused by the store: %v, %s, want UNAVAILABLE", err, reason)
@@ -143,7 +149,7 @@ func TestStorePasswordChanges(t *testing.T) {
 				t.Errorf("/readyz says %q", page)
 			}
 			write("fourth")
-			must(observe(time.Minute))
+			must(observe(patient))
 			if !eventually(time.Minute, func() bool {
 				return server.page(t, "/readyz") == "ok\n"
 			}) {
