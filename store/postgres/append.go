@@ -58,11 +58,14 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 	if err := store.ValidateAll(records); err != nil {
 		return nil, err
 	}
+	if err := s.alone(); err != nil {
+		return nil, err
+	}
 	c := newCall(records, s.retry(ctx).until)
 	select {
 	case s.queue <- c:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, s.late(ctx)
 	}
 	select {
 	case <-c.done:
@@ -75,7 +78,7 @@ func (s *Store) Append(ctx context.Context, records []store.Record) ([]store.Res
 		if why := c.trouble.Load(); why != nil {
 			return nil, fmt.Errorf("%w: %w", ctx.Err(), *why)
 		}
-		return nil, ctx.Err()
+		return nil, s.late(ctx)
 	}
 }
 

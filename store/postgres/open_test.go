@@ -191,7 +191,8 @@ func grants(t *testing.T, schema, role string) []string {
 }
 
 // TestTLSAndPasswords connects with verify-full and a password from a file, and refuses a server of
-// another authority. Errors and promises have no password.
+// another authority. Errors and promises have no password. A store that is open goes on with a new
+// password and another authority when their files have been exchanged.
 func TestTLSAndPasswords(t *testing.T) {
 	ours, others := certtest.NewAuthority(t), certtest.NewAuthority(t)
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
@@ -236,14 +237,30 @@ func TestTLSAndPasswords(t *testing.T) {
 	if text := fmt.Sprint(s.Promises()); strings.Contains(text, secret) {
 		t.Errorf("promises have the password: %s", text)
 	}
-	closeAll(t, s)
 	_, err = postgres.Open(context.Background(), strings.Replace(url, "/ours", "/others", 1))
 	if !errors.Is(err, store.ErrUnavailable) || strings.Contains(err.Error(), secret) {
 		t.Errorf("a server of another authority: %v", err)
 	}
 	password("wrong: " + secret)
 	_, err = postgres.Open(context.Background(), url)
-	if err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("another password: %v", err)
+	_, refused := errors.AsType[*store.RefusedError](err)
+	if !refused || strings.Contains(err.Error(), "secret") {
+		t.Errorf("another password: %v, want a RefusedError", err)
 	}
+
+	renewed := others.Issue(t, 2, time.Now().Add(time.Hour))
+	err = errors.Join(p.WriteFile("server.crt", renewed.Cert),
+		p.WriteFile("server.key", renewed.Key),
+		os.WriteFile(filepath.Join(dir, "ours"), others.PEM, 0o600),
+		p.Primary.SQL("ALTER ROLE app PASSWORD 'wrong: "+secret+"'", "SELECT pg_reload_conf()",
+			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := s.Append(ctx, one("first")); err != nil {
+		t.Errorf("Append after all has been exchanged: %v", err)
+	}
+	closeAll(t, s)
 }

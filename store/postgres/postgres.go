@@ -22,6 +22,9 @@
 // ends with a warning, so nothing of this package cancels one, and a write that ends with the
 // warning is repeated instead of acknowledged.
 //
+// While no standby is connected, writes wait, until [Store.Stats] has seen that for some time: then
+// they are refused at once, and nothing of them was done.
+//
 // # Layout
 //
 // schema/0001.sql has the tables and the functions, which make a write one round trip. All ids are
@@ -32,6 +35,7 @@ package postgres
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -48,6 +52,7 @@ type Store struct {
 	identity store.Identity
 	found    settings
 	sizes    sizes
+	standby  atomic.Pointer[standby] // nil: nobody has looked
 
 	queue chan *call
 	lanes sync.WaitGroup

@@ -2,6 +2,8 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -35,7 +37,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	case s.sizes.busy <- struct{}{}:
 		defer func() { <-s.sizes.busy }()
 	case <-ctx.Done():
-		return store.Stats{}, ctx.Err()
+		return store.Stats{}, unanswered(ctx)
 	}
 	if time.Since(s.sizes.at) < statsAge {
 		return s.sizes.stats, nil
@@ -45,14 +47,29 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 		var heads int64
 		err := conn.QueryRow(ctx, s.sql.estimates, s.sql.schema).
 			Scan(&stats.Bytes, &heads, &stats.Users)
+		if err == nil && s.address.strict {
+			stats.Degraded, err = s.lookAtStandbys(ctx, conn)
+		}
 		if err != nil || heads > countedBytes {
 			return err
 		}
 		return conn.QueryRow(ctx, s.sql.users).Scan(&stats.Users)
 	})
+	if err != nil && ctx.Err() != nil {
+		return store.Stats{}, unanswered(ctx)
+	}
 	if err != nil {
-		return store.Stats{}, s.orEnded(ctx, err)
+		return store.Stats{}, explain(err)
 	}
 	s.sizes.at, s.sizes.stats = time.Now(), stats
 	return stats, nil
+}
+
+// unanswered is the error of a look at the server that did not end in time: a server that hangs is
+// out of reach.
+func unanswered(ctx context.Context) error {
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: no answer in time: %w", store.ErrUnavailable, ctx.Err())
 }

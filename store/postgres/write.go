@@ -18,6 +18,9 @@ import (
 func (s *Store) transact(
 	ctx context.Context, repeats bool, fn func(context.Context, pgx.Tx) error,
 ) error {
+	if err := s.alone(); err != nil {
+		return err
+	}
 	done := make(chan error, 1)
 	go func() { done <- s.transactions(ctx, repeats, fn) }()
 	select {
@@ -28,7 +31,7 @@ func (s *Store) transact(
 		case err := <-done:
 			return err
 		default:
-			return ctx.Err()
+			return s.late(ctx)
 		}
 	}
 }

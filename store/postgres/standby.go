@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+const (
+	// standbyPatience is the time for which writes wait for a standby that is to be connected. One
+	// that starts again, or whose connection broke, takes some seconds.
+	standbyPatience = 10 * time.Second
+	// standbyAge is how old a look at the standbys may be for writes to be refused because of it.
+	standbyAge = 5 * time.Second
+	// slowCommit is the time after which a commit that waits for a standby is told of.
+	slowCommit = 5 * time.Second
+)
+
+// standby is what was last seen of the standbys that confirm commits.
+type standby struct {
+	looked time.Time
+	gone   time.Time // since when there is none; zero: there is one
+}
+
+// errAlone: nobody confirms commits.
+var errAlone = fmt.Errorf("%w: no standby that confirms commits is connected to PostgreSQL (0 are, "+
+	"1 is wanted at least), so that no write is acknowledged", store.ErrUnavailable)
+
+// lookAtStandbys returns why commits are not confirmed at present, or nil.
+func (s *Store) lookAtStandbys(ctx context.Context, conn *pgxpool.Conn) (degraded, err error) {
+	var connected int64
+	var waited float64
+	if err := conn.QueryRow(ctx, s.sql.standbys).Scan(&connected, &waited); err != nil {
+		return nil, err
+	}
+	now := &standby{looked: time.Now()}
+	if connected == 0 {
+		now.gone = now.looked
+		if before := s.standby.Load(); before != nil && !before.gone.IsZero() {
+			now.gone = before.gone
+		}
+	}
+	s.standby.Store(now)
+	waiting := time.Duration(waited * float64(time.Second))
+	switch {
+	case connected == 0:
+		return errAlone, nil
+	case waiting > slowCommit:
+		return fmt.Errorf("a write has been waiting for the standby for %v: writes are "+
+			"acknowledged when it confirms them", waiting.Round(time.Second)), nil
+	}
+	return nil, nil
+}
+
+// isGone reports whether the last look, if it is not too old, found that nobody has confirmed
+// commits for some time.
+func (s *Store) isGone(since time.Duration) bool {
+	b := s.standby.Load()
+	return b != nil && !b.gone.IsZero() && time.Since(b.looked) < standbyAge &&
+		time.Since(b.gone) >= since
+}
+
+// alone returns why a write is not even tried, or nil.
+func (s *Store) alone() error {
+	if s.isGone(standbyPatience) {
+		return errAlone
+	}
+	return nil
+}
+
+// late is the error of a write whose context has ended. It wraps store.ErrUnavailable if its time
+// was over because nobody confirmed it.
+func (s *Store) late(ctx context.Context) error {
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) || !s.isGone(0) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errAlone, ctx.Err())
+}
