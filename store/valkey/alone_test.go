@@ -9,15 +9,16 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// A primary that has had no replica for some seconds acknowledges nothing, and its writes are
-// refused long before their deadline. The store says so, and goes on when a replica is linked.
+// A primary that has lost its replica acknowledges nothing, and its writes are refused long before
+// their deadline. The store says so, and goes on when a replica is linked.
 func TestPrimaryWithoutReplica(t *testing.T) {
 	t.Parallel()
 	c, a, _ := pair(t)
 	mustAppend(t, a, "u", 1)
 	replica := c.ReplicasOf(0)[0]
 	replica.Kill()
-	const words = "1 of 1 primaries have no replica: no write is acknowledged until they have one"
+	const words = "1 of 1 primaries have no linked replica, want 1: no write of theirs is " +
+		"acknowledged until they have one"
 	waitUntil(t, "the store says that there is no replica", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded != nil && stats.Degraded.Error() == words
@@ -26,7 +27,7 @@ func TestPrimaryWithoutReplica(t *testing.T) {
 	for i := range 2 {
 		begin := time.Now()
 		_, err := a.Append(within(t, deadline), []store.Record{record("u", 2+i)})
-		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "no replica") {
+		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "0 replicas are linked to") {
 			t.Fatalf("Append without a replica: %v, want ErrUnavailable, and why", err)
 		}
 		if took := time.Since(begin); took > deadline/2 {

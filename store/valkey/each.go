@@ -85,7 +85,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	defer s.calls.Done()
 	stats := store.Stats{Users: -1, Room: -1, Free: -1, Reserve: -1, Debt: -1}
 	primaries, trouble := s.cluster.Primaries()
-	away, fewer, alone := 0, 0, 0
+	away, fewer, alone, least := 0, 0, 0, s.options.Replicas
 	for _, p := range primaries {
 		stats.Bytes += p.Memory
 		switch {
@@ -94,6 +94,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 			trouble = p.Err
 		case p.Replicas < s.options.Replicas && !s.options.NotDurable:
 			fewer++
+			least = min(least, p.Replicas)
 			if p.Replicas == 0 {
 				alone++
 			}
@@ -107,11 +108,13 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 		stats.Degraded = fmt.Errorf("%w: %d of %d primaries do not answer: %w",
 			store.ErrUnavailable, away, len(primaries), trouble)
 	case alone > 0:
-		stats.Degraded = fmt.Errorf("%d of %d primaries have no replica: no write is acknowledged "+
-			"until they have one", alone, len(primaries))
+		stats.Degraded = fmt.Errorf("%d of %d primaries have no linked replica, want %d: no write "+
+			"of theirs is acknowledged until they have one", alone, len(primaries),
+			s.options.Replicas)
 	case fewer > 0:
-		stats.Degraded = fmt.Errorf("%d of %d primaries have fewer than %d replicas: a write is "+
-			"acknowledged by those that are linked", fewer, len(primaries), s.options.Replicas)
+		stats.Degraded = fmt.Errorf("%d of %d primaries have fewer than %d linked replicas, the "+
+			"least %d: a write is acknowledged by those that are linked", fewer, len(primaries),
+			s.options.Replicas, least)
 	}
 	return stats, nil
 }

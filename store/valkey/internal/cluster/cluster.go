@@ -23,6 +23,8 @@ type Options struct {
 	// is secured. They may be nil: nothing, and not at all.
 	Password func() (string, error)
 	TLS      func() (*tls.Config, error)
+	// Replicas is the number of replicas that each primary should have, for errors.
+	Replicas int
 	// Room is the number of calls that may wait for each primary, or be under way.
 	Room int
 	// NoWait has writes settled without waiting for replicas.

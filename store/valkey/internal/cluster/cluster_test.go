@@ -108,3 +108,38 @@ func TestPauses(t *testing.T) {
 		}
 	}
 }
+
+// Writes of a primary without replicas are refused as soon as waiting is of no use.
+func TestAlone(t *testing.T) {
+	linked := &Info{Primary: true, Replicas: 1}
+	for name, c := range map[string]struct {
+		before     *Info // what the node said before
+		candidates int64
+		after      time.Duration // since then
+		refused    bool
+	}{
+		"the replica has just gone":               {linked, 1, linkPatience / 2, false},
+		"the replica has gone":                    {linked, 1, linkPatience, true},
+		"a new primary, others may follow it":     {&Info{}, 1, alonePatience / 2, false},
+		"a new primary that nobody has followed":  {&Info{}, 1, alonePatience, true},
+		"a new primary, nobody is there":          {&Info{}, 0, linkPatience, true},
+		"a new primary, nobody is known yet":      {&Info{}, 0, linkPatience / 2, false},
+		"a replica that became primary, followed": {&Info{Replicas: 1}, 1, linkPatience, false},
+	} {
+		n := newNode(&Cluster{options: Options{Replicas: 2}}, "a:1")
+		n.candidates.Store(c.candidates)
+		info := Info{Primary: true, Looked: time.Now()}
+		info.noteAlone(c.before)
+		next := Info{Primary: true, Looked: time.Now()}
+		next.noteAlone(&info) // the next look keeps what the first has found
+		next.Alone = next.Alone.Add(-c.after)
+		n.info.Store(&next)
+		err := n.alone()
+		if (err != nil) != c.refused {
+			t.Errorf("%s: %v, refused: want %v", name, err, c.refused)
+		}
+		if err != nil && !strings.Contains(err.Error(), "0 replicas are linked to a:1, want 2") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

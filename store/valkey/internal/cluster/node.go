@@ -33,6 +33,8 @@ type node struct {
 	lanes   sync.Once
 	looking sync.Mutex // held by look
 	info    atomic.Pointer[Info]
+	// candidates is the number of its replicas that the cluster knows of and does not take for dead.
+	candidates atomic.Int64
 }
 
 // dialling is an attempt to connect, which several may wait for.
@@ -49,8 +51,10 @@ type Info struct {
 	Primary bool
 	// Replicas are the replicas that are linked to it and have all of its data.
 	Replicas int
-	// Alone is since when a primary has no replica, zero if it has one.
-	Alone time.Time
+	// Alone is since when a primary has no replica, zero if it has one; Bereft is set if it has had
+	// one since it became a primary.
+	Alone  time.Time
+	Bereft bool
 	// Looked is when the node said this.
 	Looked time.Time
 	// Memory is what it uses, and MaxMemory what it may use, in bytes; 0 without a limit.
@@ -207,13 +211,13 @@ func (n *node) look(ctx context.Context) {
 	if err == nil {
 		var text string
 		if text, err = answers[0].ToString(); err == nil {
-			var since time.Time
-			if !info.stale() { // it may have been a replica meanwhile, which nobody looks at
-				since = info.Alone
+			before := info
+			if before.stale() { // it may have been a replica meanwhile, which nobody looks at
+				before = Info{}
 			}
 			info = parseInfo(n.addr, text)
 			info.Looked = time.Now()
-			info.noteAlone(since)
+			info.noteAlone(&before)
 		}
 	}
 	info.Err = err
@@ -242,29 +246,38 @@ func parseInfo(addr, text string) Info {
 // stale reports whether several looks have been missed.
 func (i *Info) stale() bool { return time.Since(i.Looked) > 8*refreshEvery }
 
-// noteAlone sets since when a primary is alone; before is what was known of that.
-func (i *Info) noteAlone(before time.Time) {
+// noteAlone sets since when a primary is alone; before is what it said before.
+func (i *Info) noteAlone(before *Info) {
 	switch {
 	case !i.Primary || i.Replicas > 0:
-	case before.IsZero():
-		i.Alone = time.Now()
+	case before.Alone.IsZero():
+		i.Alone, i.Bereft = time.Now(), before.Primary && before.Replicas > 0
 	default:
-		i.Alone = before
+		i.Alone, i.Bereft = before.Alone, before.Bereft
 	}
 }
 
-// alonePatience is the time for which writes wait for the first replica of a primary. After a
-// failover replicas are linked anew, which takes some seconds.
-const alonePatience = 10 * time.Second
+// Writes wait for the first replica of a primary. After a failover the replicas of the former one
+// are linked anew, which takes some seconds: alonePatience. Where a primary has lost its replicas,
+// or nobody is known who could be one, there is nothing to wait for but a link that broke, and a
+// replica tries to link again each second: linkPatience.
+const (
+	alonePatience = 10 * time.Second
+	linkPatience  = 2 * time.Second
+)
 
 // alone returns why writes are not even tried, or nil: nobody would acknowledge them.
 func (n *node) alone() error {
-	info := n.info.Load()
+	info, patience := n.info.Load(), alonePatience
+	if info != nil && (info.Bereft || n.candidates.Load() == 0) {
+		patience = linkPatience
+	}
 	if info == nil || info.Err != nil || info.stale() || info.Alone.IsZero() ||
-		time.Since(info.Alone) < alonePatience {
+		time.Since(info.Alone) < patience {
 		return nil
 	}
-	return unavailable("%s has no replica, so that no write is acknowledged", n.addr)
+	return unavailable("0 replicas are linked to %s, want %d: no write is acknowledged until there "+
+		"is one", n.addr, n.cluster.options.Replicas)
 }
 
 // replicas returns how many replicas WAIT is to ask for; false if it is not known yet.

@@ -193,6 +193,10 @@ func (c *Cluster) adopt(owners []owner) {
 	}
 	for _, o := range owners {
 		n := c.node(o.addr)
+		if n == nil {
+			return // closed meanwhile
+		}
+		n.candidates.Store(int64(len(o.replicas)))
 		present[o.addr] = true
 		for _, addr := range o.replicas {
 			c.node(addr)
