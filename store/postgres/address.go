@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 
@@ -15,11 +16,12 @@ import (
 
 // address is where the store is and how it is to be opened.
 type address struct {
-	strict bool
-	schema string
-	url    string          // with libpq's parameters only
-	config *pgxpool.Config // of the url, with what its files said at the beginning
-	host   string          // the hosts, for errors
+	strict   bool
+	schema   string
+	password string          // a file with nothing but the password; empty: none
+	url      string          // with libpq's parameters only
+	config   *pgxpool.Config // of the url, with what its files said at the beginning
+	host     string          // the hosts, for errors
 }
 
 // AddressError refuses an address. Its text has nothing of the address but names of parameters.
@@ -40,7 +42,7 @@ func parseAddress(text string) (*address, error) {
 	query := u.Query()
 	if _, has := u.User.Password(); has || query.Has("password") {
 		return nil, &AddressError{"it has a password, which other users of the machine can see: " +
-			"put it into the file of PGPASSFILE, or into PGPASSWORD"}
+			"put it into the file of password-file or PGPASSFILE, or into PGPASSWORD"}
 	}
 	a := &address{strict: true, schema: "gsimc", host: u.Host}
 	switch profile := query.Get("profile"); profile {
@@ -57,8 +59,10 @@ func parseAddress(text string) (*address, error) {
 		return nil, &AddressError{"schema is to begin with a small letter and to have at most 40 " +
 			"small letters, digits and underscores"}
 	}
-	query.Del("profile")
-	query.Del("schema")
+	a.password = query.Get("password-file")
+	for _, name := range []string{"profile", "schema", "password-file"} {
+		query.Del(name)
+	}
 	if !query.Has("connect_timeout") {
 		query.Set("connect_timeout", "5")
 	}
@@ -85,10 +89,18 @@ func (a *address) refresh(c *pgx.ConnConfig) error {
 	now, err := pgxpool.ParseConfig(a.url)
 	if err != nil { // without its text, which has the address
 		return fmt.Errorf("%w: the files that PGPASSFILE, sslcert, sslkey and sslrootcert name "+
-			"cannot be used: %v", store.ErrUnavailable, errors.Unwrap(err))
+			"cannot be used: %w", store.ErrUnavailable, errors.Unwrap(err))
 	}
 	fresh := now.ConnConfig
 	c.Password, c.TLSConfig, c.Fallbacks = fresh.Password, fresh.TLSConfig, fresh.Fallbacks
+	if a.password == "" {
+		return nil
+	}
+	text, err := os.ReadFile(a.password)
+	if err != nil {
+		return fmt.Errorf("%w: password-file: %w", store.ErrUnavailable, err)
+	}
+	c.Password = strings.TrimRight(string(text), "\r\n")
 	return nil
 }
 

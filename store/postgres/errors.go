@@ -75,8 +75,8 @@ func refusal(pg *pgconn.PgError) error {
 		Remedy: "see to pg_hba.conf and the role, or to the files of sslcert and sslkey, which " +
 			"each new connection reads"}
 	if pg.Code == codeBadPassword {
-		e.What, e.Remedy = "password", "put that of the role into the file of PGPASSFILE, which "+
-			"each new connection reads; see docs/scale.md"
+		e.What, e.Remedy = "password", "put that of the role into the file of password-file or "+
+			"PGPASSFILE, which each new connection reads; see docs/scale.md"
 	}
 	return e
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -42,6 +44,27 @@ func TestExplain(t *testing.T) {
 	for _, err := range []error{store.ErrClosed, store.ErrLeaseLost, errBadAnswer, nil} {
 		if got := explain(err); got != err { //nolint:errorlint // the same value
 			t.Errorf("%v has become %v", err, got)
+		}
+	}
+}
+
+// A connection gets the password that its file has at that moment.
+func TestPasswordFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	a, err := parseAddress("postgres://u@h/d?password-file=" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := a.config.ConnConfig.Copy()
+	if err := a.refresh(c); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("without the file: %v, want ErrUnavailable", err)
+	}
+	for _, want := range []string{"first", "the second"} {
+		if err := os.WriteFile(file, []byte(want+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.refresh(c); err != nil || c.Password != want {
+			t.Errorf("the password %q, %v, want %q", c.Password, err, want)
 		}
 	}
 }

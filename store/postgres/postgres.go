@@ -72,10 +72,11 @@ var (
 //
 //	postgres://gsimc@db-1,db-2/gsimc?target_session_attrs=read-write&sslmode=verify-full
 //
-// It has the form of libpq, with several hosts for a failover, and two parameters besides:
+// It has the form of libpq, with several hosts for a failover, and three parameters besides:
 // profile=development, which opens a server that cannot keep the promises of the strict profile,
-// and schema=NAME, the schema of the tables, by default "gsimc". The password comes from PGPASSFILE
-// or PGPASSWORD; one in the address is refused.
+// schema=NAME, the schema of the tables, by default "gsimc", and password-file=FILE. Without the
+// last the password comes from PGPASSFILE or PGPASSWORD; one in the address is refused. Each new
+// connection reads the files that the address and the environment name.
 //
 // A new database gets the tables, and older ones are brought to the version of this package, if the
 // role may do that. A newer version is refused with a [*SchemaError], a server that cannot keep the
