@@ -39,6 +39,22 @@ func TestUnavailableStore(t *testing.T) {
 	ts.ask(t, forUser("ann"))
 }
 
+// TestRefusedStore has a store that refuses the password of the server: calls and probes say so.
+func TestRefusedStore(t *testing.T) {
+	refused := &store.RefusedError{What: "password", Answer: "WRONGPASS", Remedy: "change it"}
+	hooked := &hookedStore{Store: memory.New()}
+	ts := start(t, setup{store: &unavailableStats{hooked, fmt.Errorf("valkey: %w", refused)}})
+	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
+		return nil, refused
+	}
+	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
+	same(t, problem{Code: codes.Unavailable, Reason: "STORE_UNAVAILABLE", Retry: true},
+		problemOf(t, err), "Observe")
+	ts.wantGreen(t, "/livez", "ok\n", "gsimc_store_away 1")
+	ts.wantGreen(t, "/readyz",
+		"ok, but the store refuses the password of this server (WRONGPASS): change it")
+}
+
 // TestDegradedStore has a store that keeps less than it is set up for: probes and metrics say so.
 func TestDegradedStore(t *testing.T) {
 	ts := start(t, setup{store: &degradedStats{memory.New()}})

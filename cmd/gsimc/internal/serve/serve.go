@@ -32,7 +32,7 @@ type Cmd struct {
 
 	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"Interval at which new items are placed in the model, by the histories that contain them. 0s: never."`
 
-	Store      string       `group:"State:" default:"pebble" words:"pebble,memory,valkey://,postgres://" placeholder:"STORE" help:"Where histories are kept: on disk (pebble), in memory, lost at exit (memory), or where servers share them: in a cluster, valkey://HOST:PORT,.../NAMESPACE?replicas=1&user=NAME&password-file=FILE&tls=on&tls-ca=FILE, or in PostgreSQL, postgres://USER@HOST,.../DATABASE?sslmode=verify-full&target_session_attrs=read-write, with the password in PGPASSFILE. See docs/scale.md."`
+	Store      string       `group:"State:" default:"pebble" words:"pebble,memory,valkey://,postgres://" placeholder:"STORE" help:"Where histories are kept: on disk (pebble), in memory, lost at exit (memory), or where servers share them: in a cluster, valkey://HOST:PORT,.../NAMESPACE?replicas=2&user=NAME&password-file=FILE&tls=on&tls-ca=FILE, or in PostgreSQL, postgres://USER@HOST,.../DATABASE?sslmode=verify-full&target_session_attrs=read-write&password-file=FILE. See docs/scale.md."`
 	DataDir    string       `group:"State:" default:"${serve_data_dir}" help:"Folder of the pebble store; made if absent."`
 	StoreID    string       `group:"State:" name:"store-id" placeholder:"ID" help:"Start only with the store of this id, which its first start logs, and with no empty folder: a volume may not be mounted. Default: any, and a new one in an empty folder."`
 	AcceptLoss bool         `group:"State:" help:"Start with what is there of a store that has lost acknowledged events, and forget what was lost. Without it such a store is refused."`
