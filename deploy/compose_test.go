@@ -51,8 +51,8 @@ func composedGrace(t *testing.T, file string) time.Duration {
 	return time.Duration(*server(t, file).StopGracePeriod)
 }
 
-// TestComposeScale: three servers over a cluster of three primaries with a replica each, with the
-// settings that the store demands.
+// TestComposeScale: three servers over a cluster of three primaries with two replicas each,
+// with the settings that the store demands.
 func TestComposeScale(t *testing.T) {
 	project := compose(t, "compose.scale.yaml")
 	gsimc := server(t, "compose.scale.yaml")
@@ -74,8 +74,8 @@ func TestComposeScale(t *testing.T) {
 		}
 	}
 	slices.Sort(addresses)
-	if len(slices.Compact(addresses)) != 6 {
-		t.Errorf("processes of Valkey: %v, want 6", addresses)
+	if len(slices.Compact(addresses)) != 9 {
+		t.Errorf("processes of Valkey: %v, want 9", addresses)
 	}
 	form := strings.Join(project.Services["cluster"].Command, " ")
 	for _, address := range addresses {

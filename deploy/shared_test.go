@@ -25,7 +25,7 @@ func TestSharedChart(t *testing.T) {
 		valkey: "valkey://cache-0.cache:6379,cache-1.cache:6380/shop?replicas=2&user=gsimc" +
 			"&password-file=/etc/gsimc/store/password&tls=on&tls-ca=/etc/gsimc/store-tls/ca.crt",
 		postgres: "postgres://gsimc@db-rw:5432/gsimc?target_session_attrs=read-write" +
-			"&sslmode=verify-full&sslrootcert=/etc/gsimc/store-tls/ca.crt",
+			"&password-file=/etc/gsimc/store/password&sslmode=verify-full&sslrootcert=/etc/gsimc/store-tls/ca.crt",
 		render(t, sets["valkey without secrets"]): "valkey://cache:6379/gsimc?replicas=2",
 	} {
 		env := environment(m.template(t))
@@ -58,9 +58,8 @@ func TestSharedChart(t *testing.T) {
 	if postgres.shared.Spec.Replicas != nil || valkey.scaler != nil {
 		t.Error("the number of servers is set twice, or not at all")
 	}
-	secret := postgres.shared.Spec.Template.Spec.Containers[0].Env
-	if !slices.ContainsFunc(secret, func(e core.EnvVar) bool {
-		return e.Name == "PGPASSWORD" && e.ValueFrom.SecretKeyRef.Name == "db-app"
+	if !slices.ContainsFunc(postgres.shared.Spec.Template.Spec.Volumes, func(v core.Volume) bool {
+		return v.Name == "store" && v.Secret.SecretName == "db-app"
 	}) {
 		t.Error("the password of PostgreSQL is not that of the secret")
 	}

@@ -35,6 +35,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- /* Name of the secret with the password that is mounted as a file; empty: none. */ -}}
 {{- define "gsimc.storePassword" -}}
 {{- if eq .Values.store "valkey" }}{{ .Values.valkey.passwordSecret }}{{ end -}}
+{{- if eq .Values.store "postgres" }}{{ .Values.postgres.passwordSecret }}{{ end -}}
 {{- end }}
 
 {{- /* Name of the secret with the authorities of the store; empty: none. */ -}}
@@ -54,6 +55,7 @@ valkey://{{ join "," $v.addresses }}/{{ $v.namespace }}?replicas={{ $v.replicas 
 {{- else -}}
 {{- $p := .Values.postgres -}}
 postgres://{{ $p.user }}@{{ join "," $p.addresses }}/{{ $p.database }}?target_session_attrs=read-write
+{{- if $p.passwordSecret }}&password-file=/etc/gsimc/store/password{{ end }}
 {{- if $p.tlsSecret }}&sslmode=verify-full&sslrootcert=/etc/gsimc/store-tls/ca.crt{{ end }}
 {{- end -}}
 {{- end }}

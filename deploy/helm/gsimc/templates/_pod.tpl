@@ -52,11 +52,6 @@ spec:
         - {name: GSIMC_MODEL, value: ""}
         - {name: GSIMC_MODEL_DIR, value: /models}
         - {name: GSIMC_STORE, value: {{ include "gsimc.store" . | quote }}}
-        {{- if eq .Values.store "postgres" }}
-        {{- with .Values.postgres.passwordSecret }}
-        - {name: PGPASSWORD, valueFrom: {secretKeyRef: {name: {{ . }}, key: password}}}
-        {{- end }}
-        {{- end }}
         {{- else }}
         - {name: GSIMC_MODEL, value: {{ printf "/models/%s" .Values.models.file | quote }}}
         - {name: GSIMC_DATA_DIR, value: /var/lib/gsimc}
