@@ -163,6 +163,7 @@ internal/test/filetest:
 internal/test/h2test:
 internal/test/mutants:
 internal/test/soak:
+internal/test/nettest: internal/test/soak
 internal/test/enginetest: internal/test/soak
 internal/test/promises: internal/test/soak
 store/storetest: store
@@ -217,7 +218,7 @@ github.com/maypok86/otter/v2: server/internal/state
 golang.org/x/time: server/internal/ingest
 
 # Processors, terminals and flags.
-golang.org/x/sys: internal/num kalman model learn/retrain store/internal/tcp cmd
+golang.org/x/sys: internal/num internal/test kalman model learn/retrain store/internal/tcp cmd
 golang.org/x/term: cmd
 github.com/alecthomas/kong: cmd
 github.com/KimMachineGun/automemlimit: cmd/gsimc/internal/cli
