@@ -163,7 +163,7 @@ internal/test/filetest:
 internal/test/h2test:
 internal/test/mutants:
 internal/test/soak:
-internal/test/nettest: internal/test/soak
+internal/test/nettest:
 internal/test/enginetest: internal/test/soak
 internal/test/promises: internal/test/soak
 store/storetest: store

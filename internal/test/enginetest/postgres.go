@@ -34,6 +34,8 @@ type PostgresConfig struct {
 	Standby bool
 	// Settings are lines for postgresql.conf after those of the package.
 	Settings []string
+	// Hosts are those of the servers, the first primary first; nil: that of the test.
+	Hosts []Host
 }
 
 // Postgres is a PostgreSQL server with fsync on, and its standby if there is one. The superuser is
@@ -46,6 +48,7 @@ type Postgres struct {
 	bin    string
 	dir    string
 	former *PostgresNode // a primary that was followed, until it becomes the standby
+	made   int           // servers so far
 }
 
 // A PostgresNode is one server.
@@ -141,12 +144,12 @@ func (p *Postgres) start() error {
 		return err
 	}
 	p.Primary = first
-	if err := p.run("initdb", "-D", first.Data, "-U", "gsimc", "-A", "trust", "-E", "UTF8",
+	if err := p.run(nil, "initdb", "-D", first.Data, "-U", "gsimc", "-A", "trust", "-E", "UTF8",
 		"--no-locale", "--no-sync", "--no-instructions"); err != nil {
 		return err
 	}
 	settings := append([]string{
-		"listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "fsync = on",
+		"unix_socket_directories = ''", "fsync = on",
 		"shared_buffers = 128MB", "max_wal_size = 1GB", "wal_keep_size = 64MB",
 		"max_connections = 300", "wal_retrieve_retry_interval = '100ms'", "lc_messages = 'C'",
 	}, p.config.Settings...)
@@ -154,14 +157,16 @@ func (p *Postgres) start() error {
 		settings = append(settings, "synchronous_standby_names = '*'",
 			"synchronous_commit = remote_apply")
 	}
-	conf, err := os.OpenFile(filepath.Join(first.Data, "postgresql.conf"),
-		os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return err
+	var access []string // beside those of 127.0.0.1, which initdb has given
+	for _, h := range p.config.Hosts {
+		access = append(access, "host all,replication all "+h.Addr()+"/32 trust")
 	}
-	_, err = conf.WriteString(strings.Join(settings, "\n") + "\n")
-	if err := errors.Join(err, conf.Close()); err != nil {
-		return err
+	for file, lines := range map[string][]string{
+		"postgresql.conf": settings, "pg_hba.conf": access,
+	} {
+		if err := addLines(filepath.Join(first.Data, file), lines); err != nil {
+			return err
+		}
 	}
 	if err := first.Start(); err != nil {
 		return err
@@ -170,6 +175,16 @@ func (p *Postgres) start() error {
 		return p.AddStandby()
 	}
 	return nil
+}
+
+// addLines writes lines to the end of a file.
+func addLines(path string, lines []string) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.Join(lines, "\n") + "\n")
+	return errors.Join(err, f.Close())
 }
 
 // node returns a server that has no files yet.
@@ -186,12 +201,16 @@ func (p *Postgres) node() (*PostgresNode, error) {
 	if err := p.own(data); err != nil {
 		return nil, err
 	}
-	path, args := p.command("postgres", "-D", data, "-p", port)
+	host := hostOf(p.config.Hosts, p.made)
+	p.made++
+	path, args := p.command("postgres", "-D", data, "-p", port, "-c", "listen_addresses="+ip(host))
 	home := filepath.Join(p.dir, port+".log")
 	if err := os.Mkdir(home, 0o755); err != nil {
 		return nil, err
 	}
-	return &PostgresNode{NewProcess(home, path, args...), "127.0.0.1:" + port, data}, nil
+	n := &PostgresNode{NewProcess(home, path, args...), ip(host) + ":" + port, data}
+	n.host = host
+	return n, nil
 }
 
 // command returns a program and its arguments, for a user other than root.
@@ -204,14 +223,17 @@ func (p *Postgres) command(program string, args ...string) (string, []string) {
 		"--clear-groups", "--pdeathsig", "KILL", path}, args...)
 }
 
-func (p *Postgres) run(program string, args ...string) error {
+// run runs a program on a host to its end.
+func (p *Postgres) run(host Host, program string, args ...string) error {
 	path, args := p.command(program, args...)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = p.dir
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", program, err, output)
-	}
-	return nil
+	return do(host, func() error {
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w: %s", program, err, output)
+		}
+		return nil
+	})
 }
 
 // own gives a folder to the user of the servers.
@@ -241,7 +263,7 @@ func (p *Postgres) AddStandby() error {
 		return err
 	}
 	host, port, _ := strings.Cut(p.Primary.Addr, ":")
-	err = p.run("pg_basebackup", "-h", host, "-p", port, "-U", "gsimc", "-D", s.Data, "-R",
+	err = p.run(s.host, "pg_basebackup", "-h", host, "-p", port, "-U", "gsimc", "-D", s.Data, "-R",
 		"-X", "stream", "-c", "fast", "--no-sync")
 	if err != nil {
 		return err
@@ -343,7 +365,14 @@ func (n *PostgresNode) StopImmediate() { n.end(syscall.SIGQUIT) }
 func (n *PostgresNode) Connect(ctx context.Context, database string) (*pgx.Conn, error) {
 	u := url.URL{Scheme: "postgres", User: url.User("gsimc"), Host: n.Addr, Path: database,
 		RawQuery: "sslmode=disable"}
-	return pgx.Connect(ctx, u.String())
+	config, err := pgx.ParseConfig(u.String())
+	if err != nil {
+		return nil, err
+	}
+	if n.host != nil {
+		config.DialFunc = n.host.Dial
+	}
+	return pgx.ConnectConfig(ctx, config)
 }
 
 // SQL runs statements as the superuser, each on its own.

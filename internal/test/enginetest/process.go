@@ -18,6 +18,7 @@ type Process struct {
 	path string
 	args []string
 	dir  string
+	host Host // nil: that of the test
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -68,7 +69,7 @@ func (p *Process) Start() error {
 	cmd.WaitDelay = childDelay
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, written, written, dyingWithParent()
 	done := make(chan struct{})
-	starts() <- func() { err = cmd.Start(); close(done) }
+	starts() <- func() { err = do(p.host, cmd.Start); close(done) }
 	<-done
 	if err != nil {
 		_ = output.Close()

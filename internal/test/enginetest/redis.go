@@ -29,6 +29,8 @@ type RedisConfig struct {
 	// TLS are arguments for connections with TLS, such as "--tls-cert-file", "cert.pem". With them
 	// each server listens on RedisNode.TLSAddr too.
 	TLS []string
+	// Hosts are those of the nodes, in the order of RedisCluster.Nodes; nil: that of the test.
+	Hosts []Host
 }
 
 // A RedisCluster is a Redis or Valkey cluster of real processes: AOF with a sync each second, no
@@ -139,7 +141,7 @@ func newRedisCluster(dir, path string, config RedisConfig) (*RedisCluster, error
 	}
 	c := &RedisCluster{config: config}
 	for i := range n {
-		node, err := newRedisNode(dir, path, ports[3*i:], &config)
+		node, err := newRedisNode(dir, path, ports[3*i:], &config, hostOf(config.Hosts, i))
 		if err != nil {
 			return nil, err
 		}
@@ -150,25 +152,28 @@ func newRedisCluster(dir, path string, config RedisConfig) (*RedisCluster, error
 
 // newRedisNode returns a node with the first three ports: for clients, for other nodes, and for
 // clients with TLS.
-func newRedisNode(dir, path string, ports []int, config *RedisConfig) (*RedisNode, error) {
+func newRedisNode(
+	dir, path string, ports []int, config *RedisConfig, host Host,
+) (*RedisNode, error) {
 	port, bus, secure := strconv.Itoa(ports[0]), strconv.Itoa(ports[1]), strconv.Itoa(ports[2])
 	own := filepath.Join(dir, port)
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		return nil, err
 	}
 	args := append([]string{
-		"--port", port, "--cluster-port", bus, "--bind", "127.0.0.1",
+		"--port", port, "--cluster-port", bus, "--bind", ip(host),
 		"--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 		"--cluster-require-full-coverage", "no", "--cluster-allow-replica-migration", "no",
 		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "",
 		"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0",
 	}, config.Args...)
-	node := &RedisNode{Addr: net.JoinHostPort("127.0.0.1", port)}
+	node := &RedisNode{Addr: net.JoinHostPort(ip(host), port)}
 	if config.TLS != nil {
 		args = append(append(args, "--tls-port", secure), config.TLS...)
-		node.TLSAddr = net.JoinHostPort("127.0.0.1", secure)
+		node.TLSAddr = net.JoinHostPort(ip(host), secure)
 	}
 	node.Process = NewProcess(own, path, args...)
+	node.host = host
 	return node, nil
 }
 
@@ -182,7 +187,7 @@ func (n *RedisNode) Do(args ...string) (string, error) {
 // Pipeline sends commands on one connection, such as a write and a WAIT, which counts the replicas
 // that have the last write of its connection.
 func (n *RedisNode) Pipeline(commands ...[]string) ([]string, error) {
-	return call(n.Addr, 5*time.Second, commands...)
+	return call(n.host, n.Addr, 5*time.Second, commands...)
 }
 
 // form makes a cluster of servers that know nothing of each other.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +13,10 @@ import (
 // call sends commands to a server of the Redis protocol on a connection of their own and returns
 // the answers as text, the elements of arrays on lines. Error replies are
 // joined to one error.
-func call(addr string, timeout time.Duration, commands ...[]string) ([]string, error) {
-	c, err := net.DialTimeout("tcp", addr, timeout)
+func call(
+	host Host, addr string, timeout time.Duration, commands ...[]string,
+) ([]string, error) {
+	c, err := dial(host, addr, timeout)
 	if err != nil {
 		return nil, err
 	}
