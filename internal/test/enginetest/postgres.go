@@ -158,8 +158,8 @@ func (p *Postgres) start() error {
 			"synchronous_commit = remote_apply")
 	}
 	var access []string // beside those of 127.0.0.1, which initdb has given
-	for _, h := range p.config.Hosts {
-		access = append(access, "host all,replication all "+h.Addr()+"/32 trust")
+	if p.config.Hosts != nil {
+		access = append(access, "host all,replication all samenet trust")
 	}
 	for file, lines := range map[string][]string{
 		"postgresql.conf": settings, "pg_hba.conf": access,

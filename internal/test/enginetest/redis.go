@@ -167,6 +167,9 @@ func newRedisNode(
 		"--appendonly", "yes", "--appendfsync", "everysec", "--save", "",
 		"--maxmemory-policy", "noeviction", "--repl-diskless-sync-delay", "0",
 	}, config.Args...)
+	if host != nil {
+		args = append(args, "--protected-mode", "no") // 127.0.0.1 alone would be let in
+	}
 	node := &RedisNode{Addr: net.JoinHostPort(ip(host), port)}
 	if config.TLS != nil {
 		args = append(append(args, "--tls-port", secure), config.TLS...)

@@ -15,9 +15,6 @@ import (
 // interface, so that a connection that is made there by mistake stays within the machine.
 const prefix = "127.77.0."
 
-// Net is the network of all hosts, as files of access name it.
-const Net = prefix + "0/24"
-
 // Network carries packets between hosts. Its methods may be called by any goroutine.
 type Network struct {
 	// Hosts are all hosts.
