@@ -96,3 +96,51 @@ func TestModel(t *testing.T) {
 		}
 	}
 }
+
+// An erasure that comes while the events of its user are rewritten erases what the rewriting leaves.
+func TestErasureWaitsForRewrite(t *testing.T) {
+	t.Parallel()
+	url := emptyURL(t)
+	s := openAt(t, url)
+	defer closeAll(t, s)
+	ctx := t.Context()
+	for _, id := range []string{"first", "second"} {
+		if _, err := s.Append(ctx, one(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, schema, _ := strings.Cut(url, "&schema=")
+	watcher, err := enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Close(ctx)
+	erased := make(chan uint64, 1)
+	_, err = s.Rewrite(ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event {
+		go func() {
+			n, err := s.Erase(ctx, "u")
+			if err != nil {
+				t.Error(err)
+			}
+			erased <- n
+		}()
+		for waits := false; !waits && ctx.Err() == nil; {
+			if err := watcher.QueryRow(ctx, "SELECT count(*) > 0 FROM pg_stat_activity WHERE "+
+				"wait_event_type = 'Lock' AND query LIKE $1", "%"+schema+".erase(%").
+				Scan(&waits); err != nil {
+				t.Error(err)
+				break
+			}
+		}
+		return [][]store.Event{h[0][1:]}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := <-erased; n != 1 {
+		t.Errorf("%d events were erased, want the one that was left", n)
+	}
+	if head, _, err := s.Since(ctx, "u", store.Version{}, nil); head.Revision != 0 || err != nil {
+		t.Errorf("after the erasure there are %d events, %v", head.Revision, err)
+	}
+}

@@ -11,7 +11,7 @@ type statements struct {
 	since            [partitions]string
 	deleteEvents     string
 	deleteHead       string
-	insertHead       string
+	moveHead         string
 	insertEvents     string
 	nextLife         string
 	history          [partitions]string
@@ -46,7 +46,8 @@ func newStatements(schema string) *statements {
 		deleteEvents: in("DELETE FROM gsimc.event WHERE life = $1"),
 		deleteHead:   in("DELETE FROM gsimc.head WHERE part = $1 AND user_id = $2"),
 		nextLife:     in("SELECT ($1::bigint << 48) + nextval('gsimc.lives')"),
-		insertHead:   in("INSERT INTO gsimc.head VALUES ($1,$2,$3,$4,$5)"),
+		moveHead: in(`UPDATE gsimc.head SET life = $3, revision = $4, mark = $5
+			WHERE part = $1 AND user_id = $2`),
 		insertEvents: in(`INSERT INTO gsimc.event
 			(life, revision, event_id, item, kind, seconds, nanos, value, mark)
 			SELECT $1, x.n, x.event_id, x.item, x.kind, x.seconds, x.nanos, x.value, x.mark

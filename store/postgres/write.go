@@ -255,7 +255,8 @@ func (w *rewrite) replace(
 		return store.Version{}, err
 	}
 	part, id := partition(user), []byte(user)
-	if _, err := tx.Exec(ctx, w.sql.deleteHead, part, id); err != nil || len(events) == 0 {
+	if len(events) == 0 {
+		_, err := tx.Exec(ctx, w.sql.deleteHead, part, id)
 		return store.Version{}, err
 	}
 	if err := tx.QueryRow(ctx, w.sql.nextLife, int64(part)).Scan(&life); err != nil {
@@ -266,7 +267,8 @@ func (w *rewrite) replace(
 		c.add(&events[i], false, marks[i])
 	}
 	head := store.Version{Revision: uint64(len(events)), Mark: uint64(marks[len(marks)-1])}
-	_, err := tx.Exec(ctx, w.sql.insertHead, part, life, int64(head.Revision), int64(head.Mark), id)
+	// The row stays the same one: who waits for its lock, such as an erasure, would not see another.
+	_, err := tx.Exec(ctx, w.sql.moveHead, part, id, life, int64(head.Revision), int64(head.Mark))
 	if err != nil {
 		return store.Version{}, err
 	}
