@@ -45,7 +45,7 @@ func mustAppend(t *testing.T, s *valkey.Store, user string, i int) {
 }
 
 // unchanging are calls that change nothing in a store with the first event of "u" and no user
-// "gone".
+// "gone", as those behind UserService.RetractEvents of an event that is not there.
 func unchanging(s *valkey.Store) map[string]func(context.Context) error {
 	appending := func(r store.Record) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -55,8 +55,18 @@ func unchanging(s *valkey.Store) map[string]func(context.Context) error {
 	}
 	other := record("u", 1)
 	other.Event.Value = 2
+	rewriting := func(user string, to []store.Event) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := s.Rewrite(ctx, []string{user},
+				func([][]store.Event) [][]store.Event { return [][]store.Event{to} })
+			return err
+		}
+	}
 	return map[string]func(context.Context) error{
-		"a duplicate": appending(record("u", 1)), "a conflict": appending(other),
+		"a retraction of nothing": rewriting("u", nil),
+		"a retraction of nobody":  rewriting("gone", nil),
+		"a rewriting of nobody":   rewriting("gone", []store.Event{}),
+		"a duplicate":             appending(record("u", 1)), "a conflict": appending(other),
 		"an erasure of nobody": func(ctx context.Context) error {
 			_, err := s.Erase(ctx, "gone")
 			return err

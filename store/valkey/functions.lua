@@ -143,6 +143,16 @@ local function replace(keys, args)
   return 1
 end
 
+-- KEYS: list, ids, tokens of the slot. ARGV: token, revision and mark that the caller has read.
+--
+-- Returns 1, or 0 if the history is another one. It changes nothing but the token.
+local function confirm(keys, args)
+  local n = redis.call('LLEN', keys[1])
+  local head = n > 0 and mark_of(redis.call('LINDEX', keys[1], -1)) or ''
+  redis.call('SET', keys[3], args[1], 'EX', LIFE)
+  return n == tonumber(args[2]) and head == args[3] and 1 or 0
+end
+
 -- KEYS: hash of the store. ARGV: an identity, the format.
 --
 -- Returns the identity and the format of the store, which are the given ones if it had none.
@@ -271,6 +281,7 @@ end
 
 writes('append', append)
 writes('replace', replace)
+writes('confirm', confirm)
 writes('identity', identity)
 writes('put_items', put_items)
 writes('lease', lease)

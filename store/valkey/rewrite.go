@@ -12,7 +12,8 @@ import (
 // after the other: first the users who keep or get events, then the users who are erased. So a
 // caller that moves events from one user to another loses none if the call ends in the middle and
 // is repeated. fn is called anew with what is there when one of the histories has been written to
-// meanwhile.
+// meanwhile. What is left as it is was read from the primary alone, and is confirmed by its
+// replicas.
 func (s *Store) Rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) ([]store.Version, error) {
@@ -48,7 +49,7 @@ func (s *Store) rewriteOnce(
 	}
 	for _, erasing := range []bool{false, true} {
 		for i, user := range users {
-			if after[i] == nil || (len(after[i]) == 0) != erasing {
+			if (after[i] != nil && len(after[i]) == 0) != erasing {
 				continue
 			}
 			versions[i], done, err = s.replace(ctx, user, versions[i], after[i])
@@ -72,20 +73,21 @@ func (s *Store) history(
 	return head, events, err
 }
 
-// replace replaces a history of a version by events; done is false if it has another version.
+// replace replaces a history of a version by events, or confirms it if they are nil; done is false
+// if it has another version.
 func (s *Store) replace(
 	ctx context.Context, user string, of store.Version, events []store.Event,
 ) (head store.Version, done bool, err error) {
-	if of.Revision == 0 && len(events) == 0 {
-		return of, true, nil
-	}
-	name := token()
+	name, function := token(), "replace"
 	args := make([]string, 0, 3+2*len(events))
 	args = append(args, name, strconv.FormatUint(of.Revision, 10), packMark(of.Mark))
+	if events == nil || of.Revision == 0 && len(events) == 0 {
+		function, head = "confirm", of
+	}
 	for i := range events {
 		head = store.Version{Revision: uint64(i + 1), Mark: drawMark()}
 		args = append(args, standIn(events[i].ID), packEvent(head.Mark, &events[i]))
 	}
-	n, err := s.count(ctx, "replace", s.keys.once(user, name), args...)
+	n, err := s.count(ctx, function, s.keys.once(user, name), args...)
 	return head, n == 1, err
 }

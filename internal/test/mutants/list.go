@@ -381,6 +381,13 @@ var mutants = []mutant{
 		pkg:  "./store/valkey/internal/faults", test: "TestNotDurable",
 	},
 	{
+		name: "unconfirmednothing", breaks: "what a retraction left alone is known by one process",
+		file: "store/valkey/rewrite.go",
+		was:  `function, head = "confirm", of`,
+		is:   `return of, true, nil`,
+		pkg:  "./store/valkey", test: "TestAnswersAreWrites",
+	},
+	{
 		name: "unsettled", breaks: "after a crash a reader sees what no standby has",
 		file: "store/postgres/connect.go",
 		was:  `return s, a.settle(ctx, c)`,
