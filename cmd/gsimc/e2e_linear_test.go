@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,10 +34,11 @@ import (
 // never.
 
 // linearCall is what a client asks for. Without an id it is a Recommend, or a DeleteUser if
-// erase is set. With one it is an Observe, or a RetractEvents if retract is set.
+// erase is set, or a ListUserEvents if list is. With one it is an Observe, or a RetractEvents if
+// retract is set.
 type linearCall struct {
-	user, id       string
-	erase, retract bool
+	user, id             string
+	erase, list, retract bool
 }
 
 // linearAnswer is what came back. The revision of a DeleteUser is the number of deleted events. A
@@ -44,6 +47,7 @@ type linearAnswer struct {
 	open      bool
 	duplicate bool
 	revision  uint64
+	ids       string // that a ListUserEvents shows, as in the state
 }
 
 // linearHistory is the model: its state is the ids of a user's events, joined by commas.
@@ -74,6 +78,8 @@ func (c linearCall) do(state string) (next string, answer linearAnswer) {
 	switch {
 	case c.erase:
 		return "", linearAnswer{revision: uint64(len(ids))}
+	case c.list:
+		return state, linearAnswer{revision: uint64(len(ids)), ids: state}
 	case c.id == "":
 		return state, linearAnswer{revision: uint64(len(ids))}
 	case c.retract && at < 0:
@@ -91,6 +97,7 @@ func (c linearCall) do(state string) (next string, answer linearAnswer) {
 type linearServer struct {
 	*serverProcess
 	model, dir string
+	dialer     func(context.Context, string) (net.Conn, error) // nil: that of gRPC
 	began      time.Time
 	conn       atomic.Pointer[linearConn]
 	calls      callCount
@@ -137,9 +144,13 @@ func (s *linearServer) start(t *testing.T) {
 // wait for the server rather than fail, since each call with an open outcome doubles the orders to
 // try. They are not repeated: a repeated call would be two.
 func (s *linearServer) connect(t *testing.T) {
-	conn, err := grpc.NewClient(s.GRPC, grpc.WithDisableRetry(),
+	options := []grpc.DialOption{grpc.WithDisableRetry(),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+		grpc.WithTransportCredentials(insecure.NewCredentials())}
+	if s.dialer != nil {
+		options = append(options, grpc.WithContextDialer(s.dialer))
+	}
+	conn, err := grpc.NewClient(s.GRPC, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,6 +175,10 @@ type linearClient struct {
 	server *linearServer
 	rng    *rand.Rand
 	items  []string
+	users  []string
+	hasty  time.Duration         // the deadline of its calls
+	calm   time.Duration         // of three in four; zero: hasty
+	rest   time.Duration         // between calls
 	calls  []porcupine.Operation // the metadata of an open one is the number of its process
 }
 
@@ -174,42 +189,68 @@ func (c *linearClient) run(stop <-chan struct{}) {
 			return
 		default:
 		}
-		call := linearCall{user: "user " + strconv.Itoa(c.rng.IntN(4))}
+		call := linearCall{user: c.users[c.rng.IntN(len(c.users))]}
 		switch c.rng.IntN(20) {
 		case 0:
 			call.erase = true
-		case 1, 2, 3, 4, 5, 6, 7:
+		case 1, 2, 3:
+			call.list = true
+		case 4, 5, 6, 7:
 		case 8, 9:
 			call.retract = true
 			fallthrough
 		default: // ids repeat, also after an erasure
 			call.id = strconv.Itoa(c.rng.IntN(200))
 		}
-		conn := c.server.conn.Load()
-		from := time.Since(c.server.began)
-		answer, err := c.do(conn, call)
-		until := time.Since(c.server.began)
-		switch code := status.Code(err); code {
-		case codes.OK:
-		case codes.ResourceExhausted, codes.FailedPrecondition, codes.InvalidArgument:
-			continue // certainly not applied
-		default:
-			answer = linearAnswer{open: true}
-		}
-		c.calls = append(c.calls, porcupine.Operation{ClientId: c.id, Input: call, Output: answer,
-			Call: int64(from), Return: int64(until), Metadata: conn.process})
-		c.server.calls.add()
+		c.call(call)
+		time.Sleep(c.rest)
 	}
 }
 
+// call makes a call and adds it to the history.
+func (c *linearClient) call(call linearCall) {
+	conn := c.server.conn.Load()
+	from := time.Since(c.server.began)
+	answer, err := c.do(conn, call)
+	until := time.Since(c.server.began)
+	switch code := status.Code(err); code {
+	case codes.OK:
+	case codes.ResourceExhausted, codes.FailedPrecondition, codes.InvalidArgument:
+		return // certainly not applied
+	default:
+		answer = linearAnswer{open: true}
+	}
+	defer c.server.calls.add()
+	if answer.open && !call.erase && call.id == "" {
+		return // a question without an answer tells nothing
+	}
+	c.calls = append(c.calls, porcupine.Operation{ClientId: c.id, Input: call, Output: answer,
+		Call: int64(from), Return: int64(until), Metadata: conn.process})
+}
+
 func (c *linearClient) do(conn *linearConn, call linearCall) (linearAnswer, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	patience := c.hasty
+	if c.calm > 0 && c.rng.IntN(4) > 0 {
+		patience = c.calm
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	switch {
 	case call.erase:
 		r, err := pb.NewUserServiceClient(conn).DeleteUser(ctx,
 			&pb.DeleteUserRequest{UserId: call.user, AllowMissing: true})
 		return linearAnswer{revision: uint64(r.GetDeletedEventCount())}, err
+	case call.list:
+		r, err := pb.NewUserServiceClient(conn).ListUserEvents(ctx,
+			&pb.ListUserEventsRequest{UserId: call.user, PageSize: 1000})
+		if status.Code(err) == codes.NotFound {
+			return linearAnswer{}, nil // nobody
+		}
+		var ids []string
+		for _, e := range slices.Backward(r.GetEvents()) { // the newest is the first
+			ids = append(ids, e.GetEvent().GetEventId())
+		}
+		return linearAnswer{revision: uint64(r.GetTotalSize()), ids: strings.Join(ids, ",")}, err
 	case call.id == "":
 		r, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx, &pb.RecommendRequest{
 			Subject: &pb.RecommendRequest_UserId{UserId: call.user}, PageSize: 3})
@@ -263,11 +304,12 @@ func linearRun(t *testing.T, seed uint64, models [2]string, faults map[string]in
 	server.began = time.Now()
 	server.start(t)
 	stop := make(chan struct{})
-	clients := make([]*linearClient, 6)
+	clients, users := make([]*linearClient, 6), linearUsers(4)
 	var wg sync.WaitGroup
 	for i := range clients {
 		clients[i] = &linearClient{id: i, server: server,
-			rng: rand.New(rand.NewPCG(seed, uint64(i))), items: []string{"i1", "i2", "i3", "not in the model"}}
+			rng: rand.New(rand.NewPCG(seed, uint64(i))), items: linearItems, users: users,
+			hasty: time.Second}
 		wg.Go(func() { clients[i].run(stop) })
 	}
 	rng := rand.New(rand.NewPCG(seed, 100))
@@ -280,6 +322,17 @@ func linearRun(t *testing.T, seed uint64, models [2]string, faults map[string]in
 	wg.Wait()
 	server.die(t)
 	return checkLinear(t, seed, clients, server.deaths)
+}
+
+// linearItems are the items of the events.
+var linearItems = []string{"i1", "i2", "i3", "not in the model"}
+
+// linearUsers returns names of users.
+func linearUsers(n int) (names []string) {
+	for i := range n {
+		names = append(names, "user "+strconv.Itoa(i))
+	}
+	return names
 }
 
 // disturb brings about one fault and says which.
@@ -340,17 +393,43 @@ func checkLinear(
 		}
 	}
 	for user, calls := range users {
-		outcome := porcupine.CheckOperationsTimeout(linearHistory, calls, 2*time.Minute)
+		outcome, found := porcupine.CheckOperationsVerbose(linearHistory, calls, 2*time.Minute)
 		if outcome == porcupine.Ok {
 			continue
 		}
 		t.Errorf("seed %d: the order of the %d calls of %s that explains their answers: %s", seed,
 			len(calls), user, map[porcupine.CheckResult]string{
 				porcupine.Illegal: "there is none", porcupine.Unknown: "not found in 2 min"}[outcome])
-		for _, op := range calls {
-			t.Logf("%d to %d µs, client %d, process %d: %+v %+v", op.Call/1000, op.Return/1000,
-				op.ClientId, op.Metadata, op.Input, op.Output)
-		}
+		logUnexplained(t, calls, found)
 	}
 	return n
+}
+
+// logUnexplained logs the end of the longest order that explains its calls, and the calls after it.
+func logUnexplained(t *testing.T, calls []porcupine.Operation, found porcupine.LinearizationInfo) {
+	t.Helper()
+	var longest []int
+	for _, order := range found.PartialLinearizations()[0] {
+		if len(order) > len(longest) {
+			longest = order
+		}
+	}
+	const most = 20
+	show := func(word string, op porcupine.Operation) {
+		t.Logf("%s %d to %d µs, client %d, process %d: %+v %+v", word, op.Call/1000, op.Return/1000,
+			op.ClientId, op.Metadata, op.Input, op.Output)
+	}
+	for _, i := range longest[max(0, len(longest)-most):] {
+		show("in order:", calls[i])
+	}
+	var left []porcupine.Operation
+	for i, op := range calls {
+		if !slices.Contains(longest, i) {
+			left = append(left, op)
+		}
+	}
+	slices.SortFunc(left, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
+	for _, op := range left[:min(most, len(left))] {
+		show("left:", op)
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"net"
 	"testing"
 	"time"
-
-	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // echo answers what it is sent, on a host.
@@ -56,7 +54,7 @@ func trip(h *Host, addr string, patience time.Duration) (time.Duration, error) {
 
 // Three hosts reach each other, but for the faults of their network.
 func TestNetwork(t *testing.T) {
-	soak.Only(t)
+	t.Parallel()
 	n := New(t, 3)
 	a, b, c := n.Hosts[:1], n.Hosts[1:2], n.Hosts[2:]
 	atA, atB := echo(t, a[0]), echo(t, b[0])
