@@ -416,8 +416,8 @@ func logUnexplained(t *testing.T, calls []porcupine.Operation, found porcupine.L
 	}
 	const most = 20
 	show := func(word string, op porcupine.Operation) {
-		t.Logf("%s %d to %d µs, client %d, process %d: %+v %+v", word, op.Call/1000, op.Return/1000,
-			op.ClientId, op.Metadata, op.Input, op.Output)
+		t.Logf("%s %d to %d µs, client %d, process %d: %+v %+v", word, op.Call/1000,
+			op.Return/1000, op.ClientId, op.Metadata, op.Input, op.Output)
 	}
 	for _, i := range longest[max(0, len(longest)-most):] {
 		show("in order:", calls[i])

@@ -97,7 +97,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// An erasure that comes while the events of its user are rewritten erases what the rewriting leaves.
+// An erasure that comes while the events of its user are rewritten erases what that leaves.
 func TestErasureWaitsForRewrite(t *testing.T) {
 	t.Parallel()
 	url := emptyURL(t)

@@ -267,7 +267,7 @@ func (w *rewrite) replace(
 		c.add(&events[i], false, marks[i])
 	}
 	head := store.Version{Revision: uint64(len(events)), Mark: uint64(marks[len(marks)-1])}
-	// The row stays the same one: who waits for its lock, such as an erasure, would not see another.
+	// The row stays the same one: an erasure that waits for its lock would not see another.
 	_, err := tx.Exec(ctx, w.sql.moveHead, part, id, life, int64(head.Revision), int64(head.Mark))
 	if err != nil {
 		return store.Version{}, err
