@@ -233,17 +233,23 @@ func (p *parted) inject(seed uint64, name string, begin func(*nettest.Network, s
 			})
 		}
 	}
+	p.count(clients)
 	addRepetitions(clients)
-	p.calls += checkLinear(t, seed, clients, []time.Duration{time.Since(began)})
+	checkLinear(t, seed, clients, []time.Duration{time.Since(began), removed: 0})
+	if t.Failed() {
+		t.Fatalf("after %s", name)
+	}
+}
+
+// count adds up calls.
+func (p *parted) count(clients []*linearClient) {
 	for _, c := range clients {
+		p.calls += len(c.calls)
 		for _, op := range c.calls {
 			if op.Output.(linearAnswer).open {
 				p.open++
 			}
 		}
-	}
-	if t.Failed() {
-		t.Fatalf("after %s", name)
 	}
 }
 
@@ -272,9 +278,9 @@ func (p *parted) sides() sides {
 	return s
 }
 
-// addRepetitions adds an open Observe to each one that was acknowledged after a user was erased, or
-// events were retracted, while it was under way. The store repeats a write whose outcome it does
-// not know. So the event may have been there before the erasure, and be added after it.
+// addRepetitions adds an open Observe to each one for each time that its user was erased, or events
+// were retracted, while it was under way. The store repeats a write whose outcome it does not know.
+// So the event may have been there before the erasure, and be added after it.
 func addRepetitions(clients []*linearClient) {
 	removals := map[string][]porcupine.Operation{}
 	for _, c := range clients {
@@ -287,20 +293,29 @@ func addRepetitions(clients []*linearClient) {
 	for _, c := range clients {
 		var more []porcupine.Operation
 		for _, op := range c.calls {
-			in, answer := op.Input.(linearCall), op.Output.(linearAnswer)
-			if in.id == "" || in.retract || answer.open || op.Return-op.Call < int64(soonRepeated) {
+			in := op.Input.(linearCall)
+			if in.id == "" || in.retract || op.Return-op.Call < int64(soonRepeated) {
 				continue
 			}
-			if slices.ContainsFunc(removals[in.user], func(r porcupine.Operation) bool {
-				return r.Call < op.Return && r.Return > op.Call
-			}) {
-				op.Output = linearAnswer{open: true}
-				more = append(more, op)
+			for _, r := range removals[in.user] {
+				if r.Call >= op.Return || r.Return <= op.Call {
+					continue
+				}
+				earlier := op
+				earlier.Output, earlier.Metadata = linearAnswer{open: true}, removed
+				if !r.Output.(linearAnswer).open {
+					earlier.Return = min(op.Return, r.Return)
+				}
+				more = append(more, earlier)
 			}
 		}
 		c.calls = append(c.calls, more...)
 	}
 }
+
+// The metadata of calls: those with an open outcome may take place until the end, those of
+// addRepetitions until what they were removed by.
+const removed = 1
 
 // recovery returns how long after a time each user had had an answer.
 func recovery(clients []*linearClient, healed time.Duration) (slowest time.Duration) {
