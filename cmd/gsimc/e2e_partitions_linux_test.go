@@ -285,7 +285,8 @@ func addRepetitions(clients []*linearClient) {
 	removals := map[string][]porcupine.Operation{}
 	for _, c := range clients {
 		for _, op := range c.calls {
-			if in := op.Input.(linearCall); in.erase || in.retract {
+			in, answer := op.Input.(linearCall), op.Output.(linearAnswer)
+			if in.erase && (answer.open || answer.revision > 0) || in.retract && !answer.duplicate {
 				removals[in.user] = append(removals[in.user], op)
 			}
 		}
@@ -298,11 +299,12 @@ func addRepetitions(clients []*linearClient) {
 				continue
 			}
 			for _, r := range removals[in.user] {
-				if r.Call >= op.Return || r.Return <= op.Call {
+				other := r.Input.(linearCall)
+				if r.Call >= op.Return || r.Return <= op.Call || other.retract && other.id != in.id {
 					continue
 				}
 				earlier := op
-				earlier.Output, earlier.Metadata = linearAnswer{open: true}, removed
+				earlier.Output, earlier.Metadata = linearAnswer{open: true, repeated: true}, removed
 				if !r.Output.(linearAnswer).open {
 					earlier.Return = min(op.Return, r.Return)
 				}
