@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -281,5 +283,91 @@ func TestUsers(t *testing.T) {
 	}
 	if got := ts.observe(t, first); got.GetUserRevision() != 1 || got.GetDisposition() != applied {
 		t.Errorf("an erased user begins with %v", got)
+	}
+}
+
+// The repeat of an applied event is one, although the clock was set back meanwhile and the event
+// lies too far ahead now. A new event there is refused, and so is another one with the same id.
+func TestRepeatsAfterTheClockWentBack(t *testing.T) {
+	var back atomic.Int64
+	ts, client := startJSON(t, setup{config: func(c *Config) {
+		now := c.Now
+		c.Now = func() time.Time { return now().Add(time.Duration(back.Load())) }
+	}})
+	timed := func(e *pb.Event) *pb.Event {
+		e.EventTime = timestamppb.New(testNow.Add(23 * time.Hour))
+		return e
+	}
+	first, second := timed(withID("a", "ann", 1)), timed(newEvent("ann", 2))
+	token := ts.observe(t, first).GetSessionToken()
+	ts.observe(t, second)
+	back.Store(-int64(48 * time.Hour))
+
+	want := &pb.ObserveResponse{Disposition: duplicate, UserRevision: 1, SessionToken: token}
+	same(t, want, ts.observe(t, first), "the repeat")
+	another, unknown := timed(withID("a", "ann", 3)), timed(withID("c", "ann", 3))
+	stranger := timed(withID("a", "nobody", 1))
+	future := "event_time is more than 24 hours in the future"
+	for _, e := range []*pb.Event{another, unknown, stranger} {
+		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: e})
+		same(t, problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
+			Fields: []string{"event.event_time"}}, problemOf(t, err), "a new one")
+	}
+
+	malformed := timed(withID("a", "ann", 1))
+	malformed.Value = proto.Float64(5000)
+	sent := []*pb.Event{second, unknown, withID("now", "ann", 4), first, another, first, stranger,
+		malformed}
+	sent[2].EventTime = nil
+	results := []*pb.EventResult{{Disposition: duplicate, UserRevision: 2},
+		{Disposition: refused, Error: invalidField("event_time", future)},
+		{Disposition: applied, UserRevision: 3}, {Disposition: duplicate, UserRevision: 1},
+		{Disposition: refused, Error: invalidField("event_time", future)},
+		{Disposition: duplicate, UserRevision: 1},
+		{Disposition: refused, Error: invalidField("event_time", future)}}
+	batch := reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: sent}).GetResults()
+	last := batch[7]
+	if d := cmp.Diff(results, batch[:7], withoutTokens); d != "" ||
+		last.GetDisposition() != refused {
+		t.Errorf("the last: %v; a batch (-want +got):\n%s", last, d)
+	}
+	same(t, token, batch[5].GetSessionToken(), "the token of a repeat in a batch")
+	s := openStream(t, ts)
+	s.send(t, 1, first)
+	s.send(t, 2, unknown)
+	must(t, s.CloseSend())
+	same(t, []*pb.StreamEventResult{{Sequence: 1, Result: results[3]},
+		{Sequence: 2, Result: results[1]}}, s.rest(t).exceptions, "a stream")
+
+	body := `{"userId": "ann", "itemId": "` + first.GetItemId() + `", "eventTime": "` +
+		first.GetEventTime().AsTime().Format(time.RFC3339Nano) + `", "eventId": "`
+	if code, text := client.do("POST", "/v1/events", body+`a"}`); code != 200 ||
+		!strings.Contains(text, "DISPOSITION_DUPLICATE") {
+		t.Errorf("a repeat as JSON: %d %s", code, text)
+	}
+	client.refused("POST", "/v1/events", body+`c"}`, 400, "INVALID_FIELD")
+}
+
+// Where the history cannot be read, the repeat of an event too far ahead is not refused as
+// certainly not applied.
+func TestRepeatsThatCannotBeFound(t *testing.T) {
+	hooked := &hookedStore{Store: memory.New()}
+	ts := start(t, setup{store: hooked})
+	e := withID("a", "ann", 1)
+	e.EventTime = timestamppb.New(testNow.Add(48 * time.Hour))
+	for _, tt := range []struct {
+		err  error
+		want problem
+	}{
+		{store.ErrCorrupt, problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}},
+		{store.ErrUnavailable, problem{Code: codes.Unavailable, Reason: "STORE_UNAVAILABLE"}},
+	} {
+		hooked.SinceFunc = func(context.Context, string, store.Version,
+			func(store.Version, store.Event) error) (store.Version, bool, error) {
+			return store.Version{}, false, tt.err
+		}
+		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: e})
+		got := problemOf(t, err)
+		same(t, []any{tt.want.Code, tt.want.Reason}, []any{got.Code, got.Reason}, "Observe")
 	}
 }

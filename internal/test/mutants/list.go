@@ -571,4 +571,11 @@ var mutants = []mutant{
 		is:   `place := rand.Uint64()`,
 		pkg:  "./client", test: "TestRing",
 	},
+	{
+		name: "earlyrepeat", breaks: "an applied event is said to be not applied",
+		file: "server/internal/ingest/ingest.go",
+		was:  `if a.fault != nil && !valid.InTime(e) {`,
+		is:   `if a.fault != nil {`,
+		pkg:  "./server", test: "TestRepeatsAfterTheClockWentBack",
+	},
 }

@@ -55,7 +55,8 @@ type service struct {
 }
 
 // arrival is a received event after its check: a record for the store, or the faults of the event.
-// It keeps nothing of the message, so its size is bounded by the rules of the fields.
+// It has both if the only fault is that the event lies too far ahead, see refuse. It keeps nothing
+// of the message, so its size is bounded by the rules of the fields.
 type arrival struct {
 	record store.Record
 	credit *credit.Credit // the list that it counts for; nil: none was named
@@ -65,11 +66,12 @@ type arrival struct {
 // arrive checks an event, and reads the list that it counts for; faults name its fields with prefix
 // before them.
 func (s *service) arrive(e *pb.Event, prefix string, received time.Time) arrival {
-	if err := valid.Event(e, prefix, received); err != nil {
-		return arrival{fault: err}
+	a := arrival{fault: valid.Event(e, prefix, received)}
+	if a.fault != nil && !valid.InTime(e) {
+		return a
 	}
-	a := arrival{record: Record(e, received)}
-	if e.GetRecommendationId() != "" {
+	a.record = Record(e, received)
+	if a.fault == nil && e.GetRecommendationId() != "" {
 		a.credit = s.Credits.Of(e, received)
 	}
 	return a
@@ -104,17 +106,19 @@ func (s *service) Observe(
 	ctx context.Context, req *pb.ObserveRequest,
 ) (*pb.ObserveResponse, error) {
 	received := s.Now()
-	a := s.arrive(req.GetEvent(), "event.", received)
-	if a.fault != nil {
-		s.Metrics.count(pb.EventDisposition_EVENT_DISPOSITION_REJECTED, credit.OtherType)
-		return nil, a.fault
+	batch := []arrival{s.arrive(req.GetEvent(), "event.", received)}
+	a := &batch[0]
+	in := ingestion{outcomes: make([]eventOutcome, 1)}
+	var err error
+	if a.fault == nil {
+		in.records, in.index = []store.Record{a.record}, []int{0}
+		err = s.commit(ctx, &in)
+	} else {
+		err = s.refuse(ctx, &in, batch)
 	}
-	in := ingestion{outcomes: make([]eventOutcome, 1), records: []store.Record{a.record},
-		index: []int{0}}
-	if err := s.commit(ctx, &in); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	batch := []arrival{a}
 	s.countSettled(ctx, in.outcomes, batch, received)
 	s.countCredits(in.outcomes, batch)
 	o := &in.outcomes[0]
@@ -172,12 +176,15 @@ func (s *service) ingest(
 	in.records, in.index = in.records[:0], in.index[:0]
 	for i := range batch {
 		in.outcomes[i] = eventOutcome{}
-		if batch[i].fault != nil {
-			in.reject(i, batch[i].fault)
-			continue
+		if batch[i].fault == nil {
+			in.records = append(in.records, batch[i].record)
+			in.index = append(in.index, i)
 		}
-		in.records = append(in.records, batch[i].record)
-		in.index = append(in.index, i)
+	}
+	if len(in.records) < len(batch) {
+		if err := s.refuse(ctx, in, batch); err != nil {
+			return nil, err
+		}
 	}
 	if len(in.records) > 0 {
 		if err := s.commit(ctx, in); err != nil {

@@ -26,6 +26,9 @@ func Event(e *pb.Event, prefix string, now time.Time) error {
 	return c.err()
 }
 
+// InTime reports whether the event would have no fault if it arrived at its own time.
+func InTime(e *pb.Event) bool { return Event(e, "", e.GetEventTime().AsTime()) == nil }
+
 // BatchObserve checks what holds for all events, each of which is checked by itself.
 func BatchObserve(r *pb.BatchObserveRequest) error {
 	var c checker

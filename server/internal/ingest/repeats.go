@@ -1,0 +1,82 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/store"
+)
+
+// early are the events whose only fault is that they lie too far ahead, as their indices in the
+// batch, by user and event id.
+type early map[string]map[string][]int
+
+// errAllFound ends the reading of a history.
+var errAllFound = errors.New("all events are found")
+
+// refuse rejects the events at fault. But one that lies too far ahead may have been taken before
+// the clock of this server was set back, or by a server whose clock differs: its repeat is answered
+// as such, since a client takes the refusal of its arguments for a proof that the event is not
+// applied. After an error nothing is written.
+func (s *service) refuse(ctx context.Context, in *ingestion, batch []arrival) error {
+	var ahead early
+	for i := range batch {
+		a := &batch[i]
+		if a.fault == nil {
+			continue
+		}
+		in.reject(i, a.fault)
+		if a.record.User != "" {
+			ahead.add(a.record.User, a.record.Event.ID, i)
+		}
+	}
+	for user, ids := range ahead {
+		if err := s.findRepeats(ctx, in, batch, user, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *early) add(user, id string, i int) {
+	if *m == nil {
+		*m = early{}
+	}
+	if (*m)[user] == nil {
+		(*m)[user] = map[string][]int{}
+	}
+	(*m)[user][id] = append((*m)[user][id], i)
+}
+
+// findRepeats reads the history of a user for the events with these ids, and takes the ids that it
+// finds out of the map.
+func (s *service) findRepeats(
+	ctx context.Context, in *ingestion, batch []arrival, user string, ids map[string][]int,
+) error {
+	_, _, err := s.Store.Since(ctx, user, store.Version{},
+		func(v store.Version, e store.Event) error {
+			for _, i := range ids[e.ID] {
+				if batch[i].record.Repeats(e) {
+					in.outcomes[i] = eventOutcome{version: v,
+						disposition: pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE}
+				}
+			}
+			if delete(ids, e.ID); len(ids) == 0 {
+				return errAllFound
+			}
+			return nil
+		})
+	switch {
+	case errors.Is(err, errAllFound):
+		return nil
+	case errors.Is(err, store.ErrCorrupt): // it cannot be told whether the others are there
+		for _, all := range ids {
+			for _, i := range all {
+				in.reject(i, err)
+			}
+		}
+		return nil
+	}
+	return err
+}
