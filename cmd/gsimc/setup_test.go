@@ -2,6 +2,7 @@ package main
 
 import (
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -38,6 +39,28 @@ func TestConfigPrint(t *testing.T) {
 	if code != cli.ExitFailure || !strings.Contains(stderr, "--drain-delay: ") ||
 		!strings.Contains(stderr, "(from GSIMC_DRAIN_DELAY)") {
 		t.Errorf("a value that does not fit: exit code %d, %s", code, stderr)
+	}
+}
+
+// `config print` shows no password, wherever one is that `serve` would refuse; nor does the refusal.
+func TestConfigPrintHidesPasswords(t *testing.T) {
+	for _, address := range []string{"postgres://ann:S3CRET@h/d", "redis://:S3CRET@h:1/n",
+		"host=h password=S3CRET", "postgres://h/d?password=S3CRET"} {
+		file := writeFile(t, "gsimc.yaml", "store: "+strconv.Quote(address)+"\n")
+		for source, env := range map[string][]string{
+			"GSIMC_STORE": {"GSIMC_STORE=" + address}, file: {"GSIMC_CONFIG=" + file},
+		} {
+			code, out, stderr := runCLI(t, env, "config", "print", "serve")
+			if code != cli.ExitOK || strings.Contains(out+stderr, "S3CRET") ||
+				!strings.Contains(out, "xxxxx") ||
+				!strings.Contains(out, source+", with a password that is not shown\n") {
+				t.Errorf("%s of %s: exit code %d, %s%s", address, source, code, out, stderr)
+			}
+			if code, out, stderr = runCLI(t, env, "serve"); code != cli.ExitUsage &&
+				code != cli.ExitFailure || strings.Contains(out+stderr, "S3CRET") {
+				t.Errorf("serve with %s: exit code %d, %s%s", address, code, out, stderr)
+			}
+		}
 	}
 }
 

@@ -578,4 +578,11 @@ var mutants = []mutant{
 		is:   `if a.fault != nil {`,
 		pkg:  "./server", test: "TestRepeatsAfterTheClockWentBack",
 	},
+	{
+		name: "printedpassword", breaks: "config print shows a password",
+		file: "cmd/gsimc/internal/cli/config.go",
+		was:  `return HideSecrets(fmt.Sprint(value))`,
+		is:   `return value`,
+		pkg:  "./cmd/gsimc", test: "TestConfigPrintHidesPasswords",
+	},
 }

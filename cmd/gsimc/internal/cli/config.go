@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ type configPrint struct {
 func (configPrint) Help() string {
 	return `Prints the values that the command takes from the environment, the file of --config
 and the defaults. The command line may still change them. The output is itself a file for
---config.
+--config, unless it says that it hides a password.
 
   gsimc config print serve
   gsimc config print serve --config gsimc.yaml`
@@ -62,6 +63,9 @@ func settingLine(flag *kong.Flag, s *settings) (string, error) {
 	if err := takes(flag, value); err != nil {
 		return "", Flag("--"+flag.Name, fmt.Errorf("%w (from %s)", err, source))
 	}
+	if shown := withoutSecrets(flag, value); fmt.Sprint(shown) != fmt.Sprint(value) {
+		value, source = shown, source+", with a password that is not shown"
+	}
 	if list, ok := value.([]any); ok {
 		value = &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: scalars(list)}
 	} else {
@@ -72,6 +76,22 @@ func settingLine(flag *kong.Flag, s *settings) (string, error) {
 		return "", err
 	}
 	return strings.TrimSpace(string(text)) + " # " + source, nil
+}
+
+// withoutSecrets hides passwords in the addresses of a flag for texts.
+func withoutSecrets(flag *kong.Flag, value any) any {
+	if kind := flag.Target.Kind(); kind != reflect.String && kind != reflect.Slice {
+		return value
+	}
+	list, ok := value.([]any)
+	if !ok {
+		return HideSecrets(fmt.Sprint(value))
+	}
+	shown := make([]any, len(list))
+	for i, element := range list {
+		shown[i] = HideSecrets(fmt.Sprint(element))
+	}
+	return shown
 }
 
 // scalar is a YAML value that is read as this text.

@@ -79,7 +79,7 @@ func kindOf(text string) (*kind, error) {
 	at := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
 	if at < 0 {
 		return nil, fmt.Errorf("%q, want pebble, memory, valkey://HOST:PORT/NAMESPACE or "+
-			"postgres://USER@HOST/DATABASE", name)
+			"postgres://USER@HOST/DATABASE", cli.HideSecrets(name))
 	}
 	return &kinds[at], nil
 }
