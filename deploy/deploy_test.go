@@ -53,18 +53,35 @@ func TestMemoryLimits(t *testing.T) {
 	}
 }
 
-// TestManifestsSayThatTheyAreOpen: the manifests listen on all addresses without certificates, which
-// a server refuses unless it is told so. The image says nothing, so that nobody is open by default.
-func TestManifestsSayThatTheyAreOpen(t *testing.T) {
-	for file, pattern := range map[string]string{
-		"compose.yaml":    `environment: \{GSIMC_INSECURE: "(true)"\}`,
-		"kubernetes.yaml": `\{name: GSIMC_INSECURE, value: "(true)"\}`,
-	} {
-		find(t, file, pattern)
+// TestNoManifestIsOpen: only compose.yaml, whose ports are of this machine alone, says that it is
+// open. The image does not, so that nobody is open by default.
+func TestNoManifestIsOpen(t *testing.T) {
+	find(t, "compose.yaml", `environment: \{GSIMC_INSECURE: "(true)"\}`)
+	for _, match := range regexp.MustCompile(`(?m)^ +- "(.*:)?\d+:\d+"`).FindAllStringSubmatch(
+		read(t, "compose.yaml"), -1) {
+		if match[1] != "127.0.0.1:" {
+			t.Errorf("compose.yaml publishes %s", match[0])
+		}
 	}
 	if image := read(t, "../Dockerfile"); strings.Contains(image, "GSIMC_INSECURE=true \\") ||
 		regexp.MustCompile(`(?m)^ENV.*GSIMC_INSECURE`).MatchString(image) {
 		t.Error("the image is open by default")
+	}
+	for _, file := range []string{"kubernetes.yaml", "kubernetes-shared.yaml"} {
+		m := plainManifests(t, file)
+		if env := environment(m.template(t)); env["GSIMC_INSECURE"] != "" ||
+			env["GSIMC_TOKEN_FILE"] == "" {
+			t.Errorf("%s: any pod may call: %v", file, env)
+		}
+		if m.network == nil || len(m.network.Spec.PolicyTypes) != 2 {
+			t.Errorf("%s: any pod of any namespace reaches the servers", file)
+			continue
+		}
+		for _, rule := range m.network.Spec.Ingress {
+			if len(rule.From) == 0 || len(rule.Ports) == 0 {
+				t.Errorf("%s: reached by anybody or at any port: %v", file, rule)
+			}
+		}
 	}
 }
 
