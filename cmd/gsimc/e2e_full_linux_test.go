@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,6 +10,12 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
 // TestServeOnFullDisk starts a server whose disk is full: it recommends, refuses events, says so,
@@ -68,4 +75,56 @@ func fillDisk(t *testing.T, path string) {
 	for piece := make([]byte, 1<<20); err == nil; {
 		_, err = f.Write(piece)
 	}
+}
+
+// TestLogBeyondTheLimit lets the log of a running server reach the limit of the size of files. It
+// recommends, refuses events, and takes them when the limit is raised, without a restart; after one
+// all of them are there.
+func TestLogBeyondTheLimit(t *testing.T) {
+	_, model := smallModel(t)
+	dir := t.TempDir()
+	server := startServe(t, model, dir)
+	events := pb.NewEventServiceClient(server.client(t))
+	observe := func(id string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err := events.Observe(ctx, &pb.ObserveRequest{Event: &pb.Event{EventId: id,
+			UserId: "u", ItemId: "i"}})
+		return err
+	}
+	limit := func(bytes uint64) {
+		t.Helper()
+		err := unix.Prlimit(server.PID(), unix.RLIMIT_FSIZE,
+			&unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(unix.RLIM_INFINITY)
+	if err := observe("1"); err != nil {
+		t.Fatal(err)
+	}
+	limit(1)
+	for _, id := range []string{"2", "2", "3"} {
+		if err := observe(id); status.Code(err) != codes.Unavailable {
+			t.Errorf("event %s beyond the limit: %v, want UNAVAILABLE", id, err)
+		}
+	}
+	execute(t, "recommend", "--server", server.GRPC, "--user", "u")
+	server.page(t, "/livez")
+	if page := server.page(t, "/readyz"); !strings.Contains(page, "ulimit -f") {
+		t.Errorf("/readyz says %q", page)
+	}
+	limit(unix.RLIM_INFINITY)
+	if !eventually(20*time.Second, func() bool { return observe("3") == nil }) {
+		t.Error("no event is taken when the limit is raised")
+	}
+	server.mustStop(t)
+	server = startServe(t, model, dir)
+	user, err := pb.NewUserServiceClient(server.client(t)).GetUser(t.Context(),
+		&pb.GetUserRequest{UserId: "u"})
+	if err != nil || user.GetUser().GetRevision() != 3 {
+		t.Errorf("after a restart: %v, %v, want 3 events", user, err)
+	}
+	server.mustStop(t)
 }

@@ -21,7 +21,9 @@
 // an error of the calls that need it. When the engine can no longer write its log, the store fails:
 // every later write returns store.ErrFailed together with the cause, while reads go on as far as
 // they can. A failed store is to be opened again in a new process. A mere lack of free space is
-// noticed earlier (see Options.ReserveBytes) and is over as soon as there is space again.
+// noticed earlier (see Options.ReserveBytes) and is over as soon as there is space again. If the log
+// meets it all the same, what is under way waits for room, and writes end in store.ErrUnavailable
+// until then.
 //
 // # Limits
 //
@@ -198,10 +200,13 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	if err := s.engine.Err(); err != nil {
 		return store.Stats{}, err
 	}
-	stalled := s.watch.stalled()
-	if stalled != nil { // to ask the disk would take long
+	refusal := s.engine.StuckRefusal()
+	if refusal == nil {
+		refusal = s.watch.stalled()
+	}
+	if refusal != nil { // to ask the disk would take long
 		return store.Stats{Users: -1, Bytes: s.engine.LastBytes(), Room: -1, Free: -1, Reserve: -1,
-			Debt: -1, Refusal: stalled, Damage: s.engine.Damage()}, nil
+			Debt: -1, Refusal: refusal, Damage: s.engine.Damage()}, nil
 	}
 	bytes, err := s.engine.Bytes(ctx)
 	if err != nil {

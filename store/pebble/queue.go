@@ -138,11 +138,18 @@ func (q *queue) close() {
 
 // submit lets the committer work on a call and waits for the outcome.
 func (s *Store) submit(ctx context.Context, c *call) error {
+	stuck := s.engine.Stuck()
+	select {
+	case <-stuck:
+		return engine.ErrStuck
+	default:
+	}
 	s.queue.push(c)
 	select {
 	case err := <-c.done:
 		return err
 	case <-s.engine.Failed():
+	case <-stuck:
 	case <-ctx.Done():
 		if c.giveUp() {
 			return ctx.Err()
@@ -156,8 +163,12 @@ func (s *Store) submit(ctx context.Context, c *call) error {
 		return err
 	default:
 	}
-	if untouched {
-		return s.engine.Err()
+	failed := s.engine.Err()
+	switch {
+	case failed == nil:
+		return engine.ErrStuck
+	case untouched:
+		return failed
 	}
-	return engine.OutcomeOpen(s.engine.Err())
+	return engine.OutcomeOpen(failed)
 }

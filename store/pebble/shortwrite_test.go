@@ -1,6 +1,8 @@
 package pebble
 
 import (
+	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -57,4 +59,52 @@ func (f shortFile) WriteAt(p []byte, at int64) (int, error) {
 	}
 	n, _ := f.File.WriteAt(p[:len(p)/2], at)
 	return n, syscall.EIO
+}
+
+// fullDisk is a file system on which files other than tables cannot be made or grow while it is
+// full. With half a write that fails leaves half of its bytes behind.
+type fullDisk struct {
+	vfs.FS
+	shortage syscall.Errno
+	half     bool
+	full     atomic.Bool
+}
+
+func (d *fullDisk) lacks(name string) bool { return d.full.Load() && !strings.HasSuffix(name, ".sst") }
+
+func (d *fullDisk) Create(name string, of vfs.DiskWriteCategory) (vfs.File, error) {
+	if d.lacks(name) {
+		return nil, d.shortage
+	}
+	file, err := d.FS.Create(name, of)
+	if err != nil {
+		return nil, err
+	}
+	return &fullFile{file, d, name}, nil
+}
+
+// Unwrap returns the file system below, as the engine asks for it.
+func (d *fullDisk) Unwrap() vfs.FS { return d.FS }
+
+type fullFile struct {
+	vfs.File
+	disk *fullDisk
+	name string
+}
+
+func (f *fullFile) Write(p []byte) (n int, err error) {
+	if !f.disk.lacks(f.name) {
+		return f.File.Write(p)
+	}
+	if f.disk.half {
+		n, _ = f.File.Write(p[:len(p)/2])
+	}
+	return n, f.disk.shortage
+}
+
+func (f *fullFile) WriteAt(p []byte, at int64) (int, error) {
+	if f.disk.lacks(f.name) {
+		return 0, f.disk.shortage
+	}
+	return f.File.WriteAt(p, at)
 }

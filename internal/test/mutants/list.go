@@ -585,4 +585,18 @@ var mutants = []mutant{
 		is:   `return value`,
 		pkg:  "./cmd/gsimc", test: "TestConfigPrintHidesPasswords",
 	},
+	{
+		name: "logfullfails", breaks: "a full disk that the log meets fails the store",
+		file: "store/pebble/internal/engine/passing.go",
+		was:  `what := shortage(err)`,
+		is:   `what := ""`,
+		pkg:  "./store/pebble", test: "TestLogOutOfSpace",
+	},
+	{
+		name: "writtentwice", breaks: "the log has half of a record twice after a full disk",
+		file: "store/pebble/internal/engine/fs.go",
+		was:  `f.File.Write(p[n:])`,
+		is:   `f.File.Write(p)`,
+		pkg:  "./store/pebble", test: "TestLogOutOfSpace",
+	},
 }

@@ -12,7 +12,7 @@
 // [Engine.Damage].
 //
 // Lack of space is noticed before it does harm, by [Engine.Admit], and is over when there is space
-// again. While an engine is opened there is no such remedy: it must write tables, so it fails.
+// again. So it is where a write meets it, which waits: see [Engine.Stuck]. While an engine is opened there is no such remedy: it must write tables, so it fails.
 // [CanOpen] tells beforehand, and an engine that was opened to read has a [Engine.Successor].
 //
 // # Conventions
@@ -52,7 +52,9 @@ type Engine struct {
 	size      size
 	failure   failure
 	damage    damage
+	stuck     stuck
 	opening   atomic.Bool
+	ending    atomic.Bool // it is being closed
 	tables    atomic.Bool // a table has been written
 	abandoned atomic.Bool // the engine failed, or its opening was given up, and it did not end
 	copies    copies
@@ -324,6 +326,7 @@ var ErrNotClosed = errors.New("the failed storage engine did not close: end the 
 // writes may be lost. If seal is true, the files of an engine that is in order are sealed: the next
 // opening notices any damage to them.
 func (e *Engine) Close(seal bool) error {
+	e.ending.Store(true)
 	err := e.end(func() error {
 		err := Safely(e.DB.Close)
 		e.damage.noting.Wait()
@@ -345,8 +348,10 @@ func (e *Engine) Close(seal bool) error {
 	return errors.Join(err, e.unlock(), e.watched.Close())
 }
 
-// Wait waits until done is closed, or if the engine has failed, for a short time only.
+// Wait waits until done is closed, or if the engine has failed, for a short time only. It is called
+// before Close, and no write waits for room from now on: it fails.
 func (e *Engine) Wait(done <-chan struct{}) {
+	e.ending.Store(true)
 	select {
 	case <-done:
 	case <-e.failure.ch:

@@ -51,7 +51,11 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 		f.e.tables.Store(true)
 		return file, err // a table can be written again
 	}
-	file, err := f.e.untilFiles(func() (vfs.File, error) { return f.FS.Create(name, category) })
+	var file vfs.File
+	err := f.e.untilPossible(func() (err error) {
+		file, err = f.FS.Create(name, category)
+		return err
+	})
 	if err != nil {
 		return nil, f.e.vital(err)
 	}
@@ -152,8 +156,9 @@ func (f engineFS) OpenDir(name string) (vfs.File, error) {
 	return vitalFile{dir, f.e}, nil
 }
 
-func (f engineFS) openDir(name string) (vfs.File, error) {
-	return f.e.untilFiles(func() (vfs.File, error) { return f.FS.OpenDir(name) })
+func (f engineFS) openDir(name string) (dir vfs.File, err error) {
+	err = f.e.untilPossible(func() error { dir, err = f.FS.OpenDir(name); return err })
+	return dir, err
 }
 
 func (f engineFS) syncDir(name string) error {
@@ -178,15 +183,21 @@ func (e *Engine) vital(err error) error {
 	return nil
 }
 
-// vitalFile is a file whose errors do not reach the engine; see vital. Preallocate may fail: not
-// every file system can.
+// vitalFile is a file whose errors do not reach the engine; see vital. A write that finds no room
+// goes on when there is some. A sync that fails so is final: what it left out may be lost for the
+// next one too. Preallocate may fail: not every file system can.
 type vitalFile struct {
 	vfs.File
 	e *Engine
 }
 
 func (f vitalFile) Write(p []byte) (int, error) {
-	n, err := f.File.Write(p)
+	n := 0
+	err := f.e.untilPossible(func() error {
+		written, err := f.File.Write(p[n:])
+		n += written
+		return err
+	})
 	return n, f.e.vital(err)
 }
 

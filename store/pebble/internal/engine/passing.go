@@ -2,10 +2,14 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/store"
 )
 
 // lackOfSpace reports whether an error says that a file cannot grow: a full disk, a quota, a limit
@@ -36,22 +40,84 @@ func shortage(err error) string {
 	return ""
 }
 
-// filesInterval is how long an operation waits before it is tried again for want of open files.
-const filesInterval = 100 * time.Millisecond
+// passInterval is how long an operation waits before it is tried again.
+const passInterval = 100 * time.Millisecond
 
-// untilFiles calls an operation that opens a file until there is a descriptor for it. Nothing has
-// been written by one that failed so, and the engine takes its failure for final. Writes are
-// refused meanwhile.
-func (e *Engine) untilFiles(open func() (vfs.File, error)) (vfs.File, error) {
+// untilPossible calls an operation on a vital file until nothing is short that it needs: the engine
+// would take the failure for final. The operation is to have done nothing when it fails so, or to
+// go on where it stopped. The engine is stuck meanwhile. While it is opened or closed it does not
+// wait.
+func (e *Engine) untilPossible(op func() error) error {
+	waits := false
 	for {
-		file, err := open()
-		if !lackOfFiles(err) || e.opening.Load() {
-			return file, err
+		err := op()
+		what := shortage(err)
+		if what == "" || e.opening.Load() || e.ending.Load() || e.abandoned.Load() ||
+			e.Err() != nil {
+			return err
 		}
-		e.space.exhausted("a file of the store could not be opened: " + shortage(err))
-		if e.abandoned.Load() || e.Err() != nil {
-			return file, err
+		if !waits {
+			waits = true
+			e.stuck.begin(what)
+			defer e.stuck.end()
 		}
-		time.Sleep(filesInterval)
+		time.Sleep(passInterval)
 	}
 }
+
+// stuck are the operations that wait until they are possible.
+type stuck struct {
+	mu   sync.Mutex
+	n    int
+	what string        // is short
+	ch   chan struct{} // closed while there are any; nil: nobody has asked for it
+}
+
+func (s *stuck) begin(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.what = what
+	if s.n++; s.n == 1 {
+		close(s.channel())
+	}
+}
+
+func (s *stuck) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n--; s.n == 0 {
+		s.ch = nil
+	}
+}
+
+func (s *stuck) channel() chan struct{} {
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+// Stuck returns a channel that is closed while the engine waits for space or file descriptors,
+// which the log, the list of tables or a folder lacks. What has been given to the engine is written
+// when there are some, and lost if the process ends before.
+func (e *Engine) Stuck() <-chan struct{} {
+	e.stuck.mu.Lock()
+	defer e.stuck.mu.Unlock()
+	return e.stuck.channel()
+}
+
+// StuckRefusal says why the engine is stuck, or is nil. It wraps [store.ErrFull].
+func (e *Engine) StuckRefusal() error {
+	e.stuck.mu.Lock()
+	defer e.stuck.mu.Unlock()
+	if e.stuck.n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: a file of the store could not be written: %s; writes go on by "+
+		"themselves when there is room", store.ErrFull, e.stuck.what)
+}
+
+// ErrStuck is the error of a write while the engine is stuck. It leaves the outcome open, as the
+// same write may be under way.
+var ErrStuck = fmt.Errorf("%w: writes that are under way wait for room on the disk",
+	store.ErrUnavailable)
