@@ -2,6 +2,7 @@ package consoletest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -28,7 +29,19 @@ var hostile = []string{
 	"👩‍👩‍👧‍👦🏳️‍🌈 e\u0301\u0323\u0302\u0302\u0302",
 	"../../%2e%2e/?a=b&c#d",
 	"__proto__",
+	`</script><script>window.harm = 8</script>`,
+	`<img src=x onerror=alert(9)>`,
 }
+
+// titles are those of some items.
+var titles = map[string]string{
+	hostile[0]: hostile[1], hostile[1]: strings.Repeat("x", 512),
+	hostile[2]: hostile[len(hostile)-1], hostile[3]: hostile[len(hostile)-2],
+	hostile[6]: strings.Repeat("\U0001f600", 128),
+}
+
+// title is the text by which the page shows an item.
+func title(id string) string { return cmp.Or(titles[id], id) }
 
 // hostileModel trains on events whose most popular items have hostile ids.
 func hostileModel(t *testing.T) string {
@@ -76,16 +89,24 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	home, _ := startServer(t, "--model", hostileModel(t), "--data-dir", t.TempDir(),
 		"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s")
-	titled, err := json.Marshal(map[string]any{"items": []map[string]any{
-		{"itemId": hostile[0], "title": hostile[1], "categories": hostile[2:6]},
-		{"itemId": hostile[1], "title": strings.Repeat("x", 512), "categories": hostile[6:8]},
-		{"itemId": hostile[6], "title": strings.Repeat("\U0001f600", 128)},
-	}})
+	var items []map[string]any
+	for id, title := range titles {
+		items = append(items, map[string]any{"itemId": id, "title": title, "labels": hostile[:3],
+			"categories": map[string][]string{hostile[0]: hostile[2:6], hostile[1]: hostile[6:8]}[id]})
+	}
+	titled, err := json.Marshal(map[string]any{"items": items})
 	if err != nil {
 		t.Fatal(err)
 	}
 	post(t, home, "/v1/items:batchUpsert", string(titled))
 	b := open(t, home, 1100, 760)
+	asText := func(where, selector, text string) {
+		t.Helper()
+		if !eval[bool](b, `[...document.querySelectorAll(`+quote(selector)+`)].some((e) =>
+			e.textContent.includes(`+quote(text)+`))`) {
+			t.Errorf("%s: %.60q is not shown as text", where, text)
+		}
+	}
 	sane := func(where string) {
 		t.Helper()
 		if harm := eval[any](b, `window.harm ?? null`); harm != nil {
@@ -108,6 +129,10 @@ func TestHostileNames(t *testing.T) {
 				e.value = `+quote(name)+`; e.form.requestSubmit(); })()`))
 			b.until("a like more", fmt.Sprintf(
 				`document.querySelectorAll('[aria-label="Liked items"] li').length === %d`, i+1))
+			asText("likes", `[aria-label="Liked items"] li`, title(name))
+		}
+		for _, category := range hostile[2:6] {
+			asText("categories", `[aria-label="Liked items"] li`, category)
 		}
 		b.until("a list", listed+` > 5`)
 		b.do("why", script(`for (const e of document.querySelectorAll('.list details')) e.open = true`))
@@ -122,20 +147,38 @@ func TestHostileNames(t *testing.T) {
 		b.until("nothing is held", `document.getElementById('users').textContent.includes(`+
 			quote("Nothing is held of "+name)+`)`)
 		sane("the user " + name)
-		event, err := json.Marshal(map[string]string{"userId": name, "itemId": name})
+		event, err := json.Marshal(map[string]string{"userId": name, "itemId": name,
+			"eventId": name[:min(len(name), 32)]})
 		if err != nil {
 			t.Fatal(err)
 		}
 		post(t, home, "/v1/events", string(event))
 		b.do("again", chromedp.Focus(chromedp.CSS("#user")), chromedp.KeyEvent(kb.Enter))
 		b.until("an event", `document.querySelectorAll('.held tbody tr').length === 1`)
+		asText("what is held", ".held tbody th", title(name))
 		sane("what is held of " + name)
 		b.do("the list", click(`.held a`))
 		b.until("the list of the user", `document.getElementById('list-status').textContent.includes(`+
 			quote("for "+name+", revision 1")+`)`)
 		sane("the list of " + name)
 	}
+	for _, name := range []string{hostile[1], hostile[2], hostile[len(hostile)-1]} {
+		b.do("the address", chromedp.Navigate(home+"#users/"+name))
+		b.until("the address is a name", `document.getElementById('user').value === `+quote(name))
+		sane("the address " + name)
+	}
+	b.do("metrics", chromedp.Navigate(home+"#metrics"))
+	b.until("charts", `document.querySelectorAll('.charts figure').length > 5`)
+	sane("metrics")
 	b.do("a bad address", chromedp.Navigate(home+"#users/%E0%A4%A"))
 	b.until("the address is a name", `document.getElementById('user').value === '%E0%A4%A'`)
 	b.noProblems("404")
+	// If the page took a name for markup after all, its policy would refuse that.
+	for _, code := range []string{`e.innerHTML = '<img src=x onerror=window.harm=10>'`,
+		`e.setAttribute('onclick', 'window.harm = 11')`, `e.setAttribute('srcdoc', 'x')`} {
+		if !eval[bool](b, `(() => { const e = document.createElement('iframe');
+			try { `+code+`; } catch (refusal) { return refusal instanceof TypeError; } return false; })()`) {
+			t.Errorf("the policy of the page lets %s pass", code)
+		}
+	}
 }

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -153,6 +154,8 @@ func (b *browser) listen(event any) {
 		if x := e.ExceptionDetails.Exception; x != nil {
 			problem += " " + x.Description
 		}
+	case *page.EventJavascriptDialogOpening:
+		problem = "a dialog: " + e.Message
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError {
 			problem = e.Entry.Text + " " + e.Entry.URL
