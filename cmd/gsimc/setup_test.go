@@ -42,7 +42,8 @@ func TestConfigPrint(t *testing.T) {
 	}
 }
 
-// `config print` shows no password, wherever one is that `serve` would refuse; nor does the refusal.
+// `config print` shows no password, wherever one is that `serve` would refuse; nor does the
+// refusal.
 func TestConfigPrintHidesPasswords(t *testing.T) {
 	for _, address := range []string{"postgres://ann:S3CRET@h/d", "redis://:S3CRET@h:1/n",
 		"host=h password=S3CRET", "postgres://h/d?password=S3CRET"} {

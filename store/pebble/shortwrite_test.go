@@ -70,7 +70,9 @@ type fullDisk struct {
 	full     atomic.Bool
 }
 
-func (d *fullDisk) lacks(name string) bool { return d.full.Load() && !strings.HasSuffix(name, ".sst") }
+func (d *fullDisk) lacks(name string) bool {
+	return d.full.Load() && !strings.HasSuffix(name, ".sst")
+}
 
 func (d *fullDisk) Create(name string, of vfs.DiskWriteCategory) (vfs.File, error) {
 	if d.lacks(name) {
