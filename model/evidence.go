@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -259,7 +260,7 @@ func (item *NewItem) scaled(m *Model, degree int64, rotated []float64) bool {
 	alone := &table{basis: item.row, ids: []string{item.ID},
 		encoderScale: []float32{item.encoderScale}}
 	item.predictions = m.transition.predict(alone, [][]float64{rotated})
-	return !slices.ContainsFunc(item.predictions, notFinite)
+	return !slices.ContainsFunc(item.predictions, sealed.NotFinite)
 }
 
 // covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item. Like

@@ -61,7 +61,7 @@ func (m *Model) checkNew(items []NewItem) error {
 	if len(items) > math.MaxInt32-m.n {
 		return fmt.Errorf("%d new items beside %d are more than a model may have", len(items), m.n)
 	}
-	return checkItems(ids)
+	return sealed.CheckIDs(ids)
 }
 
 // knows reports whether an item is in the basis.
@@ -165,7 +165,7 @@ func (m *Model) newItems(f *safetensors.File) ([]NewItem, error) {
 		return nil, r.Err
 	}
 	for _, values := range [][]float32{basis, predictions, encoderScale, decoderScale} {
-		if err := checkFinite("an array", values); err != nil {
+		if err := sealed.CheckFinite("an array", values); err != nil {
 			return nil, err
 		}
 	}

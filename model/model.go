@@ -4,11 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
-	"unicode/utf8"
 
-	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 	"github.com/gsimc/gsimc/internal/num/prefetch"
 	"github.com/gsimc/gsimc/internal/num/topn"
@@ -74,7 +71,7 @@ func (m *Model) check() error {
 	if err := m.checkTransition(); err != nil {
 		return err
 	}
-	if err := checkItems(m.ids); err != nil {
+	if err := sealed.CheckIDs(m.ids); err != nil {
 		return err
 	}
 	for _, v := range []struct {
@@ -84,7 +81,7 @@ func (m *Model) check() error {
 		{"basis", m.basis}, {"response", m.response},
 		{"encoder_scale", m.encoderScale}, {"decoder_scale", m.decoderScale},
 	} {
-		if err := checkFinite(v.name, v.values); err != nil {
+		if err := sealed.CheckFinite(v.name, v.values); err != nil {
 			return err
 		}
 	}
@@ -104,17 +101,10 @@ func (m *Model) checkTransition() error {
 	}
 	for _, t := range m.transition.tensors(&m.table) {
 		if t.DType == safetensors.F32 {
-			if err := checkFinite(t.Name, safetensors.View[float32](t.Data)); err != nil {
+			if err := sealed.CheckFinite(t.Name, safetensors.View[float32](t.Data)); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-func checkFinite(name string, values []float32) error {
-	if i := slices.IndexFunc(values, notFinite); i >= 0 {
-		return fmt.Errorf("%s[%d] is %v, want a finite number", name, i, values[i])
 	}
 	return nil
 }
@@ -151,26 +141,6 @@ func (m *Model) checkGraphScale() error {
 	}
 	return nil
 }
-
-// checkItems checks that ids are valid, distinct and in bytewise order.
-func checkItems(ids []string) error {
-	for i, id := range ids {
-		switch {
-		case id == "" || len(id) > event.MaxIDBytes:
-			return fmt.Errorf("item %d has an id of %d bytes, want 1 to %d",
-				i, len(id), event.MaxIDBytes)
-		case !utf8.ValidString(id):
-			return fmt.Errorf("item %d has the id %q, which is not valid UTF-8", i, id)
-		case i > 0 && id <= ids[i-1]:
-			return fmt.Errorf("item %d has the id %q after %q, want distinct ids in bytewise order",
-				i, id, ids[i-1])
-		}
-	}
-	return nil
-}
-
-// notFinite reports whether v is NaN or ±Inf, whose exponent bits are all set.
-func notFinite(v float32) bool { return math.Float32bits(v)&0x7f800000 == 0x7f800000 }
 
 // Version returns the first 16 hexadecimal digits of the checksum of the model's file. Models with
 // equal content, provenance included, have equal versions. The version of an extended model has a
