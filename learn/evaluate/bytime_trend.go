@@ -78,6 +78,8 @@ func (s *stream) chooseTrends(m *model.Model, h *dataset.Histories) *trends {
 			best.Gain = fitted.Gain()
 		}
 	}
+	s.addTrends(choices, h, best.Spec, degrees(m))
+	best.Gain = trend.ChooseGain(choices, best.Gain)
 	return best
 }
 

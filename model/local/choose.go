@@ -269,7 +269,7 @@ func (x *chooser) gains(g *Graph, weights []float64) []Gains {
 			}
 			p.places(s.places, s.term, weights)
 			for w := range weights {
-				out[w][i] = gain(s.places[w])
+				out[w][i] = Gain(s.places[w])
 			}
 			for _, b := range s.boosts {
 				s.term[b.Item] = 0
@@ -336,8 +336,8 @@ var gainAt = func() (g [longList + 1]float64) {
 	return g
 }()
 
-// gain is the value of a target at a place.
-func gain(place int) float64 {
+// Gain is the value of a target at a place.
+func Gain(place int) float64 {
 	if place > longList {
 		return 0
 	}

@@ -25,12 +25,13 @@ type Likelihood struct {
 	Without    float64 // max_τ L(τ, 0)
 }
 
-// significant is the least gain of a likelihood by γ that is more than chance: half of the 99th
+// significant is the least growth of a likelihood by γ that is more than chance: half of the 99th
 // percentile of χ² with one degree of freedom.
 const significant = 3.3
 
-// Gain returns c = γ/τ, by which g_i is added to scores. It is 0 if the trends do not tell the
-// choices better than chance would have it, or if they tell them the wrong way.
+// Gain returns γ/τ, the gain at which the scores are most likely. It is 0 if the trends do not tell
+// the choices better than chance would have it, or if they tell them the wrong way. See
+// [ChooseGain].
 func (l *Likelihood) Gain() float64 {
 	if !(l.Tau > 0 && l.Gamma > 0) || l.Value-l.Without < significant {
 		return 0

@@ -174,6 +174,31 @@ func TestFitFindsTheTop(t *testing.T) {
 	}
 }
 
+// TestChooseGain: where users choose by what they are shown, the likeliest gain is about the best.
+// Where the trends matter for other items only, it is none.
+func TestChooseGain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	choices := simulate(rng, 2000, 300, 2, 1)
+	if got := ChooseGain(choices, 0.5); got < 0.25 || got > 0.75 {
+		t.Errorf("the gain is %v, want about 0.5", got)
+	}
+	for t := range choices { // the best of the scores is chosen, and rises less than others
+		c := &choices[t]
+		for i, score := range c.Scores {
+			if score > c.Scores[c.Target] {
+				c.Target = int32(i)
+			}
+		}
+		c.Trends[c.Target] = -1
+	}
+	if got := ChooseGain(choices, 0.5); got != 0 {
+		t.Errorf("the gain is %v, want 0", got)
+	}
+	if got := ChooseGain(nil, 0.5); got != 0 {
+		t.Errorf("the gain without choices is %v, want 0", got)
+	}
+}
+
 // TestGainNeedsEvidence has trends that say nothing, the wrong, or nothing that tells items apart.
 func TestGainNeedsEvidence(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
