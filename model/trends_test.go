@@ -25,8 +25,8 @@ func TestTrends(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(15, 16))
 			_, m := extended(t, spec, 5)
-			x, added := withTrends(rng, m)
-			x, added = withTrends(rng, x) // instead of the first ones
+			x, _ := withTrends(rng, m)
+			x, added := withTrends(rng, x) // instead of the first ones
 			q, _ := randomQuery(rng, m)
 			plain, scores := make([]float32, m.NumItems()), make([]float32, m.NumItems())
 			boosts := q.Boosts

@@ -22,8 +22,8 @@ type Additions struct {
 // the error that it is part of, of the bound by the kernel, and of the score.
 const margin = 0x1p-19
 
-// NewAdditions makes additions for searches in x, of one number for each row. It keeps the slice, which must not
-// change. Numbers must be finite. O(n).
+// NewAdditions makes additions for searches in x, of one number for each row. It keeps the slice,
+// which must not change. Numbers must be finite. O(n).
 func NewAdditions(x *Index, of []float32) *Additions {
 	if len(of) != x.n {
 		panic(fmt.Sprintf("topn: %d additions, want %d", len(of), x.n))

@@ -66,4 +66,9 @@
 // Rows with additions are not spread evenly over the blocks, so a sample does not stand for them.
 // With c seeds at the floor or above, and m other rows with additions among the candidates of the
 // sample, it is taken c + m ranks below that of the N − c best rows of all.
+//
+// [Additions] to all rows are the same for every request, so that what bounds them is made once:
+// the bound of a row is that of its interval, shifted by a_i, and that of a block its reach and its
+// largest addition. A scan ends when no block behind reaches the floor with the largest addition of
+// them all.
 package topn

@@ -44,9 +44,10 @@ type search struct {
 	best      ranking.TopN // of scan
 }
 
-// Search answers the requests. The scores of all items are higher by their additions, unless added
-// is nil; they must be for x. The requests share the pass over the memory, so a batch costs less than its
-// requests one after the other. In the long run nothing is allocated, if each Top has room.
+// Search answers the requests. The scores of all items are higher by their additions, which must be
+// for x, unless added is nil. The requests share the pass over the memory, so a batch costs less
+// than its requests one after the other. In the long run nothing is allocated, if each Top has
+// room.
 func (x *Index) Search(batch []ranking.Request, added *Additions) {
 	var room [32]*search
 	scanning := room[:0]

@@ -109,8 +109,8 @@ func (s *search) scan() {
 	s.req.Top = s.best.Sorted()
 }
 
-// ScoresTo stores in dst the scores of the rows first, first+1, …, with their additions unless added
-// is nil.
+// ScoresTo stores in dst the scores of the rows first, first+1, …, with their additions unless
+// added is nil.
 func (x *Index) ScoresTo(dst, q []float32, first int, added *Additions) {
 	vec.ScanTo(dst, x.rows[first*x.k:(first+len(dst))*x.k], q)
 	for i, g := range x.gain[first : first+len(dst)] {
