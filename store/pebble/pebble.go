@@ -21,9 +21,9 @@
 // an error of the calls that need it. When the engine can no longer write its log, the store fails:
 // every later write returns store.ErrFailed together with the cause, while reads go on as far as
 // they can. A failed store is to be opened again in a new process. A mere lack of free space is
-// noticed earlier (see Options.ReserveBytes) and is over as soon as there is space again. If the log
-// meets it all the same, what is under way waits for room, and writes end in store.ErrUnavailable
-// until then.
+// noticed earlier (see Options.ReserveBytes) and is over as soon as there is space again. If the
+// log meets it all the same, what is under way waits for room, and writes end in
+// store.ErrUnavailable until then.
 //
 // # Limits
 //

@@ -83,8 +83,8 @@ func parseAddress(text string) (*address, error) {
 	return a, nil
 }
 
-// refresh gives a configuration what the files of the address say now: the password, the certificate
-// and the authorities.
+// refresh gives a configuration what the files of the address say now: the password, the
+// certificate and the authorities.
 func (a *address) refresh(c *pgx.ConnConfig) error {
 	now, err := pgxpool.ParseConfig(a.url)
 	if err != nil { // without its text, which has the address

@@ -28,14 +28,24 @@ type standby struct {
 }
 
 // errAlone: nobody confirms commits.
-var errAlone = fmt.Errorf("%w: no standby that confirms commits is connected to PostgreSQL (0 are, "+
-	"1 is wanted at least), so that no write is acknowledged", store.ErrUnavailable)
+var errAlone = fmt.Errorf("%w: no standby that confirms commits is connected to PostgreSQL "+
+	"(0 are, 1 is wanted at least), so that no write is acknowledged", store.ErrUnavailable)
+
+// standbys counts the standbys that confirm commits, and says how long a commit has been waiting
+// for one. A role without the right to read statistics sees that there are standbys, and not which
+// of them confirm commits. It sees its own commits that wait for one.
+const standbys = `SELECT (SELECT count(*) FROM pg_stat_replication
+		WHERE sync_state IN ('sync', 'quorum')
+		OR NOT pg_has_role('pg_read_all_stats', 'USAGE')),
+	(SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start)), 0)::float8
+		FROM pg_stat_activity
+		WHERE usename = current_user AND wait_event = 'SyncRep')`
 
 // lookAtStandbys returns why commits are not confirmed at present, or nil.
 func (s *Store) lookAtStandbys(ctx context.Context, conn *pgxpool.Conn) (degraded, err error) {
 	var connected int64
 	var waited float64
-	if err := conn.QueryRow(ctx, s.sql.standbys).Scan(&connected, &waited); err != nil {
+	if err := conn.QueryRow(ctx, standbys).Scan(&connected, &waited); err != nil {
 		return nil, err
 	}
 	now := &standby{looked: time.Now()}

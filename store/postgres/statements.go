@@ -27,7 +27,6 @@ type statements struct {
 	note, noteNames  string
 	fence, confirm   string
 	users, estimates string
-	standbys         string
 }
 
 // eventColumns are the columns of an event after its revision, as scanEvent takes them.
@@ -83,15 +82,6 @@ func newStatements(schema string) *statements {
 		deleteNotes: in("DELETE FROM gsimc.note WHERE topic = $1 AND name = ANY($2)"),
 		note:        in("SELECT value FROM gsimc.note WHERE topic = $1 AND name = $2"),
 		noteNames:   in("SELECT name FROM gsimc.note WHERE topic = $1 ORDER BY name"),
-
-		// A role without the right to read statistics sees that there are standbys, and not which of
-		// them confirm commits. It sees its own commits that wait for one.
-		standbys: `SELECT (SELECT count(*) FROM pg_stat_replication
-				WHERE sync_state IN ('sync', 'quorum')
-				OR NOT pg_has_role('pg_read_all_stats', 'USAGE')),
-			(SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start)), 0)::float8
-				FROM pg_stat_activity
-				WHERE usename = current_user AND wait_event = 'SyncRep')`,
 
 		users: in("SELECT count(*) FROM gsimc.head"),
 		estimates: `SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint,

@@ -28,9 +28,10 @@
 //
 // A write whose outcome is open, by a failover say, is repeated until the context of the call ends;
 // so calls should have deadlines of more than a failover takes, which is the node timeout of the
-// cluster and some seconds. Writes of a primary that has lost its replicas are refused at once, with
-// store.ErrUnavailable; after a failover replicas have ten seconds to follow the new primary. While the cluster cannot be reached calls wait in
-// bounded queues, and are refused with store.ErrUnavailable where those are full.
+// cluster and some seconds. Writes of a primary that has lost its replicas are refused at once,
+// with store.ErrUnavailable; after a failover replicas have ten seconds to follow the new primary.
+// While the cluster cannot be reached calls wait in bounded queues, and are refused with
+// store.ErrUnavailable where those are full.
 package valkey
 
 import (
@@ -132,8 +133,8 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, err
 	}
 	c, err := cluster.Open(ctx, cluster.Options{Addrs: options.Addrs, Username: options.Username,
-		Password: options.Password, TLS: options.TLS, Room: options.Room,
-		Replicas: options.Replicas, NoWait: options.NotDurable, Library: library, Dial: options.Dial})
+		Password: options.Password, TLS: options.TLS, Replicas: options.Replicas,
+		Room: options.Room, NoWait: options.NotDurable, Library: library, Dial: options.Dial})
 	if err != nil {
 		return nil, fmt.Errorf("valkey: %w", err)
 	}

@@ -315,7 +315,7 @@ var mutants = []mutant{
 		pkg:  "./store/pebble", test: "TestSalvageFlippedBits",
 	},
 	{
-		name: "withoutlost", breaks: "an old history passes for a whole one after the loss of a table",
+		name: "withoutlost", breaks: "after the loss of a table an old history passes for whole",
 		file: "store/pebble/verify.go",
 		was:  `case i.leftOut(row.HeadKey(nil, user), row.EndKey(nil, user)):`,
 		is:   `case false:`,

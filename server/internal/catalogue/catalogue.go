@@ -118,8 +118,8 @@ type Change struct {
 }
 
 // Upsert writes items and returns the number of those that were not there. [ErrNone]: there is no
-// catalogue. [ErrFull], [LargeError], [ErrDamaged]: see there. Other errors are those of Apply and of
-// [store.Items].
+// catalogue. [ErrFull], [LargeError], [ErrDamaged]: see there. Other errors are those of Apply and
+// of [store.Items].
 //
 // Lists see the items one by one, and all of them when Upsert returns. The end of ctx ends the
 // waiting and not the write, so that the index and the store agree.

@@ -31,8 +31,8 @@ type LargeError struct {
 
 // Error has the sizes.
 func (e *LargeError) Error() string {
-	return fmt.Sprintf("the catalogue takes %d bytes of memory, and items would add %d: at most %d "+
-		"are allowed; nothing was written. Delete items, give them fewer or shorter titles, "+
+	return fmt.Sprintf("the catalogue takes %d bytes of memory, and items would add %d: at most "+
+		"%d are allowed; nothing was written. Delete items, give them fewer or shorter titles, "+
 		"categories and labels, or raise --max-catalogue-size", e.Bytes, e.Growth, e.Limit)
 }
 

@@ -12,8 +12,9 @@
 // [Engine.Damage].
 //
 // Lack of space is noticed before it does harm, by [Engine.Admit], and is over when there is space
-// again. So it is where a write meets it, which waits: see [Engine.Stuck]. While an engine is opened there is no such remedy: it must write tables, so it fails.
-// [CanOpen] tells beforehand, and an engine that was opened to read has a [Engine.Successor].
+// again. So it is where a write meets it, which waits: see [Engine.Stuck]. While an engine is
+// opened there is no such remedy: it must write tables, so it fails. [CanOpen] tells beforehand,
+// and an engine that was opened to read has a [Engine.Successor].
 //
 // # Conventions
 //

@@ -33,7 +33,8 @@ type node struct {
 	lanes   sync.Once
 	looking sync.Mutex // held by look
 	info    atomic.Pointer[Info]
-	// candidates is the number of its replicas that the cluster knows of and does not take for dead.
+	// candidates is the number of its replicas that the cluster knows of and does not take for
+	// dead.
 	candidates atomic.Int64
 }
 
@@ -276,8 +277,8 @@ func (n *node) alone() error {
 		time.Since(info.Alone) < patience {
 		return nil
 	}
-	return unavailable("0 replicas are linked to %s, want %d: no write is acknowledged until there "+
-		"is one", n.addr, n.cluster.options.Replicas)
+	return unavailable("0 replicas are linked to %s, want %d: no write is acknowledged until "+
+		"there is one", n.addr, n.cluster.options.Replicas)
 }
 
 // replicas returns how many replicas WAIT is to ask for; false if it is not known yet.
