@@ -90,7 +90,9 @@ func (s *Shared) Take(ctx context.Context, l *models.Lease, due bool) (*Account,
 		return nil, nil
 	}
 	if s.owned == nil || s.owned.term != term {
-		if err := s.takeOver(ctx, l.Base(), term); err != nil {
+		err := s.takeOver(ctx, l.Base(), term)
+		s.stage.Metrics.SetOwner(s.owned != nil) // a look may take long, and is not over
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -114,7 +116,6 @@ func (s *Shared) Done(err error) error {
 	}
 	before := s.failing
 	s.failing = err != nil
-	s.stage.Metrics.SetOwner(s.owned != nil)
 	if before {
 		return nil
 	}
@@ -124,5 +125,6 @@ func (s *Shared) Done(err error) error {
 // disown forgets what only an owner knows: another server is told of erased users from now on.
 func (s *Shared) disown() {
 	s.owned = nil
+	s.stage.Metrics.SetOwner(false)
 	s.stage.Metrics.Pending.Set(0)
 }
