@@ -350,6 +350,35 @@ func TestRepeatsAfterTheClockWentBack(t *testing.T) {
 
 // Where the history cannot be read, the repeat of an event too far ahead is not refused as
 // certainly not applied.
+// TestRepeatsAreSoughtForSomeUsers: a batch of many users whose events lie too far ahead does not
+// read all of their histories, and leaves open what it has not looked up.
+func TestRepeatsAreSoughtForSomeUsers(t *testing.T) {
+	hooked := &hookedStore{Store: memory.New()}
+	ts := start(t, setup{store: hooked})
+	reads := 0
+	hooked.SinceFunc = func(context.Context, string, store.Version,
+		func(store.Version, store.Event) error) (store.Version, bool, error) {
+		reads++
+		return store.Version{}, false, nil
+	}
+	req := &pb.BatchObserveRequest{}
+	for i := range 100 {
+		e := withID("a", fmt.Sprint("user-", i), 1)
+		e.EventTime = timestamppb.New(testNow.Add(48 * time.Hour))
+		req.Events = append(req.Events, e)
+	}
+	answer, err := ts.events.BatchObserve(ctx(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[codes.Code]int{}
+	for _, r := range answer.GetResults() {
+		got[codes.Code(r.GetError().GetCode())]++
+	}
+	same(t, map[codes.Code]int{codes.InvalidArgument: 16, codes.Unavailable: 84}, got, "results")
+	same(t, 16, reads, "histories read")
+}
+
 func TestRepeatsThatCannotBeFound(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	ts := start(t, setup{store: hooked})

@@ -41,8 +41,8 @@ func (c *Catalogue) FindTitles(
 	return ids, nil
 }
 
-// insert adds an id to the n first ones of a sorted list. An item that has been written anew
-// meanwhile may come twice.
+// insert adds an id to the n first ones of a sorted list. An item that has been deleted and written
+// anew meanwhile may come twice, or not at all.
 func insert(ids []string, id string, n int) []string {
 	at, there := slices.BinarySearch(ids, id)
 	if there || at == n {

@@ -109,15 +109,13 @@ func (s *service) Observe(
 	batch := []arrival{s.arrive(req.GetEvent(), "event.", received)}
 	a := &batch[0]
 	in := ingestion{outcomes: make([]eventOutcome, 1)}
-	var err error
 	if a.fault == nil {
 		in.records, in.index = []store.Record{a.record}, []int{0}
-		err = s.commit(ctx, &in)
+		if err := s.commit(ctx, &in); err != nil {
+			return nil, err
+		}
 	} else {
-		err = s.refuse(ctx, &in, batch)
-	}
-	if err != nil {
-		return nil, err
+		s.refuse(ctx, &in, batch)
 	}
 	s.countSettled(ctx, in.outcomes, batch, received)
 	s.countCredits(in.outcomes, batch)
@@ -181,16 +179,12 @@ func (s *service) ingest(
 			in.index = append(in.index, i)
 		}
 	}
-	if len(in.records) < len(batch) {
-		if err := s.refuse(ctx, in, batch); err != nil {
-			return nil, err
-		}
-	}
 	if len(in.records) > 0 {
 		if err := s.commit(ctx, in); err != nil {
 			return nil, err
 		}
 	}
+	s.refuse(ctx, in, batch) // behind the good ones, which do not wait for it
 	for i := range in.outcomes {
 		if err := in.outcomes[i].fault; errors.Is(err, store.ErrCorrupt) {
 			// logged here, since the call goes on

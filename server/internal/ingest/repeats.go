@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/store"
@@ -15,28 +16,49 @@ type early map[string]map[string][]int
 // errAllFound ends the reading of a history.
 var errAllFound = errors.New("all events are found")
 
+// mostSought is the number of users whose histories a call looks through for repeats.
+const mostSought = 16
+
+// errNotSought leaves it open whether an event is a repeat.
+var errNotSought = fmt.Errorf("%w: the event lies too far ahead, and it was not looked up whether it "+
+	"was taken before: a call looks through the histories of %d users", store.ErrUnavailable,
+	mostSought)
+
 // refuse rejects the events at fault. But one that lies too far ahead may have been taken before
 // the clock of this server was set back, or by a server whose clock differs: its repeat is answered
 // as such, since a client takes the refusal of its arguments for a proof that the event is not
-// applied. After an error nothing is written.
-func (s *service) refuse(ctx context.Context, in *ingestion, batch []arrival) error {
+// applied. If it cannot be found out, the refusal says that.
+func (s *service) refuse(ctx context.Context, in *ingestion, batch []arrival) {
 	var ahead early
+	var users []string // of ahead
 	for i := range batch {
 		a := &batch[i]
 		if a.fault == nil {
 			continue
 		}
 		in.reject(i, a.fault)
-		if a.record.User != "" {
-			ahead.add(a.record.User, a.record.Event.ID, i)
+		if a.record.User == "" {
+			continue
+		}
+		if ahead[a.record.User] == nil {
+			users = append(users, a.record.User)
+		}
+		ahead.add(a.record.User, a.record.Event.ID, i)
+	}
+	for at, user := range users {
+		err := errNotSought
+		if at < mostSought {
+			err = s.findRepeats(ctx, in, batch, user, ahead[user])
+		}
+		if err == nil {
+			continue
+		}
+		for _, all := range ahead[user] {
+			for _, i := range all {
+				in.reject(i, err)
+			}
 		}
 	}
-	for user, ids := range ahead {
-		if err := s.findRepeats(ctx, in, batch, user, ids); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (m *early) add(user, id string, i int) {
@@ -50,7 +72,7 @@ func (m *early) add(user, id string, i int) {
 }
 
 // findRepeats reads the history of a user for the events with these ids, and takes the ids that it
-// finds out of the map.
+// finds out of the map. After an error it cannot be told of the others whether they are there.
 func (s *service) findRepeats(
 	ctx context.Context, in *ingestion, batch []arrival, user string, ids map[string][]int,
 ) error {
@@ -67,15 +89,7 @@ func (s *service) findRepeats(
 			}
 			return nil
 		})
-	switch {
-	case errors.Is(err, errAllFound):
-		return nil
-	case errors.Is(err, store.ErrCorrupt): // it cannot be told whether the others are there
-		for _, all := range ids {
-			for _, i := range all {
-				in.reject(i, err)
-			}
-		}
+	if errors.Is(err, errAllFound) {
 		return nil
 	}
 	return err

@@ -26,12 +26,12 @@ func (s service) SearchItems(
 	if size == 0 {
 		size = defaultFoundItems
 	}
-	m := s.models.Acquire()
-	defer m.Release()
-	ids, err := s.findIDs(ctx, m.Model, req.GetQuery(), size)
+	ids, err := s.findIDs(ctx, req.GetQuery(), size)
 	if err != nil {
 		return nil, err
 	}
+	m := s.models.Acquire()
+	defer m.Release()
 	found, err := s.known(ctx, m.Model, ids)
 	if err != nil {
 		return nil, err
@@ -58,8 +58,23 @@ func (s service) BatchGetItems(
 // findIDs returns up to n ids of the model and of the catalogue that begin with query, sorted, and
 // then those of titles that have it; without a query those of the most popular items.
 func (s service) findIDs(
-	ctx context.Context, m *model.Model, query string, n int,
+	ctx context.Context, query string, n int,
 ) (ids []string, err error) {
+	if ids, err = s.findByID(ctx, query, n); err != nil || len(ids) == n || query == "" {
+		return ids, err
+	}
+	// Searches of titles wait for each other, and hold no model meanwhile.
+	titled, err := s.catalogue.FindTitles(ctx, query, n-len(ids), ids)
+	return append(ids, titled...), err
+}
+
+// findByID returns up to n ids that begin with query, sorted; without a query those of the most
+// popular items.
+func (s service) findByID(
+	ctx context.Context, query string, n int,
+) (ids []string, err error) {
+	m := s.models.Acquire()
+	defer m.Release()
 	if query == "" {
 		popular := m.Popular()
 		for _, i := range popular[:min(n, len(popular))] {
@@ -67,17 +82,6 @@ func (s service) findIDs(
 		}
 		return ids, nil
 	}
-	if ids, err = s.findByID(ctx, m, query, n); err != nil || len(ids) == n {
-		return ids, err
-	}
-	titled, err := s.catalogue.FindTitles(ctx, query, n-len(ids), ids)
-	return append(ids, titled...), err
-}
-
-// findByID returns up to n ids that begin with query, sorted.
-func (s service) findByID(
-	ctx context.Context, m *model.Model, query string, n int,
-) (ids []string, err error) {
 	for _, i := range m.ItemsByPrefix(query, n) {
 		ids = append(ids, m.ItemID(i))
 	}
