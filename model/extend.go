@@ -35,7 +35,7 @@ type NewItem struct {
 // the new model. It is the model that [Model.DecodeExtension] makes of their document, to the bit.
 //
 // The items of the base keep their indices. The new items follow, in the bytewise order of their
-// ids. All methods take part in the extension except WriteTo and WriteFile, which leave it out. The
+// ids. The extension has no trends. All methods take part in the extension except WriteTo and WriteFile, which leave it out. The
 // extended model shares the memory of the base and must not outlive it. Its Version is the version
 // of the base, a plus sign, and 16 hexadecimal digits of a hash of the document. A state without
 // events on new items is equal to the state of the base, to the bit. Its query has the local terms
@@ -63,7 +63,7 @@ func (m *Model) extendBy(items []NewItem, version string) *Model {
 	e.width = m.width
 	e.top = topn.New(e.basis, e.decoderScale, m.k, int32(m.n))
 	x := *m
-	x.extension, x.memory = e, sealed.Memory{}
+	x.extension, x.trends, x.memory = e, nil, sealed.Memory{}
 	x.extendLocal(items)
 	x.version += "+" + version
 	x.popular = e.popular()

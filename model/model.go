@@ -213,10 +213,10 @@ func (m *Model) Lambda() []float64 { return m.lambda }
 func (m *Model) Popular() []int32 { return m.popular }
 
 // Close gives back the memory of a model that Open or Load returned. m, and slices that it handed
-// out, must not be used any more, nor must extensions of m. Closing an extended model does not
-// close the one that it extends.
+// out, must not be used any more, nor must extensions of m and models with trends. Closing one of
+// these does not close the model that it was made of.
 func (m *Model) Close() error {
-	if m.extension == nil && m.top != nil {
+	if m.extension == nil && m.trends == nil && m.top != nil {
 		m.top.Close()
 	}
 	m.table, m.extension, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil

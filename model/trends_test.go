@@ -50,6 +50,12 @@ func TestTrends(t *testing.T) {
 					t.Fatalf("place %d has %v, want %v", i, got, want[i])
 				}
 			}
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if len(m.TopN(nil, q, 12, skip)) != 12 {
+				t.Error("the model without trends is closed with the one that has them")
+			}
 		})
 	}
 }

@@ -2,9 +2,9 @@ package evaluate
 
 import (
 	"errors"
-	"math"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -81,10 +81,10 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 		return nil, errors.New("no user has an event before one to predict: nothing to measure")
 	}
 	opt.NoCalibration = true
-	var trending *Result
+	var fitted *model.Model // with learned dynamics
 	opt.Fitted = func(m *model.Model) {
-		if x.trends != nil && learned(m) {
-			trending = x.runTrending(m)
+		if learned(m) {
+			fitted = m
 		}
 	}
 	results, err := Run(x.Final, opt)
@@ -99,10 +99,10 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 	for i := range results {
 		results[i].Ranks = append(results[i].Ranks, cold...)
 	}
-	if trending != nil {
-		results = append(results, *trending)
+	if x.trends != nil && fitted != nil {
+		results = append(results, x.runTrending(fitted))
 		if opt.Done != nil {
-			opt.Done(trending)
+			opt.Done(&results[len(results)-1])
 		}
 	}
 	for i := range results {
@@ -115,8 +115,7 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 }
 
 // metricByUser is [MetricAt] with the standard error of targets that are independent only if their
-// users differ. Its square is the sum over the users of the squared sum of the deviations of the
-// user's targets, over the squared number of targets, times users/(users−1).
+// users differ.
 func metricByUser(n int, ranks, users []int32) Metric {
 	m := MetricAt(n, ranks)
 	place := make(map[int32]int, len(users))
@@ -131,20 +130,7 @@ func metricByUser(n int, ranks, users []int32) Metric {
 		hits[at] += hit - m.HR
 		gained[at] += gain - m.NDCG
 	}
-	m.HRErr, m.NDCGErr = clusterErr(hits, len(ranks)), clusterErr(gained, len(ranks))
+	m.HRErr, m.NDCGErr = stat.ClusterErr(hits, len(ranks)),
+		stat.ClusterErr(gained, len(ranks))
 	return m
-}
-
-// clusterErr returns the standard error of a mean of n values from the summed deviations of each
-// cluster.
-func clusterErr(deviations []float64, n int) float64 {
-	clusters := float64(len(deviations))
-	if clusters < 2 {
-		return 0
-	}
-	var squares float64
-	for _, d := range deviations {
-		squares += float64(d * d)
-	}
-	return math.Sqrt(squares*clusters/(clusters-1)) / float64(n)
 }

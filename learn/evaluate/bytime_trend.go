@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -97,6 +98,7 @@ func choicesOf(m *model.Model, h *dataset.Histories) ([]trend.Choice, *dataset.H
 			scoreTarget(c.Scores, q, m, h, u)
 			var seen []int32
 			seen, c.Target = split(h, u)
+			c.User = h.User[u]
 			for _, i := range seen {
 				c.Scores[i] = float32(math.Inf(-1))
 			}
@@ -135,14 +137,17 @@ func timeOfTarget(h *dataset.Histories, u int) int64 {
 }
 
 // spreadOf is the median, over choices, of the distance between the tenth best score and the median
-// score.
+// score of the items in question.
 func spreadOf(choices []trend.Choice) float64 {
-	spreads := make([]float64, len(choices))
+	var spreads []float64
 	for u := range choices {
-		sorted := slices.Clone(choices[u].Scores)
+		sorted := slices.DeleteFunc(slices.Clone(choices[u].Scores), func(score float32) bool {
+			return math.IsInf(float64(score), -1)
+		})
 		slices.Sort(sorted)
-		n := len(sorted)
-		spreads[u] = float64(sorted[max(0, n-10)]) - float64(sorted[n/2])
+		if n := len(sorted); n > 0 {
+			spreads = append(spreads, float64(sorted[max(0, n-10)])-float64(sorted[n/2]))
+		}
 	}
 	if len(spreads) == 0 {
 		return 0
@@ -160,7 +165,7 @@ func degrees(m *model.Model) []int64 {
 }
 
 // runTrending ranks all targets by m and trends.
-func (x *ByTime) runTrending(m *model.Model) *Result {
+func (x *ByTime) runTrending(m *model.Model) Result {
 	spec := x.trends.Spec
 	latest, _ := choicesOf(m, &x.Final.Validation)
 	if s := spreadOf(latest); s > 0 && x.trends.spread > 0 {
@@ -168,7 +173,39 @@ func (x *ByTime) runTrending(m *model.Model) *Result {
 	}
 	r := newResult(Trending, x.rankTrending(m, spec))
 	r.Chosen = map[string]float64{ChosenHalfLife: spec.HalfLife, ChosenGain: spec.Gain}
-	return &r
+	return r
+}
+
+// TrendChange returns by which part of itself the NDCG@10 of [Dynamics] changes with trends, on
+// targets with a history, and the standard error of that ratio, by users. It is not ok without both
+// results.
+func (x *ByTime) TrendChange(results []Result) (change, stderr float64, ok bool) {
+	with := slices.IndexFunc(results, func(r Result) bool { return r.Name == Trending })
+	without := slices.IndexFunc(results, func(r Result) bool { return r.Name == Dynamics })
+	if with < 0 || without < 0 {
+		return 0, 0, false
+	}
+	var sum, plain float64
+	type pair struct{ gained, plain float64 }
+	byUser := map[int32]pair{}
+	n := x.Final.Test.Len()
+	for t := range n {
+		_, before := gains(10, results[without].Ranks[t])
+		_, after := gains(10, results[with].Ranks[t])
+		sum, plain = sum+after-before, plain+before
+		p := byUser[x.targets.users[t]]
+		byUser[x.targets.users[t]] = pair{p.gained + after - before, p.plain + before}
+	}
+	if plain == 0 {
+		return 0, 0, false
+	}
+	change = sum / plain
+	var deviations []float64
+	for _, p := range byUser {
+		deviations = append(deviations, p.gained-change*p.plain)
+	}
+	slices.Sort(deviations) // for the same sum each time
+	return change, stat.ClusterErr(deviations, n) / (plain / float64(n)), true
 }
 
 // rankTrending ranks the targets, the cold ones last. A cold target is ranked by what is popular.

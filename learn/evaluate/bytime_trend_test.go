@@ -38,7 +38,9 @@ func fashion(fashions bool) *dataset.Interactions {
 }
 
 // byTimeOf runs learned dynamics and trends, with constants chosen before.
-func byTimeOf(t *testing.T, d *dataset.Interactions) (plain, trending *Result) {
+func byTimeOf(
+	t *testing.T, d *dataset.Interactions,
+) (x *ByTime, plain, trending *Result) {
 	t.Helper()
 	x, err := SplitByTime(d, TimeSplit{Share: 0.1})
 	if err != nil {
@@ -74,13 +76,17 @@ func byTimeOf(t *testing.T, d *dataset.Interactions) (plain, trending *Result) {
 	if x.targets.cold == nil {
 		t.Fatal("no target is cold")
 	}
-	return &results[0], &results[1]
+	return x, &results[0], &results[1]
 }
 
 func TestTrendsFindWhatIsInFashion(t *testing.T) {
-	plain, trending := byTimeOf(t, fashion(true))
+	x, plain, trending := byTimeOf(t, fashion(true))
 	if was, is := plain.Metrics[0].NDCG, trending.Metrics[0].NDCG; is < 1.2*was {
 		t.Errorf("NDCG@10 is %v with trends and %v without, want more", is, was)
+	}
+	if change, stderr, ok := x.TrendChange([]Result{*plain, *trending}); !ok || change < 0.2 ||
+		stderr <= 0 || stderr > change {
+		t.Errorf("the change is %v ± %v (%v)", change, stderr, ok)
 	}
 	if trending.Chosen[ChosenGain] == 0 || trending.Chosen[ChosenHalfLife] == 0 {
 		t.Errorf("the constants are %v", trending.Chosen)
@@ -88,7 +94,7 @@ func TestTrendsFindWhatIsInFashion(t *testing.T) {
 }
 
 func TestTrendsAddNothingWithoutFashion(t *testing.T) {
-	plain, trending := byTimeOf(t, fashion(false))
+	_, plain, trending := byTimeOf(t, fashion(false))
 	if gain := trending.Chosen[ChosenGain]; gain != 0 {
 		t.Errorf("the gain is %v, want 0", gain)
 	}

@@ -31,7 +31,8 @@ type Options struct {
 	// It may be called from several goroutines at once.
 	Progress func(stage string, done, total int)
 
-	// Fitted, if set, is called with the model of each [ModelMethod] before it ranks.
+	// Fitted, if set, is called with the model of each [ModelMethod] before it ranks, and when it
+	// has chosen constants. [ByTime] sets it for itself.
 	Fitted func(m *model.Model)
 
 	// Done, if set, is called when a method has finished, in order.

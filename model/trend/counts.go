@@ -10,8 +10,8 @@ import (
 // it makes no difference that can be measured: the gain of a [Spec] trades with it.
 const Prior = 2
 
-// fraction is the number of binary digits of a weight behind the point. An event that more than
-// fraction half-lives of events have followed has no weight.
+// fraction is the number of binary digits of a weight behind the point. An event that fraction + 1
+// half-lives of events have followed has no weight.
 const fraction = 20
 
 // Counts are the first events of users on items, by span. Items are numbered from 0. Methods are
@@ -50,8 +50,8 @@ type Rates struct {
 	total int64   // R
 }
 
-// RatesAfter returns the faded counts of the items 0, 1, … items−1 after a span. Other items do not
-// count. O(items + counts).
+// RatesAfter returns the faded counts of the items 0, 1, … items−1 after a span. Other items have
+// none, but their events fade these. O(items + counts).
 func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
 	r := &Rates{of: make([]int64, items)}
 	var since int64 // N_s − N_b

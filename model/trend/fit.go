@@ -12,6 +12,7 @@ type Choice struct {
 	Scores []float32 // ŷ by item; −∞ of those that are out of question
 	Trends []float32 // g by item; choices of one span may share it
 	Target int32     // the item that was chosen
+	User   int32     // choices of one user depend on each other
 }
 
 // Likelihood is the largest value of

@@ -13,9 +13,9 @@ import (
 var shares = []float64{0.125, 0.25, 0.5, 0.75, 1, 1.5}
 
 // ChooseGain returns the gain that puts the targets of choices at the best places, out of parts of
-// the likeliest one, or 0 if none is better than that with certainty (local.Certainty). Likelihood
-// by itself is no measure of lists. Where users seldom take what the model lists, trends make all
-// other items likelier and the lists worse.
+// the likeliest one, or 0 if none is better than that by local.Certainty. Likelihood by itself is
+// no measure of lists. Where users seldom take what the model lists, trends make all other items
+// likelier and the lists worse.
 func ChooseGain(choices []Choice, likeliest float64) float64 {
 	if likeliest == 0 || len(choices) == 0 {
 		return 0
@@ -23,18 +23,32 @@ func ChooseGain(choices []Choice, likeliest float64) float64 {
 	plain, best, most := places(choices, 0), 0.0, 0.0
 	for _, share := range shares {
 		gain := share * likeliest
-		mean, squares := 0.0, 0.0
-		for t, value := range places(choices, gain) {
-			d := value - plain[t]
-			mean, squares = mean+d, squares+d*d
+		values := places(choices, gain)
+		mean := 0.0
+		for t := range values {
+			values[t] -= plain[t]
+			mean += values[t] / float64(len(values))
 		}
-		n := float64(len(choices))
-		mean, squares = mean/n, squares/n
-		if mean > most && mean > local.Certainty*stat.StdErr(mean, squares, n) {
+		if mean > most && mean > local.Certainty*errorOf(choices, values, mean) {
 			best, most = gain, mean
 		}
 	}
 	return best
+}
+
+// errorOf is the standard error of the mean of values of choices.
+func errorOf(choices []Choice, values []float64, mean float64) float64 {
+	at := map[int32]int{} // in deviations, of each user
+	var deviations []float64
+	for t := range choices {
+		u, ok := at[choices[t].User]
+		if !ok {
+			u = len(deviations)
+			at[choices[t].User], deviations = u, append(deviations, 0)
+		}
+		deviations[u] += values[t] - mean
+	}
+	return stat.ClusterErr(deviations, len(values))
 }
 
 // places are the values of the targets' places with a gain.

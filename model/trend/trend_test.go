@@ -128,7 +128,9 @@ func TestSpans(t *testing.T) {
 func simulate(rng *rand.Rand, n, items int, tau, gamma float64) []Choice {
 	choices := make([]Choice, n)
 	for t := range choices {
-		c := Choice{Scores: make([]float32, items), Trends: make([]float32, items)}
+		c := Choice{
+			Scores: make([]float32, items), Trends: make([]float32, items), User: int32(t),
+		}
 		at, most := 0, math.Inf(-1)
 		for i := range items {
 			c.Scores[i], c.Trends[i] = float32(rng.NormFloat64()), float32(rng.NormFloat64())

@@ -35,3 +35,18 @@ func Difference(a, b []float64) []float64 {
 	}
 	return d
 }
+
+// ClusterErr returns the standard error of a mean of n values that are independent only between
+// clusters, from the summed deviations of each cluster from that mean: its square is the sum of
+// their squares over n², times clusters/(clusters−1). It is 0 for fewer than two clusters.
+func ClusterErr(deviations []float64, n int) float64 {
+	clusters := float64(len(deviations))
+	if clusters < 2 {
+		return 0
+	}
+	var squares float64
+	for _, d := range deviations {
+		squares += float64(d * d)
+	}
+	return math.Sqrt(squares*clusters/(clusters-1)) / float64(n)
+}

@@ -342,7 +342,7 @@ func (s *search) newFloor() (floor float32, ok bool) {
 	floor = max(least, s.floor)
 	enough := s.rank + s.rank/16
 	steps := halvings
-	if len(s.boosts.rows) > 0 {
+	if len(s.boosts.rows) > 0 || s.added != nil {
 		steps = boostedHalvings
 	}
 	for range steps {

@@ -71,6 +71,10 @@ func (c *Cmd) byTime(
 		cli.Grouped(x.Users), cli.Grouped(x.Cold))
 	c.printBases(a.Stdout, &opt)
 	printResults(a.Stdout, results, elapsed)
+	if change, stderr, ok := x.TrendChange(results); ok {
+		fmt.Fprintf(a.Stdout, "trends change the NDCG@10 of targets with a history by %+.1f ± %.1f %%\n",
+			100*change, 100*stderr)
+	}
 	if x.Choosing != nil {
 		fmt.Fprintf(a.Stdout, "the validation users are those with events from %s to then\n",
 			dateText(x.Validation))
@@ -115,6 +119,10 @@ type evaluationByTime struct {
 		Unknown    int   `json:"events_of_unknown_items"`
 		Targets    int   `json:"targets"`
 		Cold       int   `json:"targets_without_history"`
+
+		// The part of itself by which trends change the NDCG@10 of targets with a history.
+		TrendChange    float64 `json:"trend_change,omitempty"`
+		TrendChangeErr float64 `json:"trend_change_stderr,omitempty"`
 	} `json:"time"`
 }
 
@@ -127,5 +135,6 @@ func (c *Cmd) reportByTime(
 	e.Time.Begin, e.Time.Validation = x.Begin, x.Validation
 	e.Time.Events, e.Time.Unknown = x.Events, x.Unknown
 	e.Time.Targets, e.Time.Cold = x.Targets, x.Cold
+	e.Time.TrendChange, e.Time.TrendChangeErr, _ = x.TrendChange(results)
 	return e
 }
