@@ -119,9 +119,17 @@ func (o outcomes) after(st step, err error) (next outcomes) {
 	return next
 }
 
-// check returns an error if the store is in none of the states.
+// check returns an error if the store is in none of the states. A write of an open outcome may be
+// under way, so what is read must be the same twice.
 func (o outcomes) check(s store.Store) error {
 	got, err := tryDump(s)
+	for len(o) > 1 {
+		again, errAgain := tryDump(s)
+		stands := cmp.Equal(got, again) && (err == nil) == (errAgain == nil)
+		if got, err = again, errAgain; stands {
+			break
+		}
+	}
 	if err != nil {
 		return err
 	}
