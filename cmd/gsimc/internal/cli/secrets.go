@@ -11,42 +11,51 @@ const hidden = "xxxxx"
 
 var (
 	// beforeAt is the user of a URL with what follows, up to the last @: a password may have any
-	// character, by mistake.
-	beforeAt = regexp.MustCompile(`(?s)^([\w+.-]+):(/*)(.*)@`)
-	// Settings of a URL's query, or of a list of words as libpq takes it.
-	ofQuery = regexp.MustCompile(`([^?&\s]+?)=([^&]*)`)
-	ofWords = regexp.MustCompile(`(\S+?)(\s*=\s*)('(?:[^'\\]|\\.)*'?|"(?:[^"\\]|\\.)*"?|\S+)`)
+	// character, by mistake. A scheme may be missing.
+	beforeAt = regexp.MustCompile(`(?s)^([^/@:=]*:/*|\s*//+)(.*)@`)
+	// setting is the name of one, in a URL or a list of words as libpq takes it.
+	setting = regexp.MustCompile(`([^?&;#\s=]+)\s*=`)
 	// secretName is the end of the names of settings that are secrets; password-file is none.
 	secretName = regexp.MustCompile(`(?i)(pass|password|passwd|passphrase|pwd|secret|token|key)$`)
 	// fileName are settings that end like secrets, and name files.
 	fileName = regexp.MustCompile(`(?i)^(tls-?|ssl)key$`)
 )
 
-// HideSecrets returns an address with other characters in the place of its password: of its user's,
-// and of settings with such names. It hides too much of an odd address rather than too little.
+// HideSecrets returns an address with other characters in the place of its secrets: of its user's
+// password, and of all from the value of a setting with such a name on, since where a value ends
+// depends on who reads it. If an @ follows that name, it hides all but the scheme: the name may be
+// within a password. It hides too much of an odd address rather than too little.
 func HideSecrets(text string) string {
-	text = beforeAt.ReplaceAllStringFunc(text, func(match string) string {
-		m := beforeAt.FindStringSubmatch(match)
-		user, _, hasPassword := strings.Cut(m[3], ":")
-		switch {
-		case hasPassword:
-			return m[1] + ":" + m[2] + user + ":" + hidden + "@"
-		case strings.HasPrefix(m[1], "postgres") && m[2] != "":
-			return match // the name of a role
+	for _, at := range setting.FindAllStringSubmatchIndex(text, -1) {
+		if !isSecret(text[at[2]:at[3]]) {
+			continue
 		}
-		return m[1] + ":" + m[2] + hidden + "@"
-	})
-	settings := ofWords
-	if strings.Contains(text, "://") {
-		settings = ofQuery
+		if m := beforeAt.FindStringSubmatchIndex(text); m != nil && m[1] > at[1] {
+			return text[:m[3]] + hidden
+		}
+		text = text[:at[3]] + "=" + hidden
+		break
 	}
-	return settings.ReplaceAllStringFunc(text, func(match string) string {
-		name, _, _ := strings.Cut(match, "=")
-		name = strings.TrimSpace(name)
-		plain, err := url.QueryUnescape(name)
-		if err != nil || !secretName.MatchString(plain) || fileName.MatchString(plain) {
-			return match
-		}
-		return name + "=" + hidden
-	})
+	m := beforeAt.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	scheme, host := m[1], text[len(m[0]):]
+	user, _, hasPassword := strings.Cut(m[2], ":")
+	switch {
+	case hasPassword:
+		return scheme + user + ":" + hidden + "@" + host
+	case strings.HasPrefix(scheme, "postgres") && strings.HasSuffix(scheme, "/"):
+		return text // the name of a role
+	}
+	return scheme + hidden + "@" + host
+}
+
+// isSecret reports whether the value of a setting is a secret, by its name as it is written or as
+// a URL means it.
+func isSecret(name string) bool {
+	if plain, err := url.QueryUnescape(name); err == nil {
+		name = strings.TrimSpace(plain)
+	}
+	return secretName.MatchString(name) && !fileName.MatchString(name)
 }
