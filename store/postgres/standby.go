@@ -48,14 +48,7 @@ func (s *Store) lookAtStandbys(ctx context.Context, conn *pgxpool.Conn) (degrade
 	if err := conn.QueryRow(ctx, standbys).Scan(&connected, &waited); err != nil {
 		return nil, err
 	}
-	now := &standby{looked: time.Now()}
-	if connected == 0 {
-		now.gone = now.looked
-		if before := s.standby.Load(); before != nil && !before.gone.IsZero() {
-			now.gone = before.gone
-		}
-	}
-	s.standby.Store(now)
+	s.standby.Store(seen(s.standby.Load(), connected, time.Now()))
 	waiting := time.Duration(waited * float64(time.Second))
 	switch {
 	case connected == 0:
@@ -65,6 +58,20 @@ func (s *Store) lookAtStandbys(ctx context.Context, conn *pgxpool.Conn) (degrade
 			"acknowledged when it confirms them", waiting.Round(time.Second)), nil
 	}
 	return nil, nil
+}
+
+// seen is a look that found some standbys. What was before is nil at first, and does not count if
+// it is old: a standby may have come and gone in the meantime, and writes wait for its return.
+func seen(before *standby, connected int64, looked time.Time) *standby {
+	now := &standby{looked: looked}
+	if connected > 0 {
+		return now
+	}
+	now.gone = looked
+	if before != nil && !before.gone.IsZero() && looked.Sub(before.looked) < standbyAge {
+		now.gone = before.gone
+	}
+	return now
 }
 
 // isGone reports whether the last look, if it is not too old, found that nobody has confirmed

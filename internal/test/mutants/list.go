@@ -416,6 +416,13 @@ var mutants = []mutant{
 		pkg:  "./store/postgres", test: "TestStandbyIsAway",
 	},
 	{
+		name: "oldlook", breaks: "writes do not wait for a standby that an old look missed too",
+		file: "store/postgres/standby.go",
+		was:  `&& looked.Sub(before.looked) < standbyAge {`,
+		is:   `{`,
+		pkg:  "./store/postgres", test: "TestOldLookDoesNotCount",
+	},
+	{
 		name: "bereft", breaks: "writes wait for a replica that is dead",
 		file: "store/valkey/internal/cluster/node.go",
 		was:  `info.Bereft || n.candidates.Load() == 0`,
