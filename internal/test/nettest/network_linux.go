@@ -3,6 +3,7 @@ package nettest
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -14,6 +15,9 @@ import (
 // prefix is that of the addresses of hosts. Outside of their namespaces these are the loopback
 // interface, so that a connection that is made there by mistake stays within the machine.
 const prefix = "127.77.0."
+
+// subnet has the addresses of hosts.
+var subnet = netip.MustParsePrefix(prefix + "0/24")
 
 // Network carries packets between hosts. Its methods may be called by any goroutine.
 type Network struct {
@@ -90,17 +94,13 @@ func New(tb testing.TB, hosts int) *Network {
 
 // carry sends the packets of a host on their ways until the host is closed.
 func (n *Network) carry(from *os.File, links []*link) {
-	const header = 20 // of IPv4; the destination is its end
 	data := make([]byte, 1<<16)
 	for {
 		size, err := from.Read(data)
 		if err != nil {
 			return
 		}
-		if size < header || data[0]>>4 != 4 {
-			continue // packets of IPv6 look for neighbours
-		}
-		to := int(data[header-1]) - 1
+		to := receiver(data[:size])
 		if to < 0 || to >= len(links) {
 			continue // to all, or to nobody
 		}
@@ -119,6 +119,19 @@ func (n *Network) carry(from *os.File, links []*link) {
 			_, _ = n.Hosts[to].tun.Write(data[:size]) // as a packet that gets lost
 		}
 	}
+}
+
+// receiver returns the index of the host that a packet is to; negative: it is to none.
+func receiver(data []byte) int {
+	const header = 20 // of IPv4; the destination is its end
+	if len(data) < header || data[0]>>4 != 4 {
+		return -1 // packets of IPv6 look for neighbours
+	}
+	to := [4]byte(data[header-4 : header])
+	if !subnet.Contains(netip.AddrFrom4(to)) {
+		return -1 // a group of hosts, as 224.0.0.22
+	}
+	return int(to[3]) - 1
 }
 
 // deliver writes delayed packets to a host when they are due.

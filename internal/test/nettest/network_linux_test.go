@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -50,6 +51,25 @@ func trip(h *Host, addr string, patience time.Duration) (time.Duration, error) {
 	}
 	_, err = io.ReadFull(c, make([]byte, 4))
 	return time.Since(began), err
+}
+
+// A packet is to the host with all of its address, not with the end of it alone.
+func TestReceiver(t *testing.T) {
+	t.Parallel()
+	for to, want := range map[string]int{
+		address(1): 0, address(22): 21, address(0): -1,
+		"224.0.0.22": -1, "127.0.0.1": -1, "127.77.1.1": -1, "10.77.0.1": -1,
+	} {
+		destination := netip.MustParseAddr(to).As4()
+		packet := append(append([]byte{4 << 4}, make([]byte, 15)...), destination[:]...)
+		if got := receiver(packet); got != want {
+			t.Errorf("to %s: %d, want %d", to, got, want)
+		}
+		packet[0] = 6 << 4
+		if v6, short := receiver(packet), receiver(packet[:10]); v6 >= 0 || short >= 0 {
+			t.Errorf("IPv6 goes to %d, a part of a packet to %d", v6, short)
+		}
+	}
 }
 
 // Three hosts reach each other, but for the faults of their network.
