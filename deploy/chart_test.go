@@ -286,11 +286,18 @@ func (m *manifests) checkReferences(t *testing.T) {
 	if m.account != nil && m.account.Name != pod.ServiceAccountName {
 		t.Errorf("the account is %s, the pod wants %s", m.account.Name, pod.ServiceAccountName)
 	}
+	spoken := "kubernetes.io/h2c" // gRPC in plain text
+	if environment(template)["GSIMC_TLS_CERT"] != "" {
+		spoken = "https"
+	}
 	for name, s := range m.services {
 		selectors["Service "+name] = s.Spec.Selector
 		for _, p := range s.Spec.Ports {
 			if !hasPort(pod.Containers[0].Ports, p.TargetPort) {
 				t.Errorf("service %s: the pod has no port %v", name, p.TargetPort)
+			}
+			if p.Name == "grpc" && (p.AppProtocol == nil || *p.AppProtocol != spoken) {
+				t.Errorf("service %s: not in %s: %v", name, spoken, p)
 			}
 		}
 	}
