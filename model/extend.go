@@ -35,11 +35,12 @@ type NewItem struct {
 // the new model. It is the model that [Model.DecodeExtension] makes of their document, to the bit.
 //
 // The items of the base keep their indices. The new items follow, in the bytewise order of their
-// ids. The extension has no trends. All methods take part in the extension except WriteTo and WriteFile, which leave it out. The
-// extended model shares the memory of the base and must not outlive it. Its Version is the version
-// of the base, a plus sign, and 16 hexadecimal digits of a hash of the document. A state without
-// events on new items is equal to the state of the base, to the bit. Its query has the local terms
-// of the base for items of the base, and others for new items.
+// ids. The extension has no trends. All methods take part in the extension except WriteTo and
+// WriteFile, which leave it out. The extended model shares the memory of the base and must not
+// outlive it. Its Version is the version of the base, a plus sign, and 16 hexadecimal digits of a
+// hash of the document. A state without events on new items is equal to the state of the base, to
+// the bit. Its query has the local terms of the base for items of the base, and others for new
+// items.
 //
 // O(extension·(k + log n) + n). It is an error if an id is invalid, repeated, or known to the base;
 // the error names the item.

@@ -72,8 +72,8 @@ func (c *Cmd) byTime(
 	c.printBases(a.Stdout, &opt)
 	printResults(a.Stdout, results, elapsed)
 	if change, stderr, ok := x.TrendChange(results); ok {
-		fmt.Fprintf(a.Stdout, "trends change the NDCG@10 of targets with a history by %+.1f ± %.1f %%\n",
-			100*change, 100*stderr)
+		fmt.Fprintf(a.Stdout, "trends change the NDCG@10 of targets with a history by "+
+			"%+.1f ± %.1f %%\n", 100*change, 100*stderr)
 	}
 	if x.Choosing != nil {
 		fmt.Fprintf(a.Stdout, "the validation users are those with events from %s to then\n",
