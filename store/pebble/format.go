@@ -1,6 +1,8 @@
 package pebble
 
 import (
+	"context"
+
 	"errors"
 	"fmt"
 
@@ -61,7 +63,7 @@ func (h header) set(b *lsm.Batch) error {
 }
 
 // upgrade brings a store to the newest format, and lets it branch off if it may have lost events.
-func (l *loaded) upgrade(e *engine.Engine) error {
+func (l *loaded) upgrade(ctx context.Context, e *engine.Engine) error {
 	last := l.editor.LastRow()
 	branches := last > 0 && (l.gap || !e.Unbroken(l.id, last))
 	if l.format == formatNumber && !branches {
@@ -71,7 +73,7 @@ func (l *loaded) upgrade(e *engine.Engine) error {
 		l.branch = store.DrawMark()
 	}
 	l.format = formatNumber
-	return e.Do(func() error { return l.write(e.DB) })
+	return e.DoOpening(ctx, func() error { return l.write(e.DB) })
 }
 
 // readHeader reads the rows of the store itself. It refuses a store whose rows this program cannot

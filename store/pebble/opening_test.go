@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
 // openingLimit is how long opening may take when the disk is full or failed.
@@ -67,6 +69,49 @@ func TestOpeningOnFullDisk(t *testing.T) {
 	if reason := <-reasons; !errors.Is(reason, store.ErrFull) {
 		t.Errorf("Events.Failed: got %v, want ErrFull", reason)
 	}
+	wantThere(t, powerCut(disk, 100), "dir/store", want)
+}
+
+// TestUpgradeOnFullDisk opens a store without a mark, which branches off, when the log has no room or
+// does not answer: the opening ends all the same.
+func TestUpgradeOnFullDisk(t *testing.T) {
+	t.Parallel()
+	disk, want := unwrittenTables(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	for what, fails := range map[string]func() error{
+		"full":    func() error { return syscall.ENOSPC },
+		"hanging": func() error { cancel(); <-release; return nil },
+	} {
+		unmarked := powerCut(disk, 100)
+		if err := unmarked.Remove("dir/store/" + mark.Name); err != nil {
+			t.Fatal(err)
+		}
+		fs := errorfs.Wrap(unmarked, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".log") {
+				return fails()
+			}
+			return nil
+		}))
+		ctx, cause := ctx, context.Canceled
+		if what == "full" {
+			ctx, cause = context.Background(), store.ErrFull
+		}
+		ended := make(chan error, 1)
+		go func() {
+			_, err := Open(ctx, "dir/store", Options{FS: fs, closePatience: time.Millisecond})
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, cause) {
+				t.Errorf("%s: got error %v, want %v", what, err, cause)
+			}
+		case <-time.After(openingLimit):
+			t.Errorf("%s: the opening has not ended", what)
+		}
+	}
+	close(release)
 	wantThere(t, powerCut(disk, 100), "dir/store", want)
 }
 

@@ -142,7 +142,7 @@ func Begins(dir string) (bool, error) {
 func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) {
 	l, err := load(ctx, e, opts)
 	if err == nil {
-		err = l.upgrade(e)
+		err = l.upgrade(ctx, e)
 	}
 	if err == nil {
 		err = e.KeepMark(l.id, l.editor.LastRow(), l.editor.Users())

@@ -320,6 +320,15 @@ func (e *Engine) Do(fn func() error) error {
 	}
 }
 
+// DoOpening is [Engine.Do] for a write that still belongs to the opening: it does not wait for room,
+// and ends with the context. After an error the engine is to be closed.
+func (e *Engine) DoOpening(ctx context.Context, fn func() error) error {
+	e.opening.Store(true)
+	defer e.opening.Store(false)
+	defer context.AfterFunc(ctx, func() { e.failWith(ctx.Err()) })()
+	return e.explain(e.Do(fn))
+}
+
 // ErrNotClosed is wrapped by the error of closing an engine that does not react any more.
 var ErrNotClosed = errors.New("the failed storage engine did not close: end the process")
 
