@@ -318,6 +318,44 @@ func TestCloseWithoutRoom(t *testing.T) {
 	mustClose(t, s)
 }
 
+// TestCloseDuringCopy closes a store while a checkpoint waits for an engine whose list of tables finds
+// no room.
+func TestCloseDuringCopy(t *testing.T) {
+	t.Parallel()
+	var full atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && op.Kind == errorfs.OpFileWrite && strings.Contains(op.Path, "MANIFEST") {
+			return syscall.EDQUOT
+		}
+		return nil
+	}))
+	s := mustOpen(t, "store", Options{FS: fs})
+	mustAppend(t, s, "u", 0, 10)
+	full.Store(true)
+	stuck := s.engine.Stuck()
+	flushSoon(s)
+	<-stuck
+	copied, closed := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := s.Checkpoint(t.Context()); copied <- err }()
+	select {
+	case err := <-copied:
+		t.Fatalf("the checkpoint does not wait: %v", err)
+	case <-time.After(100 * time.Millisecond): // it waits, on all but the slowest machines
+	}
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if !errors.Is(err, store.ErrFailed) {
+			t.Errorf("Close: got error %v, want ErrFailed", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close has not returned after 10 s")
+	}
+	if err := <-copied; !errors.Is(err, store.ErrFailed) && !errors.Is(err, store.ErrClosed) {
+		t.Errorf("Checkpoint: got error %v, want ErrFailed", err)
+	}
+}
+
 // TestTablesOutOfSpace lets the writing of tables meet a shortage that passes, while the log can
 // still be written: writes are refused and resume by themselves.
 func TestTablesOutOfSpace(t *testing.T) {

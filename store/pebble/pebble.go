@@ -224,6 +224,7 @@ func (s *Store) Close() error {
 		return err
 	}
 	s.stop()
+	s.engine.Ends() // else a call may wait for room
 	s.calls.Wait()
 	s.queue.close()
 	ended := make(chan struct{})

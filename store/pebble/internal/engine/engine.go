@@ -336,7 +336,7 @@ var ErrNotClosed = errors.New("the failed storage engine did not close: end the 
 // writes may be lost. If seal is true, the files of an engine that is in order are sealed: the next
 // opening notices any damage to them.
 func (e *Engine) Close(seal bool) error {
-	e.ending.Store(true)
+	e.Ends()
 	err := e.end(func() error {
 		err := Safely(e.DB.Close)
 		e.damage.noting.Wait()
@@ -358,10 +358,12 @@ func (e *Engine) Close(seal bool) error {
 	return errors.Join(err, e.unlock(), e.watched.Close())
 }
 
+// Ends says that the engine will be closed. No write waits for room from now on: it fails.
+func (e *Engine) Ends() { e.ending.Store(true) }
+
 // Wait waits until done is closed, or if the engine has failed, for a short time only. It is called
-// before Close, and no write waits for room from now on: it fails.
+// after Ends and before Close.
 func (e *Engine) Wait(done <-chan struct{}) {
-	e.ending.Store(true)
 	select {
 	case <-done:
 	case <-e.failure.ch:
