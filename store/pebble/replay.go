@@ -20,7 +20,7 @@ type loaded struct {
 	editor    *recent.Editor
 	erased    bool   // the journal may hold events of an erased user
 	gap       bool   // rows of the journal are missing, which was accepted
-	rows      uint64 // of the journal that are there
+	rows      uint64 // of the journal that are whole
 }
 
 // load brings the journal of an engine into memory, and compares what was found with the mark.
@@ -66,8 +66,10 @@ func (l *loaded) replay(
 		}
 		missing += number - last - 1
 		last = number
-		l.rows++
-		return replay.Row(key, value)
+		if err = replay.Row(key, value); err == nil {
+			l.rows++
+		}
+		return err
 	})
 	if err != nil {
 		return err

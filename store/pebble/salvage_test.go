@@ -9,12 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
@@ -195,6 +197,25 @@ func TestSalvageLogs(t *testing.T) {
 		t.Errorf("%d of %d stores are salvaged, with %d users", salvages, flips, kept)
 	}
 	soak.Injected(t, flips, "flipped bits")
+}
+
+// TestSalvageCountsDamagedRows damages a row of the journal: it counts as lost.
+func TestSalvageCountsDamagedRows(t *testing.T) {
+	t.Parallel()
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for i := range 3 {
+		mustAppend(t, s, "u", i, i+1)
+	}
+	last := row.JournalKey(nil, rowsWritten(t, s))
+	if err := s.engine.DB.Set(last, []byte("damaged"), lsm.Sync); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	result, _, err := salvaged(t, disk)
+	if err != nil || result.Events != 2 || result.Found.LostCommits != 1 {
+		t.Errorf("got %+v, %v, want the loss of one commit", result, err)
+	}
 }
 
 // TestSalvageOfWholeStore copies everything, and refuses to write where something is.
