@@ -199,6 +199,28 @@ func TestSalvageLogs(t *testing.T) {
 	soak.Injected(t, flips, "flipped bits")
 }
 
+// TestSalvageTellsOfItems damages the log behind all events, amid items: that some may be missing is
+// told, although no commit of events is.
+func TestSalvageTellsOfItems(t *testing.T) {
+	t.Parallel()
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	mustAppend(t, s, "u", 0, 3)
+	for _, id := range []string{"item1", "item2", "item3"} {
+		if err := s.PutItems(t.Context(), []store.Item{{ID: id}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustClose(t, s)
+	path, content := newestLog(t, disk)
+	damaged := flipped(t, disk, path, bytes.LastIndex(content, []byte("item2")), 1)
+	result, _, err := salvaged(t, damaged)
+	if err != nil || result.Events != 3 || result.Items != 1 || result.Found.Loss != nil ||
+		!result.Found.DoubtfulItems {
+		t.Errorf("got %+v, %v, want an item and doubts about others", result, err)
+	}
+}
+
 // TestSalvageCountsDamagedRows damages a row of the journal: it counts as lost.
 func TestSalvageCountsDamagedRows(t *testing.T) {
 	t.Parallel()

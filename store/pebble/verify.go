@@ -36,7 +36,8 @@ type Report struct {
 	// Items is the number of items of the catalogue, DamagedItems that of those that cannot be
 	// read.
 	Items, DamagedItems int64
-	// DoubtfulItems says that a table is left out that may have had items, or newer rows of some.
+	// DoubtfulItems says that items, or newer rows of some, may be missing: they stood in a table
+	// that is left out, or at the end of a log.
 	DoubtfulItems bool
 	// Unnamed are the damaged ranges of keys of users, as the ids of users between which they lie.
 	// Users whose rows all stand in them were not found. Ids are in the order of their length
@@ -51,7 +52,8 @@ type Report struct {
 	// if its flipped bits were flipped back, or nil: then events are missing that nothing is left
 	// of, and histories that seem whole may be without their last ones.
 	Refusal, Loss error
-	// LostCommits is the number of commits of which that may be so, at most; negative: not known.
+	// LostCommits is the number of commits of which that may be so, at most, besides those of the up
+	// to 100 ms before a crash that the mark was behind; negative: not known.
 	LostCommits int64
 }
 
@@ -137,6 +139,7 @@ func (r *Reader) inspect(
 	i := &inspection{Reader: r, files: r.engine.FS(), fn: fn}
 	if r.left != nil {
 		i.files, i.report.Refusal, i.report.Loss = r.left.files, r.left.refusal, r.left.loss
+		i.report.DoubtfulItems = r.left.loss != nil // no commit counts them
 	}
 	damaged, err := i.tables(ctx, progress)
 	if err != nil {

@@ -110,8 +110,12 @@ func losses(r *pebble.Report) (texts []string) {
 	say(r.Doubtful > 0, "%d histories may lack their last events, or be those of erased users",
 		r.Doubtful)
 	bound := ""
-	if r.LostCommits >= 0 {
-		bound = fmt.Sprintf(", of at most %d commits", r.LostCommits)
+	switch {
+	case r.LostCommits == 0:
+		bound = ", of the last 100 ms before a crash"
+	case r.LostCommits > 0:
+		bound = fmt.Sprintf(", of at most %d commits and of the last 100 ms before a crash",
+			r.LostCommits)
 	}
 	say(r.Loss != nil, "the last events of others may be missing%s", bound)
 	say(r.DamagedItems > 0, "%d damaged items of the catalogue are left out", r.DamagedItems)
