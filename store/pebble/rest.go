@@ -21,8 +21,9 @@ import (
 // left says how what is left of a damaged store was opened.
 type left struct {
 	files   vfs.FS // as they are on disk
-	refusal error  // why the store cannot be opened; nil: it can
-	loss    error  // why it could not either if its flipped bits were flipped back
+	mend    *mend.FS
+	refusal error // why the store cannot be opened; nil: it can
+	loss    error // why it could not either if its flipped bits were flipped back
 	out     []table.Span
 }
 
@@ -31,7 +32,7 @@ type left struct {
 // tables are left out, and it is read on behind damage to the log and to the store's own rows.
 func openRest(dir string, opts Options, refusal error) (*Reader, error) {
 	m := mend.New(opts.FS, opts.FS.PathJoin(dir, engine.DataName))
-	l := &left{files: opts.FS, refusal: refusal}
+	l := &left{files: opts.FS, mend: m, refusal: refusal}
 	opts.FS, opts.AcceptLoss = m, false
 	for {
 		r, err := OpenReadOnly(dir, opts)
@@ -39,7 +40,7 @@ func openRest(dir string, opts Options, refusal error) (*Reader, error) {
 		switch {
 		case failed != nil || more:
 		case err == nil:
-			return r, l.of(r, m)
+			return r, l.of(r)
 		case !opts.rest && errors.Is(err, store.ErrCorrupt):
 			l.loss, opts.AcceptLoss, opts.rest = err, true, true
 			opts.FS, failed = engine.CutLogs(m, dir)
@@ -56,14 +57,14 @@ func openRest(dir string, opts Options, refusal error) (*Reader, error) {
 }
 
 // of notes what the reader of a store does without.
-func (l *left) of(r *Reader, m *mend.FS) error {
+func (l *left) of(r *Reader) error {
 	r.left = l
 	tables, err := r.engine.Tables()
 	if err != nil {
 		return errors.Join(err, r.Close())
 	}
 	for _, t := range tables {
-		if m.LeftOut(t.Name) {
+		if l.mend.LeftOut(t.Name) {
 			l.out = append(l.out, table.Span{Lower: t.Smallest, Upper: above(t.Largest)})
 		}
 	}

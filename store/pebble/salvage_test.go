@@ -7,10 +7,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -237,6 +240,35 @@ func TestSalvageCountsDamagedRows(t *testing.T) {
 	result, _, err := salvaged(t, disk)
 	if err != nil || result.Events != 2 || result.Found.LostCommits != 1 {
 		t.Errorf("got %+v, %v, want the loss of one commit", result, err)
+	}
+}
+
+// TestSalvageStopsAtFailedReads lets one read of a table fail whose keys lie within those of a table
+// that is left out: it must not pass for damage.
+func TestSalvageStopsAtFailedReads(t *testing.T) {
+	t.Parallel()
+	disk := vfs.NewCrashableMem()
+	s := mustOpen(t, "store", Options{FS: disk})
+	for i := range 2 {
+		appendBig(t, s, i, i+1)
+		flush(t, s)
+	}
+	mustClose(t, s)
+	gone := largestTable(t, disk)
+	tables := slices.DeleteFunc(tablesOf(t, disk), func(path string) bool {
+		return path == gone || sizeOf(t, disk, path) < sizeOf(t, disk, gone)/2
+	})
+	disk = withFile(t, disk, gone, nil)
+	var failed atomic.Bool
+	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFileReadAt && op.Offset == 0 && slices.Contains(tables, op.Path) &&
+			failed.CompareAndSwap(false, true) {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	if report, _, err := verified(t, fs, "store"); !errors.Is(err, syscall.EIO) {
+		t.Errorf("got %+v, %v, want EIO", report, err)
 	}
 }
 

@@ -214,7 +214,7 @@ func (i *inspection) table(t engine.Table) ([]table.Span, error) {
 	if err == nil {
 		return nil, nil
 	}
-	if !engine.Damaged(err) && !i.leftOut(t.Smallest, t.Largest) {
+	if !engine.Damaged(err) && (i.left == nil || !i.left.mend.LeftOut(t.Name)) {
 		return nil, fmt.Errorf("reading a table: %w", err)
 	}
 	i.report.Damaged = append(i.report.Damaged, t.Name)
