@@ -259,6 +259,10 @@ func TestSalvageStopsAtFailedReads(t *testing.T) {
 		return path == gone || sizeOf(t, disk, path) < sizeOf(t, disk, gone)/2
 	})
 	disk = withFile(t, disk, gone, nil)
+	report, _, err := verified(t, disk, "store")
+	if err != nil || report.LeftOut != 1 || report.DoubtfulItems {
+		t.Errorf("got %+v, %v, want no doubts about items without a table of users", report, err)
+	}
 	var failed atomic.Bool
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == errorfs.OpFileReadAt && op.Offset == 0 && slices.Contains(tables, op.Path) &&

@@ -139,7 +139,8 @@ func (r *Reader) inspect(
 	i := &inspection{Reader: r, files: r.engine.FS(), fn: fn}
 	if r.left != nil {
 		i.files, i.report.Refusal, i.report.Loss = r.left.files, r.left.refusal, r.left.loss
-		i.report.DoubtfulItems = r.left.loss != nil // no commit counts them
+		seal, _ := errors.AsType[*SealError](r.left.loss)
+		i.report.DoubtfulItems = r.left.loss != nil && (seal == nil || !seal.Tables) // in no commit
 	}
 	damaged, err := i.tables(ctx, progress)
 	if err != nil {

@@ -90,6 +90,8 @@ func writeSeal(fs vfs.FS, dir string) error {
 type SealError struct {
 	// Change says what is wrong with which file.
 	Change string
+	// Tables says that only tables have changed.
+	Tables bool
 }
 
 // Error says what has changed and the way out.
@@ -135,27 +137,34 @@ func checkSeal(fs vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	if difference := sealDifference(string(sealed), string(found)); difference != "" {
-		return &SealError{Change: difference}
+	if difference := sealDifference(string(sealed), string(found)); difference != nil {
+		return difference
 	}
 	return nil
 }
 
-// sealDifference says how the files found fall short of the sealed ones, or "". Further files take
-// nothing away: Pebble knows by its own list which files count.
-func sealDifference(sealed, found string) string {
+// sealDifference says how the files found fall short of the sealed ones, or is nil. Further files
+// take nothing away: Pebble knows by its own list which files count.
+func sealDifference(sealed, found string) (tables *SealError) {
 	if sealed == found {
-		return ""
+		return nil
 	}
 	body := sealed[:strings.LastIndexByte(strings.TrimSuffix(sealed, "\n"), '\n')+1]
 	if sealed[len(body):] != fmt.Sprintf("%08x\n", crc32.Checksum([]byte(body), castagnoli)) {
-		return "the list of its files has been damaged"
+		return &SealError{Change: "the list of its files has been damaged"}
 	}
 	for line := range strings.Lines(body) {
-		if !strings.Contains(found, line) {
-			name := line[strings.LastIndexByte(line, ' ')+1 : len(line)-1]
-			return fmt.Sprintf("the file %s has been changed or removed", name)
+		if strings.Contains(found, line) {
+			continue
+		}
+		name := line[strings.LastIndexByte(line, ' ')+1 : len(line)-1]
+		change := fmt.Sprintf("the file %s has been changed or removed", name)
+		if !strings.HasSuffix(name, ".sst") {
+			return &SealError{Change: change}
+		}
+		if tables == nil {
+			tables = &SealError{Change: change, Tables: true}
 		}
 	}
-	return ""
+	return tables
 }
