@@ -179,6 +179,33 @@ func TestSalvageCommand(t *testing.T) {
 	mustRun(t, "verify", "--data-dir", to)
 }
 
+// TestListOutlivesWrongFolder looks for a store where there is none: the lists of an earlier look
+// stay. One that finds nothing empties them.
+func TestListOutlivesWrongFolder(t *testing.T) {
+	dir, list := sortedStore(t), filepath.Join(t.TempDir(), "lost")
+	names := []string{list, list + ".doubtful", list + ".ranges"}
+	for _, name := range names {
+		if err := os.WriteFile(name, []byte("u\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"verify"}, {"salvage", "--to", filepath.Join(t.TempDir(), "to")}} {
+		args = append(args, "--data-dir", t.TempDir(), "--list", list)
+		if code, out, stderr := runCLI(t, nil, args...); code != cli.ExitFailure {
+			t.Errorf("%q: exit code %d, %s, prints\n%s", args, code, stderr, out)
+		}
+		for _, name := range names {
+			if got, err := os.ReadFile(name); string(got) != "u\n" {
+				t.Errorf("%q: %s has %q, %v", args, filepath.Base(name), got, err)
+			}
+		}
+	}
+	mustRun(t, "verify", "--data-dir", dir, "--list", list)
+	if left, _ := filepath.Glob(list + "*"); len(left) != 1 || len(mustRead(t, list)) > 0 {
+		t.Errorf("a look that finds nothing leaves %q", left)
+	}
+}
+
 // wholeUsers returns the users with all events of [sortedStore].
 func wholeUsers(t *testing.T, dir string) map[string]bool {
 	t.Helper()

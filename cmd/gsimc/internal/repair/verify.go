@@ -133,6 +133,7 @@ func numberOrUnknown(n int64) string {
 // userList writes what is said of users to files: nothing, if there is no path.
 type userList struct {
 	path  string
+	begun bool                // what an earlier look left is gone
 	files map[string]*os.File // by what follows the path
 	out   map[string]*bufio.Writer
 }
@@ -143,18 +144,33 @@ const (
 	rangesSuffix   = ".ranges"
 )
 
+// openList makes sure that the file can be written. What an earlier look left in it, and in those
+// beside it, stays until the store is open: its folder may be a wrong one.
 func openList(path string) (*userList, error) {
-	l := &userList{path, map[string]*os.File{}, map[string]*bufio.Writer{}}
+	l := &userList{path: path, files: map[string]*os.File{}, out: map[string]*bufio.Writer{}}
 	if path == "" {
 		return l, nil
 	}
-	for _, suffix := range []string{doubtfulSuffix, rangesSuffix} { // of an earlier look
-		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return l, file.Close()
+}
+
+// begin empties the file and removes those beside it, once.
+func (l *userList) begin() error {
+	if l.path == "" || l.begun {
+		return nil
+	}
+	for _, suffix := range []string{doubtfulSuffix, rangesSuffix} {
+		if err := os.Remove(l.path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
 	}
 	_, err := l.file("")
-	return l, err
+	l.begun = err == nil
+	return err
 }
 
 // file returns what writes to one of the files.
@@ -174,6 +190,9 @@ func (l *userList) line(suffix, text string) error {
 	if l.path == "" {
 		return nil
 	}
+	if err := l.begin(); err != nil {
+		return err
+	}
 	out, err := l.file(suffix)
 	if err == nil {
 		_, err = fmt.Fprintln(out, text)
@@ -190,8 +209,11 @@ func (l *userList) add(user string, c pebble.Condition) error {
 	return l.line(suffix, cli.IDText(user))
 }
 
-// ranges writes the ids between which users may stand who were not found.
+// ranges writes the ids between which users may stand who were not found, at the end of a look.
 func (l *userList) ranges(unnamed [][2]string) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
 	for _, ids := range unnamed {
 		if err := l.line(rangesSuffix, cli.IDText(ids[0])+"\t"+cli.IDText(ids[1])); err != nil {
 			return err
