@@ -44,8 +44,9 @@ type Report struct {
 	// first; an empty one is that of no user.
 	Unnamed [][2]string
 	// Existed is the number of users that there were, and AsOf when that was: zero is the last
-	// commit. Negative: it is not known, because the store was begun by a program that did not
-	// count them, or because it has lost commits before.
+	// commit, of those that can be read if there is a Loss. Negative: it is not known, because the
+	// store was begun by a program that did not count them, or because it has lost commits before.
+	// It can be wrong by the users whose heads had been lost to damage before.
 	Existed int64
 	AsOf    time.Time
 	// Refusal is why the store cannot be opened, or nil. Loss is why it could not be opened either
@@ -62,8 +63,9 @@ func (r *Report) Whole() bool {
 	return r.Refusal == nil && len(r.Damaged) == 0 && r.Incomplete == 0 && r.DamagedItems == 0
 }
 
-// Lost returns the number of users who were not found, at least: they stood only in what cannot be
-// read. Negative: it is not known.
+// Lost returns the number of users who were not found: they stood only in what cannot be read. It is
+// a lower bound, but about right if AsOf is set: users may have begun or been erased since.
+// Negative: it is not known.
 func (r *Report) Lost() int64 {
 	if len(r.Unnamed) == 0 && r.Loss == nil {
 		return 0

@@ -103,8 +103,8 @@ func losses(r *pebble.Report) (texts []string) {
 		}
 	}
 	say(r.Incomplete > 0, "%d damaged histories are left out", r.Incomplete)
-	say(r.Lost() > 0, "at least %d users stood only in what cannot be read (there were %d %s)",
-		r.Lost(), r.Existed, asOf(r))
+	say(r.Lost() > 0, "%s %d users stood only in what cannot be read (there were %d %s)",
+		nearly(r), r.Lost(), r.Existed, asOf(r))
 	say(r.Lost() < 0, "users who stood only in what cannot be read are not counted, since the old "+
 		"store does not know how many there were")
 	say(r.Doubtful > 0, "%d histories may lack their last events, or be those of erased users",
@@ -125,8 +125,20 @@ func losses(r *pebble.Report) (texts []string) {
 
 // asOf says when there were so many users as the report says.
 func asOf(r *pebble.Report) string {
-	if r.AsOf.IsZero() {
+	switch {
+	case r.AsOf.IsZero() && r.Loss != nil:
+		return "after the last commit that can be read"
+	case r.AsOf.IsZero():
 		return "after its last commit"
 	}
 	return "at " + r.AsOf.UTC().Format("2006-01-02 15:04:05.000") + " UTC"
+}
+
+// nearly says how good the number of users is who were not found: after a time that is known users
+// may have begun or been erased.
+func nearly(r *pebble.Report) string {
+	if r.AsOf.IsZero() {
+		return "at least"
+	}
+	return "about"
 }

@@ -116,7 +116,7 @@ func reportRows(r *pebble.Report) [][]string {
 	optional(int64(len(r.Unnamed)), "damaged parts that may hide users")
 	if r.Lost() != 0 {
 		rows = append(rows, []string{"users there were", numberOrUnknown(r.Existed)},
-			[]string{"users not found, at least", numberOrUnknown(r.Lost())})
+			[]string{"users not found, " + nearly(r), numberOrUnknown(r.Lost())})
 	}
 	return rows
 }
