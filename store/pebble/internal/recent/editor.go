@@ -252,9 +252,7 @@ func (e *Editor) Durable(h *History) bool {
 // the history until the erasure is shown. The sorter must not write rows meanwhile.
 func (e *Editor) Erase(h *History, rows Rows) uint64 {
 	erased := h.head
-	if erased > 0 {
-		e.users--
-	}
+	e.users-- // even if it is empty, for rows without a head: a replay counts so too
 	sh := h.shard
 	sh.mu.Lock()
 	h.head, h.tails = 0, [2][]Place{} // not cut: readers see them

@@ -78,6 +78,27 @@ func TestWriter(t *testing.T) {
 	}
 }
 
+// TestErasureIsCountedAlike erases a history whose head has been lost: a replay finds as many users as
+// the editor counts.
+func TestErasureIsCountedAlike(t *testing.T) {
+	head := func(string) (store.Version, error) { return store.Version{}, nil }
+	none := func(string) uint64 { return 1 }
+	editor, err := New(1<<20).Replay(0).End(3, head, none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	editor.Erase(editor.Put(NewHistory("u", store.Version{})), noRows{})
+	editor.TakeGroup()
+	replay := New(1 << 20).Replay(0)
+	if err := editor.TakeRows(replay.Row); err != nil {
+		t.Fatal(err)
+	}
+	again, err := replay.End(3, head, none)
+	if err != nil || again.Users() != 2 || editor.Users() != 2 {
+		t.Errorf("%d users, replayed %d, %v, want 2", editor.Users(), again.Users(), err)
+	}
+}
+
 // TestLargeCall writes more into a generation that is as full as it may be than there are places
 // for blocks: one call is not divided.
 func TestLargeCall(t *testing.T) {
