@@ -189,7 +189,8 @@ func TestListOutlivesWrongFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range [][]string{{"verify"}, {"salvage", "--to", filepath.Join(t.TempDir(), "to")}} {
+	to := filepath.Join(t.TempDir(), "to")
+	for _, args := range [][]string{{"verify"}, {"salvage", "--to", to}} {
 		args = append(args, "--data-dir", t.TempDir(), "--list", list)
 		if code, out, stderr := runCLI(t, nil, args...); code != cli.ExitFailure {
 			t.Errorf("%q: exit code %d, %s, prints\n%s", args, code, stderr, out)

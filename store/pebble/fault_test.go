@@ -318,8 +318,8 @@ func TestCloseWithoutRoom(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestCloseDuringCopy closes a store while a checkpoint waits for an engine whose list of tables finds
-// no room.
+// TestCloseDuringCopy closes a store while a checkpoint waits for an engine whose list of tables
+// finds no room.
 func TestCloseDuringCopy(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool

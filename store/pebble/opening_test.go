@@ -72,8 +72,8 @@ func TestOpeningOnFullDisk(t *testing.T) {
 	wantThere(t, powerCut(disk, 100), "dir/store", want)
 }
 
-// TestUpgradeOnFullDisk opens a store without a mark, which branches off, when the log has no room or
-// does not answer: the opening ends all the same.
+// TestUpgradeOnFullDisk opens a store without a mark, which branches off, when the log has no room
+// or does not answer: the opening ends all the same.
 func TestUpgradeOnFullDisk(t *testing.T) {
 	t.Parallel()
 	disk, want := unwrittenTables(t)

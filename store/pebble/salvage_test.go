@@ -202,8 +202,8 @@ func TestSalvageLogs(t *testing.T) {
 	soak.Injected(t, flips, "flipped bits")
 }
 
-// TestSalvageTellsOfItems damages the log behind all events, amid items: that some may be missing is
-// told, although no commit of events is.
+// TestSalvageTellsOfItems damages the log behind all events, amid items: that some may be missing
+// is told, although no commit of events is.
 func TestSalvageTellsOfItems(t *testing.T) {
 	t.Parallel()
 	disk := vfs.NewCrashableMem()
@@ -243,8 +243,8 @@ func TestSalvageCountsDamagedRows(t *testing.T) {
 	}
 }
 
-// TestSalvageStopsAtFailedReads lets one read of a table fail whose keys lie within those of a table
-// that is left out: it must not pass for damage.
+// TestSalvageStopsAtFailedReads lets one read of a table fail whose keys lie within those of a
+// table that is left out: it must not pass for damage.
 func TestSalvageStopsAtFailedReads(t *testing.T) {
 	t.Parallel()
 	disk := vfs.NewCrashableMem()

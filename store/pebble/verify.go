@@ -53,8 +53,8 @@ type Report struct {
 	// if its flipped bits were flipped back, or nil: then events are missing that nothing is left
 	// of, and histories that seem whole may be without their last ones.
 	Refusal, Loss error
-	// LostCommits is the number of commits of which that may be so, at most, besides those of the up
-	// to 100 ms before a crash that the mark was behind; negative: not known.
+	// LostCommits is the number of commits of which that may be so, at most, besides those of the
+	// last 100 ms before a crash; negative: not known.
 	LostCommits int64
 }
 
@@ -63,8 +63,8 @@ func (r *Report) Whole() bool {
 	return r.Refusal == nil && len(r.Damaged) == 0 && r.Incomplete == 0 && r.DamagedItems == 0
 }
 
-// Lost returns the number of users who were not found: they stood only in what cannot be read. It is
-// a lower bound, but about right if AsOf is set: users may have begun or been erased since.
+// Lost returns the number of users who were not found: they stood only in what cannot be read. It
+// is a lower bound, but about right if AsOf is set: users may have begun or been erased since.
 // Negative: it is not known.
 func (r *Report) Lost() int64 {
 	if len(r.Unnamed) == 0 && r.Loss == nil {

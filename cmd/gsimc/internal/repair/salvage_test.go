@@ -16,10 +16,10 @@ func TestLossesSayHowWell(t *testing.T) {
 		report pebble.Report
 		want   string
 	}{
-		{pebble.Report{Unnamed: ranges, Existed: 9}, "at least 9 users stood only in what cannot be " +
-			"read (there were 9 after its last commit)"},
-		{pebble.Report{Unnamed: ranges, Existed: 9, Loss: loss}, "(there were 9 after the last commit " +
-			"that can be read); the last events of others may be missing, of the last 100 ms before"},
+		{pebble.Report{Unnamed: ranges, Existed: 9}, "at least 9 users stood only in what cannot " +
+			"be read (there were 9 after its last commit)"},
+		{pebble.Report{Unnamed: ranges, Existed: 9, Loss: loss}, "(there were 9 after the last " +
+			"commit that can be read); the last events of others may be missing, of the last 100 ms"},
 		{pebble.Report{Unnamed: ranges, Existed: 9, AsOf: time.Unix(0, 0), Loss: loss,
 			LostCommits: 2}, "of at most 2 commits and of the last 100 ms before a crash"},
 		{pebble.Report{Unnamed: ranges, Existed: 9, AsOf: time.Unix(0, 0)}, "about 9 users stood"},
