@@ -593,6 +593,27 @@ var mutants = []mutant{
 		pkg:  "./cmd/gsimc", test: "TestConfigPrintHidesPasswords",
 	},
 	{
+		name: "upgradewaits", breaks: "an opening waits for room without an end",
+		file: "store/pebble/format.go",
+		was:  `return e.DoOpening(ctx, func`,
+		is:   `return e.Do(func`,
+		pkg:  "./store/pebble", test: "TestUpgradeOnFullDisk",
+	},
+	{
+		name: "closewaits", breaks: "a close and a checkpoint wait for each other",
+		file: "store/pebble/pebble.go",
+		was:  `s.engine.Ends() // else`,
+		is:   `// else`,
+		pkg:  "./store/pebble", test: "TestCloseDuringCopy",
+	},
+	{
+		name: "doubtlessitems", breaks: "items that a damaged log had pass for none",
+		file: "store/pebble/verify.go",
+		was:  `i.report.DoubtfulItems = r.left.loss != nil &&`,
+		is:   `i.report.DoubtfulItems = false &&`,
+		pkg:  "./store/pebble", test: "TestSalvageTellsOfItems",
+	},
+	{
 		name: "logfullfails", breaks: "a full disk that the log meets fails the store",
 		file: "store/pebble/internal/engine/passing.go",
 		was:  `what := shortage(err)`,

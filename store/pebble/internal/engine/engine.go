@@ -320,8 +320,8 @@ func (e *Engine) Do(fn func() error) error {
 	}
 }
 
-// DoOpening is [Engine.Do] for a write that still belongs to the opening: it does not wait for room,
-// and ends with the context. After an error the engine is to be closed.
+// DoOpening is [Engine.Do] for a write that still belongs to the opening: it does not wait for
+// room, and ends with the context. After an error the engine is to be closed.
 func (e *Engine) DoOpening(ctx context.Context, fn func() error) error {
 	e.opening.Store(true)
 	defer e.opening.Store(false)
