@@ -21,8 +21,8 @@ const mostSought = 16
 
 // errNotSought leaves it open whether an event is a repeat.
 var errNotSought = fmt.Errorf("%w: the event lies too far ahead, and it was not looked up "+
-	"whether it was taken before: a call looks through the histories of %d users", store.ErrUnavailable,
-	mostSought)
+	"whether it was taken before: a call looks through the histories of %d users",
+	store.ErrUnavailable, mostSought)
 
 // refuse rejects the events at fault. But one that lies too far ahead may have been taken before
 // the clock of this server was set back, or by a server whose clock differs: its repeat is answered
