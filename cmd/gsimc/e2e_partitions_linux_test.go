@@ -151,8 +151,12 @@ func (p *parted) run() {
 		s.connect(t)
 		p.servers = append(p.servers, s)
 	}
-	times := soak.Times(1)
-	for _, f := range partedFaults {
+	times, some := soak.Times(1), rand.Perm(len(partedFaults))
+	if !soak.Long() {
+		some = some[:fewParted] // all together keep two processors busy for minutes
+	}
+	for _, i := range some {
+		f := partedFaults[i]
 		p.slowest = 0
 		for i := range times {
 			p.inject(uint64(i), f.name, f.begin)
@@ -176,6 +180,9 @@ func (p *parted) serve(h *nettest.Host) *serverProcess {
 	}
 	return s
 }
+
+// fewParted is the number of faults, drawn anew each time, of a run that is no soak.
+const fewParted = 2
 
 // Of each trial: users, clients, and calls at each server before and after the fault.
 const partedUsers, partedClients, partedCalls = 12, 8, 200

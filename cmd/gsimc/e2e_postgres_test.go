@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
@@ -17,7 +19,9 @@ func TestServersOverPostgres(t *testing.T) {
 	a, b := startShared(t, model, url), startShared(t, model, url)
 	a.awaitLog(t, "promise of the store", 5)
 	batch := events("batch", 0, 100)
-	got, err := pb.NewEventServiceClient(a.client(t)).BatchObserve(t.Context(),
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // many work beside
+	defer cancel()
+	got, err := pb.NewEventServiceClient(a.client(t)).BatchObserve(ctx,
 		&pb.BatchObserveRequest{Events: batch})
 	if err != nil || len(got.GetResults()) != len(batch) {
 		t.Fatalf("BatchObserve: %d results, %v", len(got.GetResults()), err)
@@ -26,7 +30,7 @@ func TestServersOverPostgres(t *testing.T) {
 		t.Fatal(err)
 	}
 	for user := range 10 {
-		got, err := pb.NewUserServiceClient(b.client(t)).GetUser(t.Context(),
+		got, err := pb.NewUserServiceClient(b.client(t)).GetUser(ctx,
 			&pb.GetUserRequest{UserId: fmt.Sprint("user-", user)})
 		if err != nil || got.GetUser().GetEventCount() != 10 {
 			t.Errorf("user %d has %d events at the other server, %v, want 10", user,
