@@ -19,8 +19,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // stage is a server in a state that alerts are for, with a Prometheus that scrapes it.
@@ -240,7 +238,7 @@ func slowDisk(s *stage) {
 	s.fault(s.T, "sync", false)
 }
 
-// brokenDisk loses the folder of the model, then refuses writes of the store for good, and then has
+// brokenDisk loses the folder of the model, then a sync of the store fails, and then the disk has
 // other bits than were written.
 func brokenDisk(s *stage) {
 	if err := os.RemoveAll(filepath.Dir(s.model)); err != nil {
@@ -250,13 +248,11 @@ func brokenDisk(s *stage) {
 	s.until("GsimcRetrainingFailed", 1, 0, func() { s.await(s.T, "retraining failed") })
 	s.until("GsimcModelDrift", 20, 6*time.Hour, func() { time.Sleep(100 * time.Millisecond) })
 	s.until("GsimcStoreFailed", 1, 0, func() {
-		tiny := unix.Rlimit{Cur: 1, Max: 1}
-		if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_FSIZE, &tiny, nil); err != nil {
-			s.Fatal(err)
-		}
+		s.fault(s.T, "broken", true)
 		s.call("/v1/events", `{"userId": "a", "itemId": "i1"}`)
 	})
 	s.served.end(s.T, syscall.SIGTERM)
+	s.fault(s.T, "broken", false)
 	// A start writes tables of what is in the log.
 	s.program.serve(s.T, s.dir).end(s.T, syscall.SIGTERM)
 	s.damage()

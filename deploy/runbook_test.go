@@ -22,7 +22,7 @@ var answers = map[string]struct {
 	"GsimcRecommendSlow":    {prints: `gsimc_recommend_stage_seconds_sum{stage="topn"} `},
 	"GsimcShedding":         {prints: `reason="limit"} \d{3}`},
 	"GsimcEventsLate":       {prints: `gsimc_store_sync_seconds_count [1-9]`},
-	"GsimcStoreFailed":      {prints: `file too large`, code: 22},
+	"GsimcStoreFailed":      {prints: `input/output error`, code: 22},
 	"GsimcStoreStalled":     {prints: `no write has become durable`, code: 22},
 	"GsimcStoreRefusing":    {prints: `MiB`},
 	"GsimcStoreFillsUp":     {prints: `gsimc_store_room_bytes 0`},

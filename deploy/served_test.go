@@ -30,7 +30,8 @@ type program struct {
 // events sorted into tables sooner, so that there are tables to damage.
 var edits = []struct{ file, was, is string }{
 	{"store/pebble/internal/engine/log.go", "return f.vitalFile.SyncData()\n",
-		"provoked.Hang(\"sync\")\n\treturn f.vitalFile.SyncData()\n"},
+		"provoked.Hang(\"sync\")\n\tif err := provoked.Break(); err != nil {\n\t\treturn err\n\t}\n" +
+			"\treturn f.vitalFile.SyncData()\n"},
 	{"server/internal/recommend/subject.go", "	return l.s.States.View(ctx,",
 		"	provoked.Hang(\"read\")\n\treturn l.s.States.View(ctx,"},
 	{"server/internal/ingest/ingest.go", "results, err := s.Append(ctx, in.records)\n",

@@ -1,11 +1,12 @@
 // Package provoked is compiled into gsimc by TestAlertsFire only, which puts its calls into the
-// code on their way to the compiler: a disk that is slow or hangs and a bug in a handler cannot be
+// code on their way to the compiler: a disk that is slow, hangs or breaks and a bug in a handler cannot be
 // had otherwise.
 package provoked
 
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
@@ -20,6 +21,14 @@ func Hang(name string) {
 	for on(name) {
 		time.Sleep(10 * time.Millisecond)
 	}
+}
+
+// Break is the error of a disk that takes nothing any more, while that fault is on.
+func Break() error {
+	if on("broken") {
+		return syscall.EIO
+	}
+	return nil
 }
 
 // Bug panics if it is to.
