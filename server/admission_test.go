@@ -501,19 +501,20 @@ func ignorant(t *testing.T, ts *testServer, method string, body proto.Message) *
 	return c
 }
 
-// Unread answers have a bound of memory: beyond it those lose their connection that do not read.
+// Unread answers have a bound of memory: beyond it those lose their connection that do not read. On
+// a busy machine many calls of an attacker are refused, and owe little: there are more attackers
+// than it takes.
 func TestUnreadAnswersHaveABound(t *testing.T) {
 	ts := start(t, setup{bounds: func(b *bounds) { b.maxUnreadSize = 1 << 20 },
 		config: func(c *Config) { c.MaxConcurrentStreams = 100 }})
 	var attackers []*h2test.Client
-	for range 5 {
+	closed := func() int { return len(attackers) - openOf(attackers) }
+	for len(attackers) < 50 && closed() < 4 {
 		attackers = append(attackers, ignorant(t, ts,
 			pb.RecommenderService_Recommend_FullMethodName, forUser("ann")))
-	}
-	eventually(t, "most of them are closed", func() bool {
 		ts.ask(t, forUser("bob"))
-		return openOf(attackers) <= 1
-	})
+	}
+	eventually(t, "four of them are closed", func() bool { return closed() >= 4 })
 	if n := value1(t, ts, "gsimc_connections_unread_total"); n < 4 {
 		t.Errorf("%v closed connections are counted", n)
 	}
