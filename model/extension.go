@@ -98,22 +98,7 @@ func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
 	if m.local == nil {
 		return ts
 	}
-	t := local.TableOf(arrivals)
-	ts = append(ts,
-		sealed.Numbers("local_source", t.Source), sealed.Numbers("local_target", t.Target))
-	ts = append(ts, entryTensors("row", &t.Rows)...)
-	ts = append(ts, entryTensors("column", &t.Columns)...)
-	ts = append(ts, entryTensors("other", &t.Others)...)
-	ts = append(ts, sealed.Numbers("other_columns", t.OtherColumns))
-	return append(ts, sealed.Texts("name", t.Names)...)
-}
-
-func entryTensors(name string, e *local.Entries) []sealed.Tensor {
-	return []sealed.Tensor{
-		sealed.Numbers(name+"_offsets", e.Ptr),
-		sealed.Numbers(name+"_items", e.Item),
-		sealed.Numbers(name+"_values", e.Value),
-	}
+	return append(ts, sealed.Arrivals(arrivals)...)
 }
 
 // DecodeExtension returns the base of m, [Model.Base], extended by a document of
@@ -160,7 +145,10 @@ func (m *Model) newItems(f *safetensors.File) ([]NewItem, error) {
 	encoderScale := safetensors.Array[float32](r, "encoder_scale", n)
 	decoderScale := safetensors.Array[float32](r, "decoder_scale", n)
 	ids := r.Strings("item", n)
-	arrivals := m.readArrivals(r, ids)
+	var arrivals []local.Arrival
+	if m.local != nil {
+		arrivals = sealed.ReadArrivals(r, &m.spec.Local, m.n, ids)
+	}
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -184,46 +172,4 @@ func (m *Model) newItems(f *safetensors.File) ([]NewItem, error) {
 		}
 	}
 	return items, m.checkNew(items)
-}
-
-// readArrivals reads the local terms of the items, or returns nil if m has none or after an error.
-func (m *Model) readArrivals(r *safetensors.Reader, ids []string) []local.Arrival {
-	if m.local == nil {
-		return nil
-	}
-	n := int64(len(ids))
-	t := local.ArrivalTable{
-		Source: safetensors.Array[float64](r, "local_source", n),
-		Target: safetensors.Array[float64](r, "local_target", n),
-		Rows:   readEntries(r, "row"), Columns: readEntries(r, "column"),
-		Others:       readEntries(r, "other"),
-		OtherColumns: safetensors.Array[float32](r, "other_columns", -1),
-		Names:        readNames(r),
-	}
-	if r.Err != nil {
-		return nil
-	}
-	var arrivals []local.Arrival
-	arrivals, r.Err = t.Arrivals(&m.spec.Local, m.n, ids)
-	return arrivals
-}
-
-// readNames reads the names of the items of which lists have numbers.
-func readNames(r *safetensors.Reader) []string {
-	shape := r.File.Arrays["name_offsets"].Shape
-	if r.Err == nil && (len(shape) != 1 || shape[0] == 0) {
-		r.Err = fmt.Errorf("name_offsets have the shape %v", shape)
-	}
-	if r.Err != nil {
-		return nil
-	}
-	return r.Strings("name", shape[0]-1)
-}
-
-func readEntries(r *safetensors.Reader, name string) local.Entries {
-	return local.Entries{
-		Ptr:   safetensors.Array[int64](r, name+"_offsets", -1),
-		Item:  safetensors.Array[int32](r, name+"_items", -1),
-		Value: safetensors.Array[float32](r, name+"_values", -1),
-	}
 }
