@@ -2,10 +2,9 @@ package model
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
-	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/internal/sealed"
 )
 
 const provenancePrefix = "provenance."
@@ -14,7 +13,7 @@ const provenancePrefix = "provenance."
 // to the field.
 type metaField struct {
 	name  string
-	value any // *string, *float64, *int64, *int, *bool or *[]kalman.Band
+	value any // see sealed.Format
 }
 
 // metaFields lists the fields of s. A file must have all of them.
@@ -57,24 +56,25 @@ func localFields(s *Spec) []metaField {
 	}
 }
 
+// trendFields lists the fields of the trends. Only files of models with trends have them.
+func trendFields(s *Spec) []metaField {
+	return []metaField{
+		{trendKey, &s.Trend.HalfLife}, {"trend_span", &s.Trend.Span},
+		{"trend_gain", &s.Trend.Gain},
+	}
+}
+
+const trendKey = "trend_half_life"
+
 // metadata returns the metadata of the file, without the checksum.
 func (m *Model) metadata() map[string]string {
 	meta := map[string]string{formatKey: formatVersion}
-	for _, f := range append(metaFields(&m.spec), localFields(&m.spec)...) {
-		switch v := f.value.(type) {
-		case *string:
-			meta[f.name] = *v
-		case *float64:
-			meta[f.name] = strconv.FormatFloat(*v, 'g', -1, 64) // reads back as the same number
-		case *int64:
-			meta[f.name] = strconv.FormatInt(*v, 10)
-		case *bool:
-			meta[f.name] = strconv.FormatBool(*v)
-		case *[]kalman.Band:
-			meta[f.name] = kalman.FormatBands(*v)
-		case *int:
-			meta[f.name] = strconv.Itoa(*v)
-		}
+	fields := append(metaFields(&m.spec), localFields(&m.spec)...)
+	if m.spec.Trend.HalfLife > 0 {
+		fields = append(fields, trendFields(&m.spec)...)
+	}
+	for _, f := range fields {
+		meta[f.name] = sealed.Format(f.value)
 	}
 	for key, value := range m.spec.Provenance {
 		meta[provenancePrefix+key] = value
@@ -89,29 +89,15 @@ func specOf(meta map[string]string) (Spec, error) {
 	if meta[formatKey] != formatWithoutLocal {
 		fields = append(fields, localFields(&s)...)
 	}
+	if _, trends := meta[trendKey]; trends {
+		fields = append(fields, trendFields(&s)...)
+	}
 	for _, f := range fields {
 		text, ok := meta[f.name]
 		if !ok {
 			return s, fmt.Errorf("the metadata have no %q", f.name)
 		}
-		var err error
-		switch v := f.value.(type) {
-		case *string:
-			*v = text
-		case *float64:
-			*v, err = strconv.ParseFloat(text, 64)
-		case *int64:
-			*v, err = strconv.ParseInt(text, 10, 64)
-		case *bool:
-			*v, err = strconv.ParseBool(text)
-		case *[]kalman.Band:
-			if text != "" {
-				*v, err = kalman.ParseBands(text)
-			}
-		case *int:
-			*v, err = strconv.Atoi(text)
-		}
-		if err != nil {
+		if err := sealed.ParseTo(f.value, text); err != nil {
 			return s, fmt.Errorf("the metadata have %q = %q, which is not a value in range",
 				f.name, text)
 		}

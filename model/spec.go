@@ -13,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/local"
+	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -53,6 +54,9 @@ type Spec struct {
 	// the validation users, beginning with those given, unless Histories.KeepLocal is set. A chosen
 	// Weight of 0 tells that no local term was better. The zero value is no local term.
 	Local local.Spec
+
+	// Trend are the constants of trends, see [Model.SetTrend]. Zero: there are none.
+	Trend trend.Spec
 
 	// TrainUsers is the number of users that the basis was learned from. No degree is larger.
 	TrainUsers int64
@@ -153,7 +157,8 @@ func (s *Spec) Validate() error {
 		faults = append(faults, fault.New("Covariance", strconv.Quote(s.Covariance), want))
 	}
 	faults = append(faults, s.Dynamics.validate()...)
-	faults = append(faults, fault.In("Local", s.Local.Validate()))
+	faults = append(faults, fault.In("Local", s.Local.Validate()),
+		fault.In("Trend", s.Trend.Validate()))
 	if s.TrainUsers < 1 {
 		faults = append(faults, fault.New("TrainUsers", s.TrainUsers,
 			"the number of users that the basis was learned from"))

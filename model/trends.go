@@ -5,7 +5,19 @@ import (
 
 	"github.com/gsimc/gsimc/internal/num/topn"
 	"github.com/gsimc/gsimc/model/internal/sealed"
+	"github.com/gsimc/gsimc/model/trend"
 )
+
+// SetTrend sets the constants of trends, which are chosen with the model at hand. It is the last
+// step of making a model, before anybody else uses it: the version is another one then.
+func (m *Model) SetTrend(spec trend.Spec) error {
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	m.spec.Trend = spec
+	m.version = m.image().Version()
+	return nil
+}
 
 // WithTrends returns a model whose score of item i is higher by gain·g[i], for all NumItems items;
 // see package trend. It shares the memory of m and must not outlive it; states, queries and all

@@ -38,10 +38,8 @@ type ByTime struct {
 	// Choosing.
 	Final *dataset.Partition
 
-	targets  timeTargets
-	choosing stream  // to the targets of Choosing
-	final    stream  // to those of Final
-	trends   *trends // chosen by Choosing; nil: by nothing
+	targets timeTargets
+	final   stream // to the targets of Final
 }
 
 // TimeSplit are the constants of [SplitByTime].
@@ -71,7 +69,7 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	}
 	var place []int32
 	x.Final, place = trainedBefore(d, x.Begin)
-	x.final = stream{d, place, x.Begin}
+	x.final = stream{d, place}
 	x.targets = targetsOf(d, place, x.Begin, math.MaxInt64, o.Users)
 	x.Final.Test, x.Final.Validation = x.targets.warm, dataset.Histories{Ptr: []int64{0}}
 	x.Unknown, x.Users = x.targets.unknown, x.targets.tested
@@ -85,7 +83,6 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	if choosing.Validation.Len() > 0 {
 		choosing.Test = onValidation(choosing, choosingTests).Test
 		x.Choosing = choosing
-		x.choosing = stream{d, at, x.Validation}
 		x.Final.Validation = historiesUntil(d, place, x.Validation, x.Begin)
 	}
 	return x, nil

@@ -59,21 +59,14 @@ func Choose(p *dataset.Partition, opt Options) ([]Method, error) {
 	return out, nil
 }
 
-// Choose is [Choose] for the events of Choosing. With learned dynamics it also chooses trends.
-func (x *ByTime) Choose(opt Options) ([]Method, error) {
-	opt.Fitted = func(m *model.Model) {
-		if learned(m) {
-			x.trends = x.choosing.chooseTrends(m, &x.Choosing.Validation)
-		}
-	}
-	return Choose(x.Choosing, opt)
-}
+// Choose is [Choose] for the events of Choosing.
+func (x *ByTime) Choose(opt Options) ([]Method, error) { return Choose(x.Choosing, opt) }
 
 // learned reports whether m has learned dynamics.
 func learned(m *model.Model) bool { return m.Spec().Dynamics.Kind == model.DynamicsLearned }
 
-// Run ranks the targets by each method, with Final as the partition, and by [Trending] if Choose
-// has chosen trends. Trending ranks a cold target by what is popular at its time, and the others by
+// Run ranks the targets by each method, with Final as the partition, and by [Trending] with learned
+// dynamics. Trending ranks a cold target by what is popular at its time, and the others by
 // the degrees of the training, as a server without trends answers a user without events. The
 // standard errors are those of a mean over users whose targets belong together.
 func (x *ByTime) Run(opt Options) ([]Result, error) {
@@ -99,8 +92,12 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 	for i := range results {
 		results[i].Ranks = append(results[i].Ranks, cold...)
 	}
-	if x.trends != nil && fitted != nil {
-		results = append(results, x.runTrending(fitted))
+	if fitted != nil {
+		r, err := x.runTrending(fitted)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
 		if opt.Done != nil {
 			opt.Done(&results[len(results)-1])
 		}

@@ -2,9 +2,9 @@ package evaluate
 
 import (
 	"maps"
-	"math"
 	"slices"
 
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -23,26 +23,10 @@ const (
 	ChosenGain     = "gain"
 )
 
-// Bounds of the choice of trends: of the targets, and of the scores of all items for them.
-const (
-	mostChoices = 1000
-	mostScores  = 1 << 26
-)
-
 // stream are the events that a server sees until a target: those of all users.
 type stream struct {
 	events *dataset.Interactions
 	place  []int32 // of the items of events among those of a partition; −1 for none
-	begin  int64   // of the period of the targets; what is learned lies before it
-}
-
-// trends are the constants of trends.
-type trends struct {
-	trend.Spec
-
-	// spread is that of the scores of the model that they were chosen with, see spreadOf. The gain
-	// for another model is in proportion to it.
-	spread float64
 }
 
 // counts counts the events on items that have a place.
@@ -56,57 +40,6 @@ func (s *stream) counts(spec trend.Spec) *trend.Counts {
 	return c
 }
 
-// candidates are the constants to choose from, without a gain.
-func (s *stream) candidates() []trend.Spec {
-	var times []int64
-	for _, t := range s.events.Time {
-		if t < s.begin {
-			times = append(times, t)
-		}
-	}
-	slices.Sort(times)
-	return trend.Candidates(times)
-}
-
-// chooseTrends chooses the constants by the targets of h, with a model of what lies before.
-func (s *stream) chooseTrends(m *model.Model, h *dataset.Histories) *trends {
-	choices, h := choicesOf(m, h)
-	best, value := &trends{spread: spreadOf(choices)}, math.Inf(-1)
-	for _, spec := range s.candidates() {
-		s.addTrends(choices, h, spec, degrees(m))
-		if fitted := trend.Fit(choices); fitted.Value > value {
-			value, best.Spec = fitted.Value, spec
-			best.Gain = fitted.Gain()
-		}
-	}
-	s.addTrends(choices, h, best.Spec, degrees(m))
-	best.Gain = trend.ChooseGain(choices, best.Gain)
-	return best
-}
-
-// choicesOf scores all items for targets of h, a sample, which it returns too. The items that the
-// user has are out of question.
-func choicesOf(m *model.Model, h *dataset.Histories) ([]trend.Choice, *dataset.Histories) {
-	limit := max(1, min(mostChoices, mostScores/max(1, m.NumItems())))
-	h = &onValidation(&dataset.Partition{Validation: *h}, limit).Test
-	choices := make([]trend.Choice, h.Len())
-	parallel.TasksWith(h.Len(), func() func(u int) {
-		q := m.NewQuery()
-		return func(u int) {
-			c := &choices[u]
-			c.Scores = make([]float32, m.NumItems())
-			scoreTarget(c.Scores, q, m, h, u)
-			var seen []int32
-			seen, c.Target = split(h, u)
-			c.User = h.User[u]
-			for _, i := range seen {
-				c.Scores[i] = float32(math.Inf(-1))
-			}
-		}
-	})
-	return choices, h
-}
-
 // scoreTarget scores all items for the user of the u-th history before its target.
 func scoreTarget(scores []float32, q *model.Query, m *model.Model, h *dataset.Histories, u int) {
 	history := train.History(h, u)
@@ -114,46 +47,9 @@ func scoreTarget(scores []float32, q *model.Query, m *model.Model, h *dataset.Hi
 	m.ScoresTo(scores, q)
 }
 
-// addTrends adds to the choices the trends after the last span that ended before their targets.
-func (s *stream) addTrends(
-	choices []trend.Choice, h *dataset.Histories, spec trend.Spec, degrees []int64,
-) {
-	counts, after := s.counts(spec), map[int64][]float32{}
-	for u := range choices {
-		last := spec.SpanOf(timeOfTarget(h, u)) - 1
-		g, ok := after[last]
-		if !ok {
-			g = make([]float32, len(degrees))
-			counts.RatesAfter(last, spec.HalfLife, len(g)).TrendsTo(g, degrees)
-			after[last] = g
-		}
-		choices[u].Trends = g
-	}
-}
-
 func timeOfTarget(h *dataset.Histories, u int) int64 {
 	times := h.Times(u)
 	return times[len(times)-1]
-}
-
-// spreadOf is the median, over choices, of the distance between the tenth best score and the median
-// score of the items in question.
-func spreadOf(choices []trend.Choice) float64 {
-	var spreads []float64
-	for u := range choices {
-		sorted := slices.DeleteFunc(slices.Clone(choices[u].Scores), func(score float32) bool {
-			return math.IsInf(float64(score), -1)
-		})
-		slices.Sort(sorted)
-		if n := len(sorted); n > 0 {
-			spreads = append(spreads, float64(sorted[max(0, n-10)])-float64(sorted[n/2]))
-		}
-	}
-	if len(spreads) == 0 {
-		return 0
-	}
-	slices.Sort(spreads)
-	return spreads[len(spreads)/2]
 }
 
 func degrees(m *model.Model) []int64 {
@@ -164,16 +60,15 @@ func degrees(m *model.Model) []int64 {
 	return d
 }
 
-// runTrending ranks all targets by m and trends.
-func (x *ByTime) runTrending(m *model.Model) Result {
-	spec := x.trends.Spec
-	latest, _ := choicesOf(m, &x.Final.Validation)
-	if s := spreadOf(latest); s > 0 && x.trends.spread > 0 {
-		spec.Gain *= s / x.trends.spread
+// runTrending ranks all targets by m and trends, with the constants that a training chooses.
+func (x *ByTime) runTrending(m *model.Model) (Result, error) {
+	spec, err := train.Trends(x.Final, m, nil)
+	if err != nil {
+		return Result{}, fault.In(Trending, err)
 	}
 	r := newResult(Trending, x.rankTrending(m, spec))
 	r.Chosen = map[string]float64{ChosenHalfLife: spec.HalfLife, ChosenGain: spec.Gain}
-	return r
+	return r, nil
 }
 
 // TrendChange returns by which part of itself the NDCG@10 of [Dynamics] changes with trends, on

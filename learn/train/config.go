@@ -63,6 +63,7 @@ type Progress func(stage string, done, total int)
 // The stages of a training. Package model has further ones.
 const (
 	StageSolve   = "solving"
+	StageTrends  = "choosing trends"
 	StageCompare = "comparing models"
 	StageRead    = "reading histories"
 	StageWrite   = "writing the model" // announced by the caller, see [Plan.Announced]

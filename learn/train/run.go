@@ -22,8 +22,8 @@ type Result struct {
 }
 
 // Run trains a model on the training users of p: the solver finds the basis of their item graph,
-// then the dynamics are learned from them and the noise from the validation users. The errors are
-// those of [Config.Check], spectral.Solve and model.New.
+// then the dynamics are learned from them, the noise from the validation users, and the trends from
+// the newest events. The errors are those of [Config.Check], spectral.Solve and model.New.
 func Run(p *dataset.Partition, cfg Config) (*Result, error) {
 	basis, err := Solve(p, cfg)
 	if err != nil {
@@ -51,7 +51,11 @@ func Solve(p *dataset.Partition, cfg Config) (*spectral.Basis, error) {
 // Learn is the second half of [Run]: the model on a basis that [Solve] found for the same training
 // users. The basis of the result has the rank of the model.
 func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*Result, error) {
-	return learn(p, cfg, basis, int64(p.Train.Len()), LearnFrom(p))
+	r, err := learn(p, cfg, basis, int64(p.Train.Len()), LearnFrom(p))
+	if err != nil {
+		return nil, err
+	}
+	return r, r.setTrend(p, cfg.Progress)
 }
 
 // learn is [Learn] for a number of training users that h stands for.
@@ -72,6 +76,15 @@ func learn(
 		return nil, err
 	}
 	return r, nil
+}
+
+// setTrend gives the model the constants of trends that the training events tell.
+func (r *Result) setTrend(p *dataset.Partition, progress Progress) error {
+	spec, err := Trends(p, r.Model, progress)
+	if err != nil {
+		return err
+	}
+	return r.Model.SetTrend(spec)
 }
 
 // Split draws the roles of the users of a training: of 20 users or more a tenth is for validation,

@@ -1,10 +1,32 @@
 package trend
 
+import (
+	"math"
+
+	"github.com/gsimc/gsimc/internal/fault"
+)
+
 // Spec are the constants of the trends that are added to scores.
 type Spec struct {
 	HalfLife float64 // H, in events
 	Span     int64   // length of a span, in seconds
 	Gain     float64 // c of the addition c g_i to the score of an item; 0: nothing is added
+}
+
+// Validate returns the fault of a field that is out of range. A half-life of 0 stands for no trends
+// at all.
+func (s *Spec) Validate() error {
+	switch {
+	case s.HalfLife == 0 && s.Span == 0 && s.Gain == 0:
+		return nil
+	case !(s.HalfLife >= 1) || math.IsInf(s.HalfLife, 0):
+		return fault.New("HalfLife", s.HalfLife, "a number of events from 1 on, or 0 for no trends")
+	case s.Span < 1:
+		return fault.New("Span", s.Span, "a number of seconds from 1 on")
+	case !(s.Gain >= 0) || math.IsInf(s.Gain, 0):
+		return fault.New("Gain", s.Gain, "a finite number from 0 on")
+	}
+	return nil
 }
 
 // halfLives are the candidates of H, as shares of the training events.

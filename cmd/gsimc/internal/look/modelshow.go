@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
@@ -111,6 +112,10 @@ func describeDynamics(line func(name, format string, args ...any), d *model.Desc
 	}
 	line("regression", "ridge %v, %s positions of a user", s.Ridge, positions)
 	describeLocal(line, &d.Spec.Local)
+	if t := d.Spec.Trend; t.HalfLife > 0 {
+		line("trends", "half-life %.0f events, by spans of %v, gain %.3g", t.HalfLife,
+			time.Duration(t.Span)*time.Second, t.Gain)
+	}
 	if d.Deviation == nil {
 		line("deviation", "not tracked")
 		return
