@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model/trend"
 )
 
 // fashion are users who come one after the other and take eight items each, in the order of time.
@@ -90,6 +91,45 @@ func TestTrendsFindWhatIsInFashion(t *testing.T) {
 	}
 	if trending.Chosen[ChosenGain] == 0 || trending.Chosen[ChosenHalfLife] == 0 {
 		t.Errorf("the constants are %v", trending.Chosen)
+	}
+	checkForesight(t, x, trending)
+}
+
+// checkForesight checks that what happens in the span of a target is no part of the trends that
+// foresee it.
+func checkForesight(t *testing.T, x *ByTime, trending *Result) {
+	t.Helper()
+	spec := x.trends.Spec
+	shares := slices.Repeat([]int64{1}, len(x.Final.Items))
+	ratesBefore := func(s *stream, time int64) *trend.Rates {
+		span := spec.SpanOf(time)
+		var c trend.Counts
+		for j, i := range s.events.Item {
+			if at := spec.SpanOf(s.events.Time[j]); at < span && s.place[i] >= 0 {
+				c.Add(at, s.place[i], 1)
+			}
+		}
+		return c.RatesAfter(span, spec.HalfLife, len(shares))
+	}
+	h := &x.Choosing.Validation
+	choices, want := make([]trend.Choice, h.Len()), make([]float32, len(shares))
+	x.choosing.addTrends(choices, h, spec, shares)
+	for u := range choices {
+		ratesBefore(&x.choosing, timeOfTarget(h, u)).TrendsTo(want, shares)
+		if !slices.Equal(choices[u].Trends, want) {
+			t.Fatalf("the trends of target %d are %v, want %v", u, choices[u].Trends, want)
+		}
+	}
+	clear(shares)
+	for _, i := range x.Final.Train.Item {
+		shares[i]++
+	}
+	for at, item := range x.targets.cold {
+		rates := ratesBefore(&x.final, x.targets.coldTimes[at])
+		got, want := trending.Ranks[x.Final.Test.Len()+at], rank(rates.Popular(shares), item, nil)
+		if got != want {
+			t.Errorf("cold target %d has rank %d, want %d", at, got, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 // Command mutants shows that the tests of a promise can fail. It breaks the code in one place at a
-// time, as listed in list.go, and runs the test that must notice: a test that passes is a hole.
-// The broken code is an overlay of the compiler's; no file in the repository changes.
+// time, as listed in list.go and liststores.go, and runs the test that must notice: a test that
+// passes is a hole. The broken code is an overlay of the compiler's; no file in the repository
+// changes.
 //
 //	go run ./internal/test/mutants           all mutants
 //	go run ./internal/test/mutants NAME...   some of them
@@ -77,7 +78,7 @@ func choose(names []string) ([]mutant, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(mutants, func(m mutant) bool { return m.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no mutant %q: see internal/test/mutants/list.go", name)
+			return nil, fmt.Errorf("there is no mutant %q: see internal/test/mutants", name)
 		}
 		chosen = append(chosen, mutants[i])
 	}
