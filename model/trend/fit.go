@@ -9,7 +9,7 @@ import (
 // Choice is an event that a user chose out of all items, as a model and the trends of that moment
 // saw them.
 type Choice struct {
-	Scores []float32 // ŷ by item; −∞ of those that are out of question
+	Scores []float32 // ŷ by item; −∞ of those that are left out
 	Trends []float32 // g by item; choices of one span may share it
 	Target int32     // the item that was chosen
 	User   int32     // choices of one user depend on each other
@@ -145,7 +145,7 @@ func (c *Choice) moments(tau, gamma float64) (m moments) {
 	}
 }
 
-// logit is τŷ + γg, and −∞ of an item that is out of question, whatever τ is.
+// logit is τŷ + γg, and −∞ of an item that is left out, for any τ.
 func logit(score, trend float32, tau, gamma float64) float64 {
 	if math.IsInf(float64(score), -1) {
 		return math.Inf(-1)

@@ -43,10 +43,10 @@ type Report struct {
 	// Users whose rows all stand in them were not found. Ids are in the order of their length
 	// first; an empty one is that of no user.
 	Unnamed [][2]string
-	// Existed is the number of users that there were, and AsOf when that was: zero is the last
-	// commit, of those that can be read if there is a Loss. Negative: it is not known, because the
-	// store was begun by a program that did not count them, or because it has lost commits before.
-	// It can be wrong by the users whose heads had been lost to damage before.
+	// Existed is the number of users that there were at the time AsOf. A zero AsOf stands for the
+	// last commit, or the last one that can be read if there is a Loss. A negative Existed is not
+	// known: the store was begun by a program that did not count users, or it had lost commits
+	// earlier. It is wrong by the users whose heads had been lost to damage earlier.
 	Existed int64
 	AsOf    time.Time
 	// Refusal is why the store cannot be opened, or nil. Loss is why it could not be opened either

@@ -7,7 +7,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/vec"
 )
 
-// Additions are numbers that are added to the scores of all items, whatever the query. They do not
+// Additions are one number for each item, which is added to its score in every search. They do not
 // change.
 type Additions struct {
 	of []float32 // by row of the matrix

@@ -159,7 +159,7 @@ func TestSizeIsBounded(t *testing.T) {
 	if n, err := other.Delete(t.Context(), []string{"1"}); n != 1 || err != nil {
 		t.Errorf("%d deleted, %v", n, err)
 	}
-	// What another server has written is taken, whatever the bound.
+	// Items that another server has written are taken also if they exceed the bound.
 	must(t, put(t, c, store.Item{ID: "of another server", Labels: []string{"l"}}))
 	must(t, other.Refresh(t.Context()))
 	must(t, c.Refresh(t.Context()))

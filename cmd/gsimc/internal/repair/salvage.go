@@ -123,7 +123,7 @@ func losses(r *pebble.Report) (texts []string) {
 	return texts
 }
 
-// asOf says when there were so many users as the report says.
+// asOf says at which moment there were r.Existed users.
 func asOf(r *pebble.Report) string {
 	switch {
 	case r.AsOf.IsZero() && r.Loss != nil:
