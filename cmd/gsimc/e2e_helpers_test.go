@@ -119,11 +119,17 @@ func startServeIn(t testing.TB, env []string, model, dir string, flags ...string
 // start starts a server on free ports with these flags.
 func start(t testing.TB, env []string, flags ...string) *serverProcess {
 	t.Helper()
+	return startOf(t, binary(t), env, flags...)
+}
+
+// startOf is start of another program.
+func startOf(t testing.TB, path string, env []string, flags ...string) *serverProcess {
+	t.Helper()
 	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--ops-listen", "127.0.0.1:0"}, flags...)
 	p := &serverProcess{log: &serverLog{}}
 	var err error
-	p.Server, err = child.Start(context.Background(), binary(t), args,
+	p.Server, err = child.Start(context.Background(), path, args,
 		append(os.Environ(), env...), p.log)
 	if err != nil {
 		t.Fatal(err)
@@ -209,6 +215,9 @@ var small struct {
 	events, model []byte
 }
 
+// smallItems is the number of items of smallModel: "0", "1", …
+const smallItems = 120
+
 // smallModel generates events and trains a model of rank 16 in this process, and returns the paths
 // of both, which are the test's own.
 func smallModel(t testing.TB) (events, model string) {
@@ -243,7 +252,7 @@ func mustRead(t testing.TB, path string) []byte {
 func trainSmall(t testing.TB, events, model, seed string, env ...string) {
 	t.Helper()
 	for _, args := range [][]string{
-		{"generate", "--users", "300", "--items", "120", "--events", "6000", "--seed", seed,
+		{"generate", "--users", "300", "--items", fmt.Sprint(smallItems), "--events", "6000", "--seed", seed,
 			"--out", events},
 		{"train", "--data", events, "--rank", "16", "--seed", seed, "--out", model},
 	} {

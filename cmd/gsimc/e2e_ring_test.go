@@ -33,12 +33,17 @@ func sharedStore(t *testing.T) string {
 // say which.
 func startShared(t testing.TB, model, store string, flags ...string) *serverProcess {
 	t.Helper()
-	args := append([]string{"--store", store, "--drain-delay", "300ms", "--extend-every", "0s"},
-		flags...)
+	args := sharedArgs(store, flags...)
 	if model != "" {
 		args = append(args, "--model", model)
 	}
 	return start(t, nil, args...)
+}
+
+// sharedArgs are flags of servers over a store.
+func sharedArgs(store string, flags ...string) []string {
+	return append([]string{"--store", store, "--drain-delay", "300ms", "--extend-every", "0s"},
+		flags...)
 }
 
 // ringLoad is calls about users through a ring: each client sends an event of one of its users and
@@ -48,6 +53,9 @@ type ringLoad struct {
 	ring  *client.Ring
 	name  string // begins the ids of its users, so that loads do not share them
 	users int
+	item  func(rng *rand.Rand) string       // draws the item of an event
+	took  func(user int, item, from string) // not nil: told of acknowledged events
+	rest  time.Duration                     // of a client, between two visits
 
 	calls, failed atomic.Int64
 	slowest       atomic.Int64  // nanoseconds
@@ -77,6 +85,8 @@ func newRingLoad(t *testing.T, servers []*serverProcess) *ringLoad {
 	t.Cleanup(func() { _ = ring.Close() })
 	const users = 240
 	return &ringLoad{t: t, ring: ring, name: enginetest.Namespace(), users: users,
+		item:  func(rng *rand.Rand) string { return fmt.Sprint(rng.IntN(smallItems)) },
+		rest:  time.Millisecond, // servers and store have two cores together
 		sent:  make([]int64, users),
 		homes: make([]string, users)}
 }
@@ -92,8 +102,8 @@ func (l *ringLoad) start() (stop func()) {
 			rng := rand.New(rand.NewPCG(uint64(c), 7))
 			for n := 0; ctx.Err() == nil; n++ {
 				user := c + loadClients*rng.IntN(l.users/loadClients)
-				l.visit(user, fmt.Sprintf("%d-%d", c, n), rng.IntN(120))
-				time.Sleep(time.Millisecond) // servers and store have two cores together
+				l.visit(user, fmt.Sprintf("%d-%d", c, n), l.item(rng))
+				time.Sleep(l.rest)
 			}
 		})
 	}
@@ -107,15 +117,15 @@ func (l *ringLoad) start() (stop func()) {
 }
 
 // visit sends an event and asks for a list.
-func (l *ringLoad) visit(user int, event string, item int) {
+func (l *ringLoad) visit(user int, event, item string) {
 	id := l.user(user)
+	var to, from peer.Peer
 	ok := l.call(func() error {
 		_, err := pb.NewEventServiceClient(l.ring.Conn()).Observe(l.t.Context(),
 			&pb.ObserveRequest{Event: &pb.Event{UserId: id, EventId: event,
-				ItemId: fmt.Sprint(item)}})
+				ItemId: item}}, grpc.Peer(&to))
 		return err
 	})
-	var from peer.Peer
 	answered := l.call(func() error {
 		_, err := pb.NewRecommenderServiceClient(l.ring.Conn()).Recommend(l.t.Context(),
 			&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: id}, PageSize: 10},
@@ -126,6 +136,9 @@ func (l *ringLoad) visit(user int, event string, item int) {
 	defer l.mu.Unlock()
 	if ok {
 		l.sent[user]++
+		if l.took != nil {
+			l.took(user, item, to.Addr.String())
+		}
 	}
 	if !answered {
 		return

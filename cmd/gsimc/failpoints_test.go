@@ -43,6 +43,23 @@ var failpoints = []failpoint{
 		"if err := fs.Remove(fs.PathJoin(dir, SealName)); err != nil {\n"},
 }
 
+// extensionPoints are the places of TestOwnerIsKilled, in the order in which an owner passes them
+// when it merges what servers have noticed and makes an extension of it.
+var extensionPoints = []failpoint{
+	{"merged", "server/internal/coldstart/internal/ledger/own.go", "s.owned.prune()\n"},
+	{"keeping", "server/internal/coldstart/internal/ledger/own.go",
+		"if err := s.put(ctx, topic, headName, note); err != nil {\n"},
+	{"kept", "server/internal/coldstart/internal/ledger/own.go",
+		"return s.store.DeleteNotes(ctx, noticesTopic(s.base), names, s.owned.fence(s.base))\n"},
+	{"gathering", "server/internal/coldstart/foldin.go", "evidence.Add(history)\n"},
+	{"publishing", "server/internal/coldstart/internal/ledger/follow.go",
+		"if err := s.put(ctx, documentsTopic(s.base), name, document); err != nil {\n"},
+	{"published", "server/internal/coldstart/internal/ledger/follow.go",
+		"err = s.serve(ctx, l, name, document, began)\n"},
+	{"served", "server/internal/coldstart/internal/ledger/follow.go",
+		"if err != nil && !errors.Is(err, ErrOtherModel) {\n"},
+}
+
 // hurried are changes of the code that make its background work fit into a short test: the text
 // that is once in the file, and what takes its place.
 var hurried = []struct{ file, was, is string }{

@@ -1,5 +1,5 @@
-// Package failpoint is compiled into gsimc by TestFailpoints only, which puts calls of Hit into the
-// code on its way to the compiler.
+// Package failpoint is compiled into gsimc by tests only, which put calls of Hit into the code on
+// its way to the compiler.
 package failpoint
 
 import (
@@ -14,6 +14,10 @@ import (
 // The environment variable GSIMC_FAILPOINT is "NAME ACTION N": the action takes place when the
 // point is reached for the N-th time. Without it the points count.
 var point, action, when = parse(os.Getenv("GSIMC_FAILPOINT"))
+
+// GSIMC_FAILPOINT_FILE is a file which may come at any time. Once it is there the process kills
+// itself at the point that the file names.
+var file = os.Getenv("GSIMC_FAILPOINT_FILE")
 
 var (
 	mu   sync.Mutex
@@ -41,6 +45,11 @@ func Hit(name string) {
 	mu.Unlock()
 	if action == "" && n&(n-1) == 0 || name == point && n == when {
 		fmt.Fprintf(os.Stderr, "failpoint %s %d\n", name, n)
+	}
+	if text, err := os.ReadFile(file); err == nil && string(text) == name {
+		self, _ := os.FindProcess(os.Getpid()) // never fails where there are signals
+		_ = self.Kill()
+		select {}
 	}
 	if name != point || n != when {
 		return
