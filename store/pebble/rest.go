@@ -56,6 +56,25 @@ func openRest(dir string, opts Options, refusal error) (*Reader, error) {
 	}
 }
 
+// openDamaged opens what can be read of a store. An opening replays the journal, so a store that
+// nothing had to be mended of is not opened again as it is: that would do.
+func openDamaged(dir string, opts Options) (*Reader, error) {
+	r, err := openRest(dir, opts, nil)
+	if err != nil || r.left.loss == nil && len(r.left.out) == 0 && r.left.mend.Bits() == 0 {
+		return r, err
+	}
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	r, refusal := OpenReadOnly(dir, opts)
+	if refusal == nil {
+		if err := r.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return openRest(dir, opts, refusal)
+}
+
 // of notes what the reader of a store does without.
 func (l *left) of(r *Reader) error {
 	r.left = l

@@ -38,13 +38,7 @@ func Salvage(
 	told func(user string, c Condition) error,
 ) (*Salvaged, error) {
 	opts = opts.withDefaults()
-	r, refusal := OpenReadOnly(dir, opts)
-	if refusal == nil {
-		if err := r.Close(); err != nil {
-			return nil, err
-		}
-	}
-	r, err := openRest(dir, opts, refusal)
+	r, err := openDamaged(dir, opts)
 	if err != nil {
 		return nil, err
 	}

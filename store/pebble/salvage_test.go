@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -291,7 +292,8 @@ func TestSalvageOfWholeStore(t *testing.T) {
 		t.Errorf("a second salvage to the same folder: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = Salvage(ctx, "store", "other", Options{FS: disk}, func(int64, int64) {},
+	opened := &openings{FS: disk}
+	_, err = Salvage(ctx, "store", "other", Options{FS: opened}, func(int64, int64) {},
 		func(int64) { cancel() }, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("an interrupted salvage: %v", err)
@@ -302,5 +304,23 @@ func TestSalvageOfWholeStore(t *testing.T) {
 	}) {
 		t.Errorf("it leaves %q, %v", names, err)
 	}
+	if opened.times != 1 {
+		t.Errorf("the old store was opened %d times, want once: each replays its journal",
+			opened.times)
+	}
 	takesWrites(t, disk, "store") // nobody has it open
+}
+
+// openings counts how often the folder "store" is opened.
+type openings struct {
+	vfs.FS
+
+	times int
+}
+
+func (o *openings) Lock(name string) (io.Closer, error) {
+	if o.PathDir(name) == "store" {
+		o.times++
+	}
+	return o.FS.Lock(name)
 }
