@@ -338,6 +338,13 @@ var ofServers = []mutant{
 		pkg:  "./server/internal/coldstart/internal/ledger", test: "TestNoticesAreMergedOnce",
 	},
 	{
+		name: "mergesfirst", breaks: "new items wait for ever while many servers notice some",
+		file: "server/internal/coldstart/internal/ledger/own.go",
+		was:  `s.looked.Before(s.resting) {`,
+		is:   `false {`,
+		pkg:  "./server/internal/coldstart/internal/ledger", test: "TestMergingLeavesTimeForWork",
+	},
+	{
 		name: "nolimitcatalogue", breaks: "items with many long names fill the memory",
 		file: "server/internal/catalogue/size.go",
 		was:  `c.Bytes()+growth > c.bounds.Bytes {`,

@@ -2,9 +2,11 @@ package ledger
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -107,6 +109,37 @@ func TestLongWorkShowsSigns(t *testing.T) {
 	if sign() == first {
 		t.Error("no sign of the base while items were placed")
 	}
+}
+
+// slow is a store that takes long to remove notices, which are more and more.
+type slow struct{ *memory.Store }
+
+func (slow) DeleteNotes(context.Context, string, []string, store.Fence) error {
+	time.Sleep(5 * time.Second)
+	return nil
+}
+
+// TestMergingLeavesTimeForWork: servers post faster than the owner can merge, and yet it has half
+// of its time for the histories that it reads meanwhile.
+func TestMergingLeavesTimeForWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newSharedRig(t, slow{memory.New()}, servertest.NewModel(t, 1))
+		l := x.own(t)
+		x.hold(t)
+		for u := range manyNotices {
+			x.take(t, fmt.Sprint("user-", u), novelty)
+			must(t, x.notices.postAll(t.Context()))
+		}
+		const histories, each = 2000, 10 * time.Millisecond
+		began := time.Now()
+		for range histories {
+			time.Sleep(each)
+			must(t, x.Busy(t.Context(), l.Base()))
+		}
+		if took := time.Since(began); x.owned.merges < 2 || took > 3*histories*each {
+			t.Errorf("%v for %v of reading and %d merges", took, histories*each, x.owned.merges)
+		}
+	})
 }
 
 // TestLostOwnershipForgetsUsers: a server that is not the owner any more is not told of erasures,

@@ -220,10 +220,15 @@ func (s *Shared) Busy(ctx context.Context, base *model.Model) error {
 		return err
 	}
 	names, err := s.store.NoteNames(ctx, noticesTopic(s.base))
-	if err != nil || !anyUrgent(names) && len(names) < manyNotices {
+	if err != nil || !anyUrgent(names) && len(names) < manyNotices ||
+		s.looked.Before(s.resting) {
 		return err
 	}
-	return s.merge(ctx, base, names)
+	err = s.merge(ctx, base, names)
+	// Servers may post faster than a slow store lets their notices be merged: the work must come to
+	// its end nevertheless.
+	s.resting = time.Now().Add(time.Since(s.looked))
+	return err
 }
 
 // merge takes over what servers have noticed, and removes their notices.

@@ -36,6 +36,7 @@ type Shared struct {
 	written  string          // the head as it was last written
 	signs    uint64          // signs of life so far, no two of which are equal
 	looked   time.Time       // last time of Busy
+	resting  time.Time       // Busy merges nothing until then
 	tooLarge bool            // it has been logged that not all items fit into a note
 	failing  bool
 }
