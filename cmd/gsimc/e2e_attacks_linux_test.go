@@ -209,6 +209,7 @@ func (g *goodClient) askUntil(ctx context.Context) {
 		began := time.Now()
 		if err := g.once(); err != nil {
 			g.failed++
+			g.t.Logf("a good client after %v: %v", time.Since(began).Round(time.Millisecond), err)
 		} else {
 			g.took = append(g.took, time.Since(began))
 		}
