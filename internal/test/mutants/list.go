@@ -42,7 +42,7 @@ var ofModels = []mutant{
 		pkg:  "./internal/num/topn", test: "TestBoundOfSteps",
 	},
 	{
-		name: "topnadded", breaks: "a list lacks an item whose addition is large: blocks without it",
+		name: "topnadded", breaks: "a list lacks an item with a large addition",
 		file: "internal/num/topn/additions.go",
 		was:  `a.most[b], behind = max(a.most[b], v), max(behind, v)`,
 		is:   `behind = max(behind, v)`,
@@ -343,6 +343,13 @@ var ofServers = []mutant{
 		was:  `s.looked.Before(s.resting) {`,
 		is:   `false {`,
 		pkg:  "./server/internal/coldstart/internal/ledger", test: "TestMergingLeavesTimeForWork",
+	},
+	{
+		name: "restsfor", breaks: "new items wait for ever while merging takes long",
+		file: "server/internal/background/background.go",
+		was:  `p.began = p.began.Add(time.Since(began))`,
+		is:   `_ = began`,
+		pkg:  "./server/internal/coldstart", test: "TestReadingDoesNotRestForItsLedger",
 	},
 	{
 		name: "nolimitcatalogue", breaks: "items with many long names fill the memory",

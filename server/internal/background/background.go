@@ -47,6 +47,14 @@ func (p *Pacer) Pause(ctx context.Context) error {
 	return nil
 }
 
+// Except does what is no work of the loop, since it rests by itself.
+func (p *Pacer) Except(do func() error) error {
+	began := time.Now()
+	err := do()
+	p.began = p.began.Add(time.Since(began))
+	return err
+}
+
 // Draw returns a number in [0, 1) that is uniform over users and revisions, and the same in every
 // process: a hash (FNV-1a and the finalizer of SplitMix64).
 func Draw(user string, revision uint64) float64 {

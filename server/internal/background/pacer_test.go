@@ -15,6 +15,9 @@ func TestPacer(t *testing.T) {
 		p := NewPacer(0.25)
 		for _, want := range []time.Duration{0, 3 * workSlice} { // after half a slice, and a whole
 			time.Sleep(workSlice / 2)
+			if err := p.Except(func() error { time.Sleep(time.Minute); return nil }); err != nil {
+				t.Fatal(err)
+			}
 			before := time.Now()
 			if err := p.Pause(ctx); err != nil {
 				t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +22,9 @@ import (
 type fakeLedger struct {
 	*ledger.Memory
 	calls []string
-	fails string // the call that fails; empty: none
+	fails string        // the call that fails; empty: none
+	takes time.Duration // that Busy takes
+	busy  int           // calls of it
 }
 
 var errFake = errors.New("the ledger is away")
@@ -36,7 +39,11 @@ func (f *fakeLedger) call(name string) error {
 	return nil
 }
 
-func (f *fakeLedger) Busy(context.Context, *model.Model) error { return f.call("busy") }
+func (f *fakeLedger) Busy(context.Context, *model.Model) error {
+	f.busy++
+	time.Sleep(f.takes)
+	return f.call("busy")
+}
 
 func (f *fakeLedger) Publish(
 	_ context.Context, _ *models.Lease, items []model.NewItem, _ time.Time,
@@ -56,6 +63,19 @@ func newFakeRig(t *testing.T) (*rig, *fakeLedger) {
 		x.take(t, fmt.Sprint("user-", u), novelty)
 	}
 	return x, f
+}
+
+// What a ledger does while histories are read rests by itself, and the reading not as well.
+func TestReadingDoesNotRestForItsLedger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, f := newFakeRig(t)
+		f.takes = time.Second
+		began := time.Now()
+		must(t, x.look(t.Context(), true))
+		if took := time.Since(began); f.busy == 0 || took > time.Duration(f.busy)*f.takes*3/2 {
+			t.Errorf("%v, of which %d calls of the ledger took %v each", took, f.busy, f.takes)
+		}
+	})
 }
 
 // The ledger is told of long work while the store is searched and while histories are read, and it

@@ -144,6 +144,7 @@ func (x *Extender) gather(
 		have[i] = map[string]bool{}
 	}
 	pace := background.NewPacer(ledger.DutyCycle)
+	busy := func() error { return x.ledger.Busy(ctx, base) }
 	for _, user := range slices.Compact(users) {
 		history, err := x.history(ctx, base, number, user)
 		if err != nil {
@@ -155,7 +156,7 @@ func (x *Extender) gather(
 			}
 		}
 		evidence.Add(history)
-		if err := x.ledger.Busy(ctx, base); err != nil {
+		if err := pace.Except(busy); err != nil {
 			return nil, err
 		}
 		if err := pace.Pause(ctx); err != nil {

@@ -16,6 +16,7 @@ import (
 func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	base := l.Base()
 	pace := background.NewPacer(ledger.DutyCycle)
+	busy := func() error { return x.ledger.Busy(ctx, base) }
 	var users, before int64
 	err := x.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
 		if !x.Models.Serves(l) {
@@ -38,7 +39,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 			return err
 		}
 		a.Samples.Trim()
-		if err := x.ledger.Busy(ctx, base); err != nil {
+		if err := pace.Except(busy); err != nil {
 			return err
 		}
 		return pace.Pause(ctx)
