@@ -207,6 +207,13 @@ var ofServers = []mutant{
 		pkg:  "./server", test: "TestJSONBodiesMakeRoom",
 	},
 	{
+		name: "heldbodies", breaks: "bodies that made room fill the memory of a busy server",
+		file: "server/internal/admission/bodies.go",
+		was:  `g.bodies+g.leaving+n > 2*g.cfg.MaxBodies {`,
+		is:   `false {`,
+		pkg:  "./server/internal/admission", test: "TestBodiesThatAreHeld",
+	},
+	{
 		name: "jsonsmuggled", breaks: "a proxy that reads a body otherwise lets calls pass",
 		file: "server/internal/httpjson/receive.go",
 		was:  `if err == nil && len(r.TransferEncoding) == 0 {`,

@@ -45,8 +45,13 @@ func (t *Ticket) Grow(n int) error {
 // Crowded returns the error of a request that had to make room, or that waited in vain for it.
 func (t *Ticket) Crowded() error { return t.gate.refuse(t.of.Class, Receiving) }
 
-// bodyRoom makes room for n bytes more of a request, and reports whether there is any.
+// bodyRoom makes room for n bytes more of a request, and reports whether there is any. Bodies that
+// made room are held until their requests run again, which takes a while on a busy machine: they
+// take as much as the others at most.
 func (g *Gate) bodyRoom(of *Ticket, n int) bool {
+	if g.bodies+g.leaving+n > 2*g.cfg.MaxBodies {
+		return false
+	}
 	now := time.Now()
 	for t := g.receiving.first; t != nil && g.bodies+n > g.cfg.MaxBodies; {
 		next := t.next

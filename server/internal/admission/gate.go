@@ -125,6 +125,7 @@ type Gate struct {
 	mu        sync.Mutex
 	receiving arrivals
 	bodies    int      // bytes of them, see Grow
+	leaving   int      // bytes of bodies that made room, and that are still held
 	probes    arrivals // of Probe and Watch, which take no room of others
 	strangers arrivals // of Stranger, which neither do
 	sweeping  bool     // a sweep is due

@@ -55,7 +55,7 @@ func (g *Gate) sweep() {
 		for t := a.first; t != nil; {
 			after := t.next
 			if t.Context.Err() != nil {
-				g.received(t)
+				g.end(t)
 			}
 			t = after
 		}
@@ -108,6 +108,8 @@ func (a *arrivals) victim() *Ticket {
 // end takes the room of a receiving call away.
 func (g *Gate) end(t *Ticket) {
 	g.received(t)
+	g.leaving += t.body
+	t.ended = true
 	if t.Context.Err() == nil { // otherwise the client has gone, or its time is over
 		t.evicted.Store(true)
 		t.cancel()

@@ -29,6 +29,7 @@ type Ticket struct {
 	state      state
 	refusal    *RefusedError // to be told when the message is there
 	body       int           // bytes, see Grow
+	ended      bool          // it had to make room, and holds its body
 	came       time.Duration // from the headers to the message
 	began      time.Time     // of running
 	turn       chan struct{} // closed when a waiting call may run
@@ -159,6 +160,10 @@ func (t *Ticket) Forget() {
 	defer t.gate.mu.Unlock()
 	if t.state == receiving {
 		t.gate.received(t)
+	}
+	if t.ended {
+		t.gate.leaving -= t.body
+		t.ended = false
 	}
 	t.leave()
 }

@@ -1,0 +1,37 @@
+package admission
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Bodies that made room are held for a while on a busy machine: they take as much as the others,
+// and then newcomers wait.
+func TestBodiesThatAreHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most, each = 4 << 20, 1 << 20
+		g := newGate(t, func(c *Config) { c.MaxBodies, c.MaxReceiving = most, 100 })
+		var held []*Ticket
+		for range 20 {
+			ticket, err := g.Receive(t.Context(), "/r")
+			must(t, err)
+			if err := ticket.Grow(each); err != nil {
+				ticket.Forget()
+			} else {
+				held = append(held, ticket)
+			}
+			time.Sleep(4 * slowAfter)
+		}
+		if n := len(held) * each; n != 2*most {
+			t.Errorf("bodies of %d bytes are held, want %d", n, 2*most)
+		}
+		for _, ticket := range held {
+			ticket.Forget()
+			ticket.Forget()
+		}
+		if g.bodies != 0 || g.leaving != 0 {
+			t.Errorf("%d and %d bytes are left of no bodies", g.bodies, g.leaving)
+		}
+	})
+}
