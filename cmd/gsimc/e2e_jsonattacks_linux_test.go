@@ -18,9 +18,9 @@ import (
 func jsonAttacks() []attack {
 	return []attack{
 		{name: "JSON answers that are not read", json: true, does: "closes connections with many",
-			run: leaveUnread(func(int) string { return post("/v1/recommend:batch", largeBatch()) })},
+			run: leaveUnread(func() string { return post("/v1/recommend:batch", largeBatch()) })},
 		{name: "JSON answer to a padded batch", json: true, does: "closes connections with many",
-			run: leaveUnread(func(int) string {
+			run: leaveUnread(func() string {
 				return post("/v1/recommend:batch", strings.Repeat(" ", 3<<20)+largeBatch())
 			})},
 		{name: "JSON exports that are not read", json: true, does: "ends the slowest",
@@ -49,7 +49,8 @@ var largeBatch = sync.OnceValue(func() string {
 })
 
 // leaveUnread asks on many connections and reads the beginning of the answers.
-func leaveUnread(request func(int) string) func(*assault) {
+func leaveUnread(request func() string) func(*assault) {
+	once := sync.OnceValue(request) // thousands of large ones would keep the good client busy
 	return func(a *assault) {
 		var asking sync.WaitGroup
 		defer asking.Wait()
@@ -60,7 +61,7 @@ func leaveUnread(request func(int) string) func(*assault) {
 					return
 				}
 				defer c.Close()
-				if _, err := io.WriteString(c, request(i)); err == nil {
+				if _, err := io.WriteString(c, once()); err == nil {
 					a.sent.Add(1)
 					_, _ = io.ReadFull(c, make([]byte, 12)) // the server may end it at any time
 				}
@@ -87,7 +88,7 @@ func unreadExports(a *assault) {
 		}
 		resp.Body.Close()
 	}
-	leaveUnread(func(int) string {
+	leaveUnread(func() string {
 		return "GET /v1/users/bad/export HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	})(a)
 }
