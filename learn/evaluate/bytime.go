@@ -7,6 +7,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model/trend"
 )
 
 // ByTime divides events at a point of time T, as time divides them for a server: what is learned
@@ -39,7 +40,8 @@ type ByTime struct {
 	Final *dataset.Partition
 
 	targets timeTargets
-	final   stream // to the targets of Final
+	final   stream     // to the targets of Final
+	trend   trend.Spec // of Run
 }
 
 // TimeSplit are the constants of [SplitByTime].

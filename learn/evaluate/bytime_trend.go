@@ -66,6 +66,7 @@ func (x *ByTime) runTrending(m *model.Model) (Result, error) {
 	if err != nil {
 		return Result{}, fault.In(Trending, err)
 	}
+	x.trend = spec
 	r := newResult(Trending, x.rankTrending(m, spec))
 	r.Chosen = map[string]float64{ChosenHalfLife: spec.HalfLife, ChosenGain: spec.Gain}
 	return r, nil

@@ -99,8 +99,8 @@ func TestTrendsFindWhatIsInFashion(t *testing.T) {
 // foresee it.
 func checkForesight(t *testing.T, x *ByTime, trending *Result) {
 	t.Helper()
-	spec := x.trends.Spec
-	shares := slices.Repeat([]int64{1}, len(x.Final.Items))
+	spec := x.trend
+	shares := make([]int64, len(x.Final.Items))
 	ratesBefore := func(s *stream, time int64) *trend.Rates {
 		span := spec.SpanOf(time)
 		var c trend.Counts
@@ -111,16 +111,6 @@ func checkForesight(t *testing.T, x *ByTime, trending *Result) {
 		}
 		return c.RatesAfter(span, spec.HalfLife, len(shares))
 	}
-	h := &x.Choosing.Validation
-	choices, want := make([]trend.Choice, h.Len()), make([]float32, len(shares))
-	x.choosing.addTrends(choices, h, spec, shares)
-	for u := range choices {
-		ratesBefore(&x.choosing, timeOfTarget(h, u)).TrendsTo(want, shares)
-		if !slices.Equal(choices[u].Trends, want) {
-			t.Fatalf("the trends of target %d are %v, want %v", u, choices[u].Trends, want)
-		}
-	}
-	clear(shares)
 	for _, i := range x.Final.Train.Item {
 		shares[i]++
 	}

@@ -78,10 +78,10 @@ var ofModels = []mutant{
 	},
 	{
 		name: "gainahead", breaks: "the gain of trends is chosen by the events that they foresee",
-		file: "learn/evaluate/bytime_trend.go",
-		was:  `spec.SpanOf(timeOfTarget(h, u)) - 1`,
-		is:   `spec.SpanOf(timeOfTarget(h, u))`,
-		pkg:  "./learn/evaluate", test: "TestTrends",
+		file: "learn/train/trends.go",
+		was:  `spec.SpanOf(times[u]) - 1`,
+		is:   `spec.SpanOf(times[u])`,
+		pkg:  "./learn/train", test: "TestTrendsDoNotLookAhead",
 	},
 }
 

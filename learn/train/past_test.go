@@ -1,0 +1,45 @@
+package train
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model/trend"
+)
+
+// The trends that foresee a target are those of the spans that ended before it, of known items.
+func TestTrendsDoNotLookAhead(t *testing.T) {
+	const items, users, length = 12, 40, 8
+	rng := rand.New(rand.NewPCG(3, 4))
+	h := &dataset.Histories{Ptr: []int64{0}}
+	for u := range users {
+		for j, i := range rng.Perm(items)[:length] {
+			h.Item, h.Time = append(h.Item, int32(i)), append(h.Time, int64(100*u+37*j))
+		}
+		h.User, h.Ptr = append(h.User, int32(u)), append(h.Ptr, int64(len(h.Item)))
+	}
+	x := newPast(h, items)
+	spec := trend.Spec{HalfLife: 20, Span: 60}
+	shares := slices.Repeat([]int64{3}, x.items)
+	choices, times := make([]trend.Choice, 30), make([]int64, 30)
+	for u := range times {
+		times[u] = x.begin + int64(u*7)
+	}
+	x.addTrends(choices, times, spec, shares)
+	want := make([]float32, x.items)
+	for u, at := range times {
+		span := spec.SpanOf(at)
+		var before trend.Counts
+		for j, i := range h.Item {
+			if s := spec.SpanOf(h.Time[j]); s < span && x.place[i] >= 0 {
+				before.Add(s, x.place[i], 1)
+			}
+		}
+		before.RatesAfter(span, spec.HalfLife, x.items).TrendsTo(want, shares)
+		if !slices.Equal(choices[u].Trends, want) {
+			t.Fatalf("the trends of target %d are %v, want %v", u, choices[u].Trends, want)
+		}
+	}
+}
