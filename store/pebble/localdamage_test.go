@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ import (
 )
 
 const (
-	manyUsers = 400
+	manyUsers = 160
 	// manyEvents of one user fill a block of a table.
 	manyEvents = 25
 )
@@ -80,9 +81,25 @@ func unreadable(t *testing.T, s store.Store, want int) (damaged map[string]bool)
 	return damaged
 }
 
+// many is the disk of manyTables, which takes longer to make than to copy.
+var many struct {
+	once   sync.Once
+	disk   *vfs.MemFS
+	tables []string
+}
+
 // manyTables returns a disk with a closed store of some tables, the number of events of each of its
 // users, and the paths of the tables with their rows.
 func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
+	t.Helper()
+	many.once.Do(func() { many.disk, many.tables = makeTables(t) })
+	if many.disk == nil {
+		t.Fatal("another test could not make the store")
+	}
+	return powerCut(many.disk, 100), manyEvents * 7, slices.Clone(many.tables)
+}
+
+func makeTables(t *testing.T) (disk *vfs.MemFS, tables []string) {
 	t.Helper()
 	disk = vfs.NewCrashableMem()
 	s := mustOpen(t, "store", Options{FS: disk})
@@ -102,7 +119,7 @@ func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
 	if len(tables) < 3 {
 		t.Fatalf("%d tables of users, want several", len(tables))
 	}
-	return disk, manyEvents * 7, tables
+	return disk, tables
 }
 
 // tablesOf returns the paths of all tables of a closed store.

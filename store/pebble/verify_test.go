@@ -100,7 +100,7 @@ func TestVerifyNamesNeighbours(t *testing.T) {
 	mustClose(t, s)
 	path := largestTable(t, disk)
 	for _, i := range soak.Some(t, 6) {
-		at := 500 + 9000*i
+		at := 500 + 5000*i
 		damaged := flipped(t, disk, path, at, 1)
 		report, users, err := verified(t, damaged, "store")
 		if err != nil {
