@@ -179,6 +179,7 @@ func TestReadersSeeWhatSurvives(t *testing.T) {
 	}
 	soak.Injected(t, cuts, "power cuts")
 	for seed := range uint64(cuts) {
+		var opened []*Store
 		storetest.Survive(t, seed, func() (store.Store, func() store.Store) {
 			rng := rand.New(rand.NewPCG(seed, 7))
 			disk := vfs.NewCrashableMem()
@@ -192,15 +193,18 @@ func TestReadersSeeWhatSurvives(t *testing.T) {
 				FS: slow, CacheBytes: 1 << (10 + rng.IntN(16)), sortBytes: 1 << rng.IntN(14),
 				sortBatch: 1 << rng.IntN(10),
 			})
-			t.Cleanup(func() { mustClose(t, s) })
+			opened = append(opened, s)
 			return s, func() store.Store {
 				after := disk.CrashClone(vfs.CrashCloneCfg{
 					UnsyncedDataPercent: rng.IntN(2) * rng.IntN(101), RNG: rng,
 				})
 				s := mustOpen(t, "store", Options{FS: after})
-				t.Cleanup(func() { mustClose(t, s) })
+				opened = append(opened, s)
 				return s
 			}
 		})
+		for _, s := range opened {
+			mustClose(t, s)
+		}
 	}
 }

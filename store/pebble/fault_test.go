@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +27,10 @@ import (
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
-// TestEveryOperationFails lets the n-th operation on the file system fail, for every n: once, or
-// from then on. Each run must end in answers or errors, not in a dead process or a call that hangs,
-// and acknowledged events must be there when the store is opened on a good disk.
+// TestEveryOperationFails lets the n-th operation on the file system fail, for every n of
+// somePlaces: once, or from then on. Each run must end in answers or errors, not in a dead process
+// or a call that hangs, and acknowledged events must be there when the store is opened on a good
+// disk.
 func TestEveryOperationFails(t *testing.T) {
 	t.Parallel()
 	soak.Native(t)
@@ -37,39 +40,67 @@ func TestEveryOperationFails(t *testing.T) {
 		{name: "short write", short: true}, {name: "slow", slow: 20 * time.Millisecond},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			var wg sync.WaitGroup
-			var next, runs atomic.Int64
-			for range 24 { // the runs mostly wait
-				wg.Go(func() {
-					for !t.Failed() {
-						f := f
-						f.at = (next.Add(1) - 1) * stride()
-						reached, err := f.run()
-						if err != nil {
-							t.Errorf("operation %d fails: %v", f.at, err)
-						}
-						if !reached {
-							return
-						}
-						runs.Add(1)
-					}
-				})
-			}
-			wg.Wait()
-			soak.Injected(t, int(runs.Load()), "failed operations of the file system")
+			f.everywhere(t, func(f fault) bool {
+				reached, err := f.run()
+				if err != nil {
+					t.Errorf("operation %d fails: %v", f.at, err)
+				}
+				return reached
+			})
 		})
 	}
 }
 
-// stride thins faults and crashes out when tests should be quick.
-func stride() int64 {
-	switch {
-	case testing.Short():
-		return 20
-	case soak.Brief():
-		return 6
+// everywhere calls run with the fault at one operation after the other, and before that with none.
+// The function reports whether it got as far as the fault.
+func (f fault) everywhere(t *testing.T, run func(fault) bool) {
+	t.Helper()
+	var mu sync.Mutex
+	var kinds []string
+	whole := f
+	whole.at, whole.seen = math.MaxInt64, func(kind string) {
+		mu.Lock()
+		defer mu.Unlock()
+		kinds = append(kinds, kind)
 	}
-	return 1
+	run(whole)
+	mu.Lock()
+	places := somePlaces(t, kinds)
+	mu.Unlock()
+	var wg sync.WaitGroup
+	var next, runs atomic.Int64
+	for range 24 { // the runs mostly wait
+		wg.Go(func() {
+			for i := next.Add(1) - 1; int(i) < len(places) && !t.Failed(); i = next.Add(1) - 1 {
+				f := f
+				f.at = int64(places[i])
+				if run(f) {
+					runs.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	soak.Injected(t, int(runs.Load()), "failed operations of the file system")
+}
+
+// somePlaces returns the numbers of the operations that fail: all of them in make soak, else the
+// first and the last of each kind, and one in four of the others.
+func somePlaces(t *testing.T, kinds []string) (places []int) {
+	t.Helper()
+	last := map[string]int{}
+	for i, kind := range kinds {
+		last[kind] = i
+	}
+	first, one := map[string]bool{}, soak.OneIn(t, 4)
+	for i, kind := range kinds {
+		edge := !testing.Short() && (!first[kind] || last[kind] == i)
+		first[kind] = true
+		if chosen := one(); i == 0 || edge || chosen {
+			places = append(places, i)
+		}
+	}
+	return places
 }
 
 // fault is the fault of a run of TestEveryOperationFails.
@@ -81,19 +112,27 @@ type fault struct {
 	writesOnly bool
 	short      bool          // writes only: half of the bytes are written
 	slow       time.Duration // the operation takes so long, and is done
+	seen       func(string)  // unless nil, told the kind of each operation
 }
+
+// digits are what the names of files of one kind differ in.
+var digits = regexp.MustCompile("[0-9]+")
 
 // wrap returns the disk with the fault, and a function that reports whether the fault was met.
 func (f fault) wrap(disk vfs.FS) (fs vfs.FS, reached func() bool) {
 	var count atomic.Int64
 	reached = func() bool { return count.Load() > f.at }
+	if f.seen == nil {
+		f.seen = func(string) {}
+	}
 	if f.short {
-		return shortWrites{disk, func() bool { return count.Add(1)-1 == f.at }}, reached
+		return shortWrites{disk, func() bool { f.seen(""); return count.Add(1)-1 == f.at }}, reached
 	}
 	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if f.writesOnly && op.Kind.ReadOrWrite() == errorfs.OpIsRead {
 			return nil
 		}
+		f.seen(fmt.Sprint(op.Kind, digits.ReplaceAllString(disk.PathBase(op.Path), "")))
 		if i := count.Add(1) - 1; i == f.at || f.forever && i > f.at {
 			time.Sleep(f.slow)
 			return f.err
@@ -562,7 +601,7 @@ func TestDamagedFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 60 / int(stride()) {
+		for i := range max(3, soak.Times(20)) {
 			copied := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
 			what := name + " " + damage(t, copied, path, content, rng, i)
 			outcome := damageOutcome(t, copied, what, want)
@@ -642,8 +681,8 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 	disk := vfs.NewCrashableMem()
 	s := mustOpen(t, "store", Options{FS: disk})
 	for i := range 3 {
-		for u := range 40 {
-			mustAppend(t, s, fmt.Sprint(secret, u), 10*i, 10*i+10)
+		for u := range 8 { // each damaged block is read by all of them
+			mustAppend(t, s, fmt.Sprint(secret, u), 50*i, 50*i+50)
 		}
 		flush(t, s)
 		if i == 1 {

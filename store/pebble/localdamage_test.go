@@ -188,10 +188,10 @@ func TestDamageStaysLocal(t *testing.T) {
 		opts.Events.Failed = func(reason error) { t.Errorf("the store failed: %v", reason) }
 		want := events
 		var first map[string]bool
-		for start := range 4 {
+		for start := range 3 {
 			s := mustOpen(t, "store", opts)
 			got := unreadable(t, s, want)
-			for range 6 {
+			for range 4 {
 				refused := appendBig(t, s, want, want+1)
 				if len(refused) != len(got) {
 					t.Errorf("start %d: %d users cannot read, %d cannot write", start, len(got),

@@ -106,7 +106,7 @@ func TestLossIsNoticed(t *testing.T) {
 			written := len(bytes.TrimRight(content, "\x00"))
 			rng := rand.New(rand.NewPCG(1, uint64(c.calls)))
 			outcomes := map[string]int{}
-			places := soak.Times(120)
+			places := max(6, soak.Times(40))
 			soak.Injected(t, places, "flipped bits")
 			soak.Injected(t, places, "cut files")
 			for range places {

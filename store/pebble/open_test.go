@@ -2,9 +2,9 @@ package pebble
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,7 +16,7 @@ import (
 )
 
 func testEvent(i int) store.Event {
-	return store.Event{ID: fmt.Sprint("e", i), Item: "item",
+	return store.Event{ID: "e" + strconv.Itoa(i), Item: "item",
 		Value: 1}
 }
 

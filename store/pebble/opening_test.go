@@ -163,22 +163,14 @@ func TestEveryOperationOfOpeningFails(t *testing.T) {
 		{name: "short write", short: true},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			var wg sync.WaitGroup
-			var next, refused atomic.Int64
-			for range 24 { // the runs mostly wait
-				wg.Go(func() {
-					for reached := true; reached && !t.Failed(); {
-						f := f
-						f.at = (next.Add(1) - 1) * stride()
-						var opened bool
-						if opened, reached = f.open(t, powerCut(disk, 100), want); !opened {
-							refused.Add(1)
-						}
-					}
-				})
-			}
-			wg.Wait()
-			soak.Injected(t, int(next.Load()), "failed operations of the file system")
+			var refused atomic.Int64
+			f.everywhere(t, func(f fault) bool {
+				opened, reached := f.open(t, powerCut(disk, 100), want)
+				if !opened {
+					refused.Add(1)
+				}
+				return reached
+			})
 			if refused.Load() == 0 {
 				t.Error("no fault was noticed")
 			}

@@ -75,7 +75,7 @@ func SomeOf(tb testing.TB, cases, short int) []int {
 	if !testing.Short() || short >= cases {
 		return all
 	}
-	rng := source(tb, fmt.Sprintf("%d of %d cases", short, cases))
+	rng := source(tb, fmt.Sprintf("-short: %d of %d cases", short, cases))
 	rng.Shuffle(cases, func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return slices.Sorted(slices.Values(all[:short]))
 }
@@ -84,11 +84,23 @@ func SomeOf(tb testing.TB, cases, short int) []int {
 // one in twenty under -short. It is for cases that are made one after the other.
 func Chance(tb testing.TB) func() bool {
 	tb.Helper()
-	if !testing.Short() {
+	return OneIn(tb, 1)
+}
+
+// OneIn is Chance for a test that runs one case in n in make test-all, and all in make soak.
+func OneIn(tb testing.TB, n int) func() bool {
+	tb.Helper()
+	switch {
+	case testing.Short():
+		n = fraction
+	case Long():
+		n = 1
+	}
+	if n == 1 {
 		return func() bool { return true }
 	}
-	rng := source(tb, fmt.Sprintf("one case in %d", fraction))
-	return func() bool { return rng.IntN(fraction) == 0 }
+	rng := source(tb, fmt.Sprintf("one case in %d", n))
+	return func() bool { return rng.IntN(n) == 0 }
 }
 
 // source logs the seed of a sample and returns its source of chance.
@@ -101,7 +113,7 @@ func source(tb testing.TB, what string) *rand.Rand {
 			tb.Fatalf("%s=%q is not a whole number", seedFrom, text)
 		}
 	}
-	tb.Logf("-short: %s; %s=%d runs the same again", what, seedFrom, seed)
+	tb.Logf("%s; %s=%d runs the same again", what, seedFrom, seed)
 	name := fnv.New64a()
 	_, _ = name.Write([]byte(tb.Name() + what))
 	return rand.New(rand.NewPCG(seed, name.Sum64()))

@@ -76,6 +76,30 @@ func TestFewerUnderShort(t *testing.T) {
 	}
 }
 
+func TestOneIn(t *testing.T) {
+	for _, c := range []struct {
+		short, soak string
+		n           int
+		most, least int // of 2000
+	}{
+		{"false", "", 4, 650, 350}, {"true", "", 4, 200, 50}, {"false", "2", 4, 2000, 2000},
+		{"false", "", 1, 2000, 2000},
+	} {
+		short(t, c.short)
+		t.Setenv(variable, c.soak)
+		t.Setenv(seedFrom, "7")
+		ran, one := 0, OneIn(t, c.n)
+		for range 2000 {
+			if one() {
+				ran++
+			}
+		}
+		if ran < c.least || ran > c.most {
+			t.Errorf("%+v: %d cases run", c, ran)
+		}
+	}
+}
+
 // Slow and Native skip where they say, and nowhere else.
 func TestSlow(t *testing.T) {
 	for _, c := range []struct {
