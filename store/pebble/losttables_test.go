@@ -20,7 +20,7 @@ import (
 // and newer ones, and some in the journal only, which stands in a table: closed, or after a crash.
 func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 	t.Helper()
-	users, each := 300, 5
+	users, each := 160, 5
 	if soak.Long() {
 		users = 3000
 	}
