@@ -64,11 +64,15 @@ func (a *Authority) Issue(t testing.TB, serial int64, until time.Time) Pair {
 	return Pair{Cert: encode("CERTIFICATE", der), Key: encode("PRIVATE KEY", private)}
 }
 
-// Write writes text to a file of this name in a folder and returns its path.
+// Write writes text to a file of this name in a folder and returns its path. Whoever watches the
+// file sees it whole, however busy the machine is.
 func Write(t testing.TB, dir, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
 	}
 	return path
