@@ -1,6 +1,6 @@
 // Package provoked is compiled into gsimc by TestAlertsFire only, which puts its calls into the
-// code on their way to the compiler: a disk that is slow, hangs or breaks and a bug in a handler cannot be
-// had otherwise.
+// code on their way to the compiler: a disk that is slow, hangs or breaks and a bug in a handler
+// cannot be had otherwise.
 package provoked
 
 import (

@@ -64,8 +64,8 @@ func (a *Authority) Issue(t testing.TB, serial int64, until time.Time) Pair {
 	return Pair{Cert: encode("CERTIFICATE", der), Key: encode("PRIVATE KEY", private)}
 }
 
-// Write writes text to a file of this name in a folder and returns its path. Whoever watches the
-// file sees it whole, however busy the machine is.
+// Write writes text to a file of this name in a folder and returns the path of the file. A reader
+// of the file gets the text before or the new text, and never a part of one.
 func Write(t testing.TB, dir, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
