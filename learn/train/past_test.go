@@ -43,3 +43,27 @@ func TestTrendsDoNotLookAhead(t *testing.T) {
 		}
 	}
 }
+
+// The gain of a catalogue of any size is a number from 0 on.
+func TestGainsAreScaled(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for n := 1; n < 60; n++ {
+		scores := make([]float32, n)
+		if spread := spreadOf([]trend.Choice{{Scores: scores}}); spread != 0 {
+			t.Errorf("%d equal scores have the spread %v", n, spread)
+		}
+		for i := range scores {
+			scores[i] = rng.Float32()
+		}
+		if spread := spreadOf([]trend.Choice{{Scores: scores}}); spread < 0 || n > 4 && spread == 0 {
+			t.Errorf("%d scores have the spread %v", n, spread)
+		}
+	}
+	for _, test := range []struct{ then, now, want float64 }{
+		{1, 2, 4}, {0, 2, 0}, {0, 0, 0}, {1, 0, 0}, {5e-324, 2, 0},
+	} {
+		if got := scaled(2, test.then, test.now); got != test.want {
+			t.Errorf("from %v to %v: %v, want %v", test.then, test.now, got, test.want)
+		}
+	}
+}

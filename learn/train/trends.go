@@ -25,11 +25,11 @@ const (
 	mostScores  = 1 << 26 // scores of all items for the targets
 )
 
-// Trends chooses the constants of the trends of m, a model of the training users of p: those that
-// foresee the newest of their events best, by a model of the events before them. That model is
-// learned like m, but has a smaller rank and no deviation. Its gain is carried over in proportion
-// to the spread of the scores. Without times, or without learned dynamics, the result is zero.
-// progress may be nil.
+// Trends chooses the constants of trends for m, a model of the training users of p. A second model
+// is learned from all training events but the newest, like m but with a smaller rank and without
+// deviation. The constants are those by which the second model foresees the newest events best. The
+// gain for m is in proportion to the spread of the scores of m. Without times, or without learned
+// dynamics, the result is zero. progress may be nil.
 func Trends(p *dataset.Partition, m *model.Model, progress Progress) (trend.Spec, error) {
 	x := newPast(&p.Train, len(p.Items))
 	if x == nil || m.Spec().Dynamics.Kind != model.DynamicsLearned {
@@ -46,9 +46,18 @@ func Trends(p *dataset.Partition, m *model.Model, progress Progress) (trend.Spec
 	}
 	spec := x.likeliest(choices, times, degrees(early))
 	if spec.Gain > 0 {
-		spec.Gain *= x.spreadNow(m) / spreadOf(choices)
+		spec.Gain = scaled(spec.Gain, spreadOf(choices), x.spreadNow(m))
 	}
 	return spec, nil
+}
+
+// scaled is the gain for a model whose scores have the spread now, in place of one with the spread
+// then. It is 0 if one of them gives all items the same score.
+func scaled(gain, then, now float64) float64 {
+	if gain *= now / then; then > 0 && !math.IsInf(gain, 0) {
+		return gain
+	}
+	return 0
 }
 
 // past divides training histories by time.
@@ -56,9 +65,9 @@ type past struct {
 	all   *dataset.Histories
 	begin int64   // of the newest events
 	times []int64 // of the others, rising
-	every int     // one in so many users is learned from
-	place []int32 // of the items among those that are learned; −1 for none
-	items int     // that are learned
+	every int     // the second model learns from the users 0, every, 2·every, …
+	place []int32 // of each item in the second model; −1: that model does not know the item
+	items int     // number of items of the second model
 }
 
 // newPast returns nil if the histories have no times, or not several of them.
@@ -87,6 +96,9 @@ func newPast(h *dataset.Histories, items int) *past {
 			x.place[i] = int32(x.items)
 			x.items++
 		}
+	}
+	if x.items == 0 {
+		return nil
 	}
 	return x
 }
@@ -257,7 +269,8 @@ func (x *past) spreadNow(m *model.Model) float64 {
 }
 
 // spreadOf is the median, over choices, of the distance between the tenth best score and the median
-// score of the items that are not left out.
+// score of the items that are not left out. Of fewer than 40 items, the upper quartile stands for
+// the tenth best score.
 func spreadOf(choices []trend.Choice) float64 {
 	var spreads []float64
 	for u := range choices {
@@ -266,7 +279,7 @@ func spreadOf(choices []trend.Choice) float64 {
 		})
 		slices.Sort(sorted)
 		if n := len(sorted); n > 0 {
-			spreads = append(spreads, float64(sorted[max(0, n-10)])-float64(sorted[n/2]))
+			spreads = append(spreads, float64(sorted[max(n-10, 3*n/4)])-float64(sorted[n/2]))
 		}
 	}
 	if len(spreads) == 0 {
