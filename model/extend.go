@@ -64,15 +64,18 @@ func (m *Model) extendBy(items []NewItem, version string) *Model {
 	e.width = m.width
 	e.top = topn.New(e.basis, e.decoderScale, m.k, int32(m.n))
 	x := *m
-	x.extension, x.trends, x.memory = e, nil, sealed.Memory{}
+	x.extension, x.memory = e, sealed.Memory{}
 	x.extendLocal(items)
 	x.version += "+" + version
 	x.popular = e.popular()
 	return &x
 }
 
-// Base returns the model that m extends, or m itself.
+// Base returns the model that m extends, or m itself, without trends.
 func (m *Model) Base() *Model {
+	if m.plain != nil {
+		m = m.plain
+	}
 	if m.extension == nil {
 		return m
 	}

@@ -13,14 +13,17 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/internal/sealed"
 	"github.com/gsimc/gsimc/model/local"
+	"github.com/gsimc/gsimc/model/trend"
 )
 
 // Model is a learned model, complete for serving. It does not change once it is built: all methods
 // but Close are safe for concurrent use.
 type Model struct {
 	spec    Spec
-	version string
-	n, k    int // n without the extension
+	version string // without trends
+	trended string // name of the trends; empty: none, or trends without a name
+	plain   *Model // without the trends; nil: there are none
+	n, k    int    // n without the extension
 
 	table                // of the n items that the basis was learned from
 	extension *extension // further items, with indices from n; nil for none, as in every file
@@ -40,7 +43,8 @@ type Model struct {
 	popularOnly      bool    // see NewPopular
 
 	index   map[string]int32 // of ids
-	popular []int32          // all items, by falling degree
+	popular []int32          // all items, by falling Popularity
+	now     []int64          // of trends, by item; nil: popularity is the degree
 
 	memory  sealed.Memory // the file of the tensors in memory; empty if they are on the heap
 	scratch *sync.Pool
@@ -144,8 +148,11 @@ func (m *Model) checkGraphScale() error {
 
 // Version returns the first 16 hexadecimal digits of the checksum of the model's file. Models with
 // equal content, provenance included, have equal versions. The version of an extended model has a
-// plus sign and 16 more digits, see Extend.
-func (m *Model) Version() string { return m.version }
+// plus sign and 16 more digits, see Extend, that of a model with trends then a tilde and 16 more.
+func (m *Model) Version() string { return m.version + m.trended }
+
+// StateVersion is the Version without the trends, of which no state depends.
+func (m *Model) StateVersion() string { return m.version }
 
 // Spec returns a copy of the choices that the model was built by.
 func (m *Model) Spec() Spec { return m.spec.clone() }
@@ -209,8 +216,17 @@ func (m *Model) Kappa() []float64 { return m.kappa }
 // Lambda returns the k eigenvalues of Ł, ascending. Not to be changed.
 func (m *Model) Lambda() []float64 { return m.lambda }
 
-// Popular returns all items by falling degree, ties to the smaller index. Not to be changed.
+// Popular returns all items by falling Popularity, ties to the smaller index. Not to be changed.
 func (m *Model) Popular() []int32 { return m.popular }
+
+// Popularity is the Degree of item i or, with trends, the number of training users that its share
+// of the events now stands for.
+func (m *Model) Popularity(i int32) float64 {
+	if m.now != nil {
+		return trend.Popularity(m.now[i])
+	}
+	return float64(m.Degree(i))
+}
 
 // Close gives back the memory of a model that Open or Load returned. m, and slices that it handed
 // out, must not be used any more, nor must extensions of m and models with trends. Closing one of

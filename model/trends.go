@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gsimc/gsimc/internal/num/topn"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model/internal/sealed"
 	"github.com/gsimc/gsimc/model/trend"
 )
@@ -19,23 +20,44 @@ func (m *Model) SetTrend(spec trend.Spec) error {
 	return nil
 }
 
-// WithTrends returns a model whose score of item i is higher by gain·g[i], for all NumItems items;
-// see package trend. It shares the memory of m and must not outlive it; states, queries and all
-// else are those of m. Trends that m has do not count. The sums must be finite. O(n).
-func (m *Model) WithTrends(gain float64, g []float32) *Model {
-	if len(g) != m.NumItems() {
-		panic(fmt.Sprintf("model: %d items, but %d trends", m.NumItems(), len(g)))
+// WithTrends returns a model whose score of item i is higher by s.Gain·g_i, and whose popular items
+// are those of now, if s tells them. It shares the memory of m and must not outlive it; states,
+// queries and all else are those of m. Trends that m has do not count. The sums must be finite.
+// O(n log n).
+func (m *Model) WithTrends(s *trend.Snapshot) *Model {
+	if m.plain != nil {
+		m = m.plain
 	}
-	a := make([]float32, len(g))
-	for i, v := range g {
-		a[i] = float32(gain * float64(v))
+	if n := len(s.G) - len(s.Names); n != m.n || s.Now != nil && len(s.Now) != len(s.G) {
+		panic(fmt.Sprintf("model: %d items, but %d trends", m.n, n))
+	}
+	added, now := make([]float32, m.NumItems()), make([]int64, m.NumItems())
+	for i := range added {
+		g := float32(0)
+		if i < m.n {
+			if g = s.G[i]; s.Now != nil {
+				now[i] = s.Now[i]
+			}
+		} else {
+			g, now[i] = s.Of(m.ItemID(int32(i)), m.Degree(int32(i)))
+		}
+		added[i] = float32(s.Gain * float64(g))
 	}
 	x := *m
-	x.memory = sealed.Memory{}
-	x.trends = topn.NewAdditions(m.top, a[:m.n])
+	x.plain, x.memory = m, sealed.Memory{}
+	if s.Name != "" {
+		x.trended = "~" + s.Name
+	}
+	if s.Now != nil {
+		x.now, x.popular = now, ranking.Order(now)
+	}
+	if s.Gain == 0 {
+		return &x
+	}
+	x.trends = topn.NewAdditions(m.top, added[:m.n])
 	if m.extension != nil {
 		e := *m.extension
-		e.trends = topn.NewAdditions(e.top, a[m.n:])
+		e.trends = topn.NewAdditions(e.top, added[m.n:])
 		x.extension = &e
 	}
 	return &x

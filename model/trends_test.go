@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/model/trend"
 )
 
 // withTrends returns m with random trends, and what they add.
@@ -15,7 +16,11 @@ func withTrends(rng *rand.Rand, m *Model) (x *Model, added []float32) {
 		g[i] = float32(rng.NormFloat64())
 		added[i] = float32(0.5 * float64(g[i]))
 	}
-	return m.WithTrends(0.5, g), added
+	s := &trend.Snapshot{Gain: 0.5, G: g}
+	for i := m.n; i < m.NumItems(); i++ {
+		s.Names = append(s.Names, m.ItemID(int32(i)))
+	}
+	return m.WithTrends(s), added
 }
 
 // TestTrends: every way to a score has what the trends add, new items included, and a model without

@@ -115,7 +115,7 @@ func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
 		return func(b int) {
 			rates := counts.RatesAfter(spans[b]-1, spec.HalfLife, len(shares))
 			rates.TrendsTo(g, shares)
-			rising := m.WithTrends(spec.Gain, g)
+			rising := m.WithTrends(&trend.Snapshot{Gain: spec.Gain, G: g})
 			for _, u := range groups[spans[b]] {
 				if u >= warm.Len() {
 					ranks[u] = rank(rates.Popular(shares), x.targets.cold[u-warm.Len()], nil)

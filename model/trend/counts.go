@@ -44,6 +44,29 @@ func (c *Counts) Add(at int64, item int32, n int64) {
 	}
 }
 
+// Within returns the oldest span that fewer than n events follow, those of later spans.
+func (c *Counts) Within(n float64) int64 {
+	oldest, later := int64(math.MaxInt64), int64(0)
+	for _, at := range slices.Backward(slices.Sorted(maps.Keys(c.spans))) {
+		if float64(later) >= n {
+			break
+		}
+		oldest = at
+		later += c.spans[at].total
+	}
+	return oldest
+}
+
+// Later is the number of events after a span.
+func (c *Counts) Later(span int64) (n int64) {
+	for at, s := range c.spans {
+		if at > span {
+			n += s.total
+		}
+	}
+	return n
+}
+
 // Rates are the faded counts of items after a span.
 type Rates struct {
 	of    []int64 // r_i, in units of 2^-fraction
@@ -75,29 +98,45 @@ func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
 	return r
 }
 
-// Of returns r_i.
-func (r *Rates) Of(item int32) float64 { return math.Ldexp(float64(r.of[item]), -fraction) }
+// Of returns the faded counts of these items alone, in their order.
+func (r *Rates) Of(items []int32) *Rates {
+	x := &Rates{of: make([]int64, len(items))}
+	for at, i := range items {
+		x.of[at] = r.of[i]
+		x.total += r.of[i]
+	}
+	return x
+}
+
+// Item returns r_i.
+func (r *Rates) Item(item int32) float64 { return math.Ldexp(float64(r.of[item]), -fraction) }
 
 // TrendsTo stores g_i of all items in dst. shares are in proportion to π_i, with a sum above 0.
 func (r *Rates) TrendsTo(dst []float32, shares []int64) {
 	expected := r.expected(shares)
 	for i := range dst {
-		more := (r.Of(int32(i)) + Prior) / (float64(shares[i])*expected + Prior)
+		more := (r.Item(int32(i)) + Prior) / (float64(shares[i])*expected + Prior)
 		dst[i] = float32(math.Log(more))
 	}
 }
 
 // Popular returns numbers in proportion to π_i e^g_i, the share that each item is expected to have
 // now: a ranking of the items for somebody of whom nothing is known.
-func (r *Rates) Popular(shares []int64) []float64 {
+func (r *Rates) Popular(shares []int64) []int64 {
 	expected := r.expected(shares)
-	popular := make([]float64, len(shares))
+	popular := make([]int64, len(shares))
 	for i, share := range shares {
-		more := (r.Of(int32(i)) + Prior) / (float64(share)*expected + Prior)
-		popular[i] = float64(share) * more
+		more := (r.Item(int32(i)) + Prior) / (float64(share)*expected + Prior)
+		popular[i] = int64(math.Round(math.Ldexp(float64(share)*more, popularDigits)))
 	}
 	return popular
 }
+
+// Popularity is the number that one of Popular stands for, in the unit of the shares.
+func Popularity(now int64) float64 { return math.Ldexp(float64(now), -popularDigits) }
+
+// popularDigits is the number of binary digits of a number of Popular behind the point.
+const popularDigits = 10
 
 // expected is R π_i of an item with the share 1.
 func (r *Rates) expected(shares []int64) float64 {

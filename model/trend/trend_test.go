@@ -52,8 +52,8 @@ func TestRates(t *testing.T) {
 		}
 		got := c.RatesAfter(last, halfLife, items)
 		for i, want := range oracle(events, last, halfLife, items) {
-			if tolerance := float64(len(events)) * 0x1p-20; math.Abs(got.Of(int32(i))-want) > tolerance {
-				t.Fatalf("seed %d: r_%d = %v, want %v", seed, i, got.Of(int32(i)), want)
+			if tolerance := float64(len(events)) * 0x1p-20; math.Abs(got.Item(int32(i))-want) > tolerance {
+				t.Fatalf("seed %d: r_%d = %v, want %v", seed, i, got.Item(int32(i)), want)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func TestTrends(t *testing.T) {
 		}
 	}
 	popular := r.Popular([]int64{40, 60, 0})
-	if !(popular[0] > popular[1] && popular[1] > popular[2] && popular[2] == 0) {
+	if popular[0] <= popular[1] || popular[1] <= popular[2] || popular[2] != 0 {
 		t.Errorf("popular now: %v", popular)
 	}
 }

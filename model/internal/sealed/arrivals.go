@@ -36,7 +36,7 @@ func ReadArrivals(r *safetensors.Reader, spec *local.Spec, n int, ids []string) 
 		Rows:   readEntries(r, "row"), Columns: readEntries(r, "column"),
 		Others:       readEntries(r, "other"),
 		OtherColumns: safetensors.Array[float32](r, "other_columns", -1),
-		Names:        readNames(r),
+		Names:        ReadNames(r),
 	}
 	if r.Err != nil {
 		return nil
@@ -46,8 +46,8 @@ func ReadArrivals(r *safetensors.Reader, spec *local.Spec, n int, ids []string) 
 	return arrivals
 }
 
-// readNames reads the names of the items of which lists have numbers.
-func readNames(r *safetensors.Reader) []string {
+// ReadNames reads the texts "name", of any number.
+func ReadNames(r *safetensors.Reader) []string {
 	shape := r.File.Arrays["name_offsets"].Shape
 	if r.Err == nil && (len(shape) != 1 || shape[0] == 0) {
 		r.Err = fmt.Errorf("name_offsets have the shape %v", shape)

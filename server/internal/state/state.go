@@ -27,7 +27,7 @@ type User struct {
 	Tail    *Tail     // if not nil, records the events themselves
 
 	table  *table // of weights; nil: there is no event yet
-	model  string // version of the model that folded, extension included
+	model  string // StateVersion of the model that folded
 	base   string // version of that model without extension
 	beyond bool   // there are events on items that the base does not know
 	broken bool   // a fold panicked half-way: the state is invalid
@@ -44,7 +44,8 @@ func New(m *model.Model, t *Tail) *User {
 
 // Reset makes u the state of an empty history under m, without a tail.
 func (u *User) Reset(m *model.Model) {
-	*u = User{model: m.Version(), base: m.Base().Version(), Kalman: m.NewState(), Seen: u.Seen[:0]}
+	*u = User{model: m.StateVersion(), base: m.Base().Version(), Kalman: m.NewState(),
+		Seen: u.Seen[:0]}
 }
 
 // Clone returns a copy without tail that shares no memory with u.
@@ -64,12 +65,12 @@ func (u *User) adopt(m *model.Model, weights *table) bool {
 	switch {
 	case u.broken || u.table != nil && u.table != weights:
 		return false
-	case u.model == m.Version():
+	case u.model == m.StateVersion():
 		return true
 	case u.beyond || u.base != m.Base().Version():
 		return false
 	}
-	u.model = m.Version()
+	u.model = m.StateVersion()
 	return true
 }
 

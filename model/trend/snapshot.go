@@ -1,0 +1,103 @@
+package trend
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/model/internal/sealed"
+)
+
+// A Snapshot holds the trends of the items of a model at one time. Servers that have the same model
+// and the same snapshot give the same lists.
+type Snapshot struct {
+	Gain  float64   // of the Spec
+	G     []float32 // g_i: of the items of a model as it was learned, then of those of Names
+	Now   []int64   // likewise, in proportion to π_i e^g_i, see [Rates.Popular]; nil: not counted
+	Names []string  // ids of further items, rising bytewise
+	Name  string    // tells the snapshots of a model apart; empty: it needs none
+}
+
+// Of returns g_i and the share now of an item that the model was extended by, which is expected in
+// this share. The snapshot may be older than the item.
+func (s *Snapshot) Of(id string, share int64) (g float32, now int64) {
+	at, found := slices.BinarySearch(s.Names, id)
+	if !found {
+		return 0, share << popularDigits
+	}
+	at += len(s.G) - len(s.Names)
+	if s.Now == nil {
+		return s.G[at], 0
+	}
+	return s.G[at], s.Now[at]
+}
+
+// Snapshot returns the trends of all items at these faded counts, without a name. shares are in
+// proportion to π_i, with a sum above 0.
+func (r *Rates) Snapshot(gain float64, shares []int64) *Snapshot {
+	s := &Snapshot{Gain: gain, G: make([]float32, len(shares)), Now: r.Popular(shares)}
+	r.TrendsTo(s.G, shares)
+	return s
+}
+
+// Constants of the documents of snapshots, which have the format of model files otherwise.
+const (
+	format    = "trends 1"
+	formatKey = "format"
+	ofKey     = "model"
+	gainKey   = "gain"
+	alignment = 64
+)
+
+// Encode returns the document of a snapshot for the model of a version, as it was learned. It sets
+// the name of the snapshot, which is a hash of the document. It holds all numbers that come from
+// logarithms or sums, so that every processor makes the same lists of it.
+func (s *Snapshot) Encode(version string) ([]byte, error) {
+	meta := map[string]string{formatKey: format, ofKey: version,
+		gainKey: strconv.FormatFloat(s.Gain, 'g', -1, 64)}
+	ts := []sealed.Tensor{sealed.Numbers("g", s.G), sealed.Numbers("now", s.Now)}
+	im := sealed.LayOut(meta, append(ts, sealed.Texts("name", s.Names)...), alignment)
+	var document bytes.Buffer
+	if _, err := im.WriteTo(&document); err != nil {
+		return nil, err
+	}
+	s.Name = im.Version()
+	return document.Bytes(), nil
+}
+
+// Decode reads a document of [Snapshot.Encode] for the model of a version with this number of
+// items, as it was learned. It is an error if the document is damaged, or of another model. The
+// snapshot keeps using its memory.
+func Decode(document []byte, version string, items int) (*Snapshot, error) {
+	f, err := safetensors.Parse(document)
+	if err != nil {
+		return nil, fmt.Errorf("they are damaged: %w", err)
+	}
+	if got := f.Meta[formatKey]; got != format {
+		return nil, fmt.Errorf("the format is %+q, want %q", got, format)
+	}
+	s := &Snapshot{}
+	if s.Name, err = sealed.Verify(f, document); err != nil {
+		return nil, fmt.Errorf("they are damaged: %w", err)
+	}
+	if of := f.Meta[ofKey]; of != version {
+		return nil, fmt.Errorf("they are trends of the model %+q, and not of %q", of, version)
+	}
+	s.Gain, err = strconv.ParseFloat(f.Meta[gainKey], 64)
+	if err != nil || !(s.Gain >= 0) || math.IsInf(s.Gain, 0) {
+		return nil, fmt.Errorf("the gain is %+q", f.Meta[gainKey])
+	}
+	r := &safetensors.Reader{File: f}
+	s.Names = sealed.ReadNames(r)
+	all := int64(items + len(s.Names))
+	s.G = safetensors.Array[float32](r, "g", all)
+	s.Now = safetensors.Array[int64](r, "now", all)
+	if r.Err != nil {
+		return nil, r.Err
+	}
+	return s, errors.Join(sealed.CheckIDs(s.Names), sealed.CheckFinite("g", s.G))
+}

@@ -1,0 +1,103 @@
+package trend
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func snapshot() *Snapshot {
+	return &Snapshot{Gain: 0.25, G: []float32{0, 1.5, -2, 3}, Now: []int64{1, 2, 0, 1 << 40},
+		Names: []string{"new", "newer"}}
+}
+
+// A document gives the snapshot back, with a name that is the same wherever it was made.
+func TestSnapshotDocuments(t *testing.T) {
+	want := snapshot()
+	document, err := want.Encode("base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := snapshot().Encode("base")
+	if err != nil || !bytes.Equal(document, again) {
+		t.Errorf("equal snapshots have different documents (%v)", err)
+	}
+	got, err := Decode(document, "base", 2)
+	if d := cmp.Diff(want, got); d != "" || err != nil || len(got.Name) != 16 {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	for name, test := range map[string]struct {
+		version string
+		items   int
+		damage  func([]byte)
+		want    string
+	}{
+		"other model": {"other", 2, nil, "trends of the model"},
+		"other items": {"base", 3, nil, "shape"},
+		"damaged":     {"base", 2, func(b []byte) { b[len(b)-1] ^= 1 }, "damaged"},
+	} {
+		bad := bytes.Clone(document)
+		if test.damage != nil {
+			test.damage(bad)
+		}
+		if _, err := Decode(bad, test.version, test.items); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want an error with %q", name, err, test.want)
+		}
+	}
+}
+
+// An item that a snapshot does not know is as popular as it is expected to be.
+func TestSnapshotOfItems(t *testing.T) {
+	s := snapshot()
+	for id, want := range map[string]struct {
+		g   float32
+		now int64
+	}{"new": {-2, 0}, "newer": {3, 1 << 40}, "newest": {0, 7 << popularDigits}} {
+		if g, now := s.Of(id, 7); g != want.g || now != want.now {
+			t.Errorf("%s: %v and %d, want %v and %d", id, g, now, want.g, want.now)
+		}
+	}
+}
+
+// What a snapshot of rates says is what the rates say.
+func TestRatesMakeSnapshots(t *testing.T) {
+	var c Counts
+	for i := range int32(3) {
+		c.Add(1, i, int64(4*i))
+	}
+	shares := []int64{5, 5, 5}
+	rates := c.RatesAfter(1, 10, 3)
+	s := rates.Snapshot(0.5, shares)
+	for i := range shares {
+		more := (rates.Item(int32(i)) + Prior) / (4 + Prior)
+		if d := math.Abs(float64(s.G[i]) - math.Log(more)); d > 1e-6 {
+			t.Errorf("g_%d is %v, want %v", i, s.G[i], math.Log(more))
+		}
+		if d := math.Abs(float64(s.Now[i])/1024 - 5*more); d > 1e-3 {
+			t.Errorf("item %d has %d now, want %v", i, s.Now[i], 1024*5*more)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	document, err := snapshot().Encode("base")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(document)
+	f.Add(document[:len(document)-8])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := Decode(data, "base", 2)
+		if err != nil {
+			return
+		}
+		if len(s.G) != 2+len(s.Names) || len(s.Now) != len(s.G) {
+			t.Errorf("%d trends, %d shares and %d names of 2 items", len(s.G), len(s.Now),
+				len(s.Names))
+		}
+	})
+}
