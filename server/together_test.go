@@ -15,6 +15,8 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
+	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -70,6 +72,67 @@ func checkEqualLists(t *testing.T, servers []*testServer, users int) {
 		}
 	}
 	t.Logf("%d of %d lists differ", differ, compared)
+}
+
+// TestTrendsOfSharedStores lets users of three servers take items: all servers have the same trends,
+// in lists and explanations, and those of an owner that ended stay until another one has counted.
+func TestTrendsOfSharedStores(t *testing.T) {
+	t.Parallel()
+	overSharedStores(t, func(t *testing.T, open func() store.Shared) {
+		su := setup{
+			open: func() (*model.Model, error) {
+				return servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
+					s.Trend = trend.Spec{HalfLife: 100, Span: 1, Gain: 0.5}
+				}), nil
+			},
+			config: func(c *Config) { c.ExtendEvery, c.Now = 20*time.Millisecond, nil },
+		}
+		servers := startTogether(t, su, open, 3)
+		added := func(ts *testServer, rising int) float64 {
+			r := ts.ask(t, explaining(&pb.RecommendRequest{PageSize: 5,
+				Subject: forHistory(1, 2).GetSubject()}, 1))
+			for _, x := range r.GetItems() {
+				checkExplanation(t, x, 1)
+			}
+			i := slices.IndexFunc(r.GetItems(), func(x *pb.ScoredItem) bool {
+				return x.GetItemId() == item(rising)
+			})
+			if i < 0 {
+				return 0
+			}
+			return r.GetItems()[i].GetExplanation().GetTrend()
+		}
+		alike := func(of []*testServer, rising int) bool {
+			version := of[0].version(t)
+			return strings.Contains(version, "~") && !slices.ContainsFunc(of,
+				func(s *testServer) bool {
+					return s.version(t) != version || added(s, rising) < 0.2
+				})
+		}
+		// The owner searches the store for the first ones, and is told of the others.
+		for n, rising := range []int{7, 8} {
+			for u := 60 * n; u < 60*(n+1); u++ {
+				servers[u%3].observe(t, newEvent(fmt.Sprint("user-", u), rising))
+				servers[u%3].observe(t, newEvent(fmt.Sprint("user-", u), u%testItems))
+			}
+			eventually(t, "all servers have the trends of all", func() bool {
+				return alike(servers, rising)
+			})
+		}
+		checkEqualLists(t, servers, 120)
+		if list := servers[1].ask(t, forUser("nobody")); list.GetItems()[0].GetItemId() != item(8) {
+			t.Errorf("a new user is shown %v, want %s first", listOf(list), item(8))
+		}
+		servers[0].shutdown(t)
+		servers = servers[1:]
+		before := servers[0].version(t)
+		for u := range 60 {
+			servers[u%2].observe(t, newEvent(fmt.Sprint("user-", u), 9))
+		}
+		eventually(t, "others go on with the trends", func() bool {
+			return alike(servers, 9) && servers[0].version(t) != before
+		})
+	})
 }
 
 // TestOwnerEnds ends the server that places the new items: another one goes on with what that one

@@ -55,7 +55,7 @@ var extensionPoints = []failpoint{
 	{"publishing", "server/internal/coldstart/internal/ledger/follow.go",
 		"if err := s.put(ctx, documentsTopic(s.base), name, document); err != nil {\n"},
 	{"published", "server/internal/coldstart/internal/ledger/follow.go",
-		"err = s.serve(ctx, l, name, document, began)\n"},
+		"err = serve(name)\n"},
 	{"served", "server/internal/coldstart/internal/ledger/follow.go",
 		"if err != nil && !errors.Is(err, ErrOtherModel) {\n"},
 }

@@ -11,11 +11,11 @@
 // compares with that of the others; but a user of a small store counts for at most maxUpscale
 // users.
 //
-// A [Ledger] keeps who has new items: in memory, or in a store that several servers share. Were the
-// store itself to count items, by an index new_items(item, user_hash) that it writes with the
-// event, the ledger would become two reads of the store: the items with the numbers of their users,
-// and the sample of an item. The owner would read samples where the truth is, erasure would need no
-// second path, and of what servers write for each other the lease and the documents would stay.
+// The goroutine also counts the trends of all items, see package trend: it reads the users whose
+// histories have changed, and lets the serving model have the trends after the last span of time.
+//
+// A [Ledger] keeps who has new items and whose history has changed: in memory, or in a store that
+// several servers share. docs/decisions/73 tells why no index of the store does.
 //
 // At the start, and after a reload, the whole store is searched for such items, at half speed.
 // After a reload the items that are known by then serve before that. The search finds the items

@@ -30,6 +30,7 @@ type Deps struct {
 	Metrics *Metrics
 	Log     *slog.Logger
 	Guard   background.Guard
+	Now     func() time.Time // by which events without a time got theirs
 
 	// Notices is set if several servers share the store: one of them extends for all.
 	Notices *Notices
@@ -87,6 +88,7 @@ func (x *Extender) Observed(m *model.Model, w *state.Written) {
 	if w.Revision == 1 {
 		x.ledger.Arrived()
 	}
+	x.ledger.Changed(w.Record.User)
 	if !w.Known || !m.InBase(w.Item) {
 		x.noteEvent(m, w.Record.User, w.Record.Event)
 	}
@@ -137,6 +139,7 @@ func (x *Extender) Rewrote(m *model.Model, user string, had bool, history []stor
 		return
 	}
 	x.ledger.Arrived()
+	x.ledger.Changed(user)
 	x.recent.add([]state.Written{{Record: &store.Record{User: user}}})
 	for _, e := range history {
 		x.noteEvent(m, user, e)
@@ -245,7 +248,7 @@ func (x *Extender) extend(
 	ctx context.Context, l *models.Lease, a *ledger.Account, reweighed bool,
 ) error {
 	if weights := hashOf(x.Updater.Weights()); reweighed || weights != a.Weights {
-		a.Weights, a.Searched = weights, false
+		a.Weights, a.Searched, a.Tallied = weights, false, false
 		a.Samples.Renew()
 	}
 	if a.Counted {
@@ -259,10 +262,13 @@ func (x *Extender) extend(
 			return x.ledger.Persist(ctx)
 		}
 	}
-	if !a.Searched {
+	if !a.Searched || a.Tally != nil && !a.Tallied {
 		if err := x.search(ctx, l, a); err != nil {
 			return err
 		}
+	}
+	if err := x.renewTrends(ctx, l, a); err != nil {
+		return err
 	}
 	return x.ledger.Persist(ctx)
 }

@@ -19,7 +19,7 @@ import (
 
 // Bounds of one extension.
 const (
-	maxReads   = 20_000 // histories that are read; items beyond it wait for the next time
+	maxReads   = 20_000 // histories that are read; what is beyond it waits for the next time
 	maxHistory = 1_000  // newest different items of a history that count
 	maxUpscale = 4      // largest number of training users that a user of the store stands for
 	// settledChange is the relative change in the number of an item's users below which its row

@@ -41,6 +41,7 @@ func newRig(t *testing.T, st store.Store, m *model.Model) *rig {
 	log := &servertest.Buffer{}
 	return &rig{log: log, Extender: New(time.Hour, Deps{
 		Store: st, Models: h, Updater: state.NewUpdater(nil), Metrics: NewMetrics(),
+		Now:   time.Now,
 		Log:   slog.New(slog.NewJSONHandler(log, nil)),
 		Guard: func(_ context.Context, _ string, work func() error) error { return work() },
 	})}

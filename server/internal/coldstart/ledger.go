@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
 )
@@ -12,10 +13,11 @@ import (
 // A Ledger takes down who has new items, and keeps the account by which they are placed: in memory
 // ([ledger.Memory]), or in a store that several servers share ([ledger.Shared]).
 type Ledger interface {
-	// Arrived, Note and Forget take down events and erasures that have become durable: a new user
-	// of the store, a user who has an item, and one who was erased. They wait for nothing, and are
-	// safe for concurrent use. due asks for a look at once.
+	// Arrived, Changed, Note and Forget take down events and erasures that have become durable: a
+	// new user of the store, one with another history, one who has an item, one who was erased.
+	// They wait for nothing, and are safe for concurrent use. due asks for a look at once.
 	Arrived()
+	Changed(user string)
 	Note(user, item string)
 	Forget(user string) (due bool)
 
@@ -36,6 +38,9 @@ type Ledger interface {
 
 	// Publish lets l's model serve with these items, on all servers.
 	Publish(ctx context.Context, l *models.Lease, items []model.NewItem, began time.Time) error
+
+	// PublishTrends lets trends serve for l's model, on all servers. They get their name.
+	PublishTrends(ctx context.Context, l *models.Lease, s *trend.Snapshot) error
 
 	// Persist keeps the account as it is now.
 	Persist(ctx context.Context) error

@@ -12,7 +12,7 @@ import (
 )
 
 // search notes all items of the store that are new to the model of l, in addition to those noted
-// already. It ends early when another model is loaded.
+// already, and counts all first events for the trends. It ends early when another model is loaded.
 func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	base := l.Base()
 	pace := background.NewPacer(ledger.DutyCycle)
@@ -27,9 +27,13 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 			before = a.Samples.Total()
 		}
 		users++
+		counted := a.Tally.History(user)
 		note := func(_ store.Version, e store.Event) error {
 			if x.isNew(base, &e) {
 				a.Samples.Note(strings.Clone(user), strings.Clone(e.Item))
+			}
+			if x.Updater.Weight(&e) > 0 {
+				counted.Add(e.Item, e.Time.Unix())
 			}
 			return nil
 		}
@@ -38,6 +42,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 		if err != nil && !errors.Is(err, store.ErrCorrupt) {
 			return err
 		}
+		counted.Count()
 		a.Samples.Trim()
 		if err := pace.Except(busy); err != nil {
 			return err
@@ -51,7 +56,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 		return err
 	}
 	a.Samples.Recount(users, before)
-	a.Searched, a.Counted = true, true
+	a.Searched, a.Counted, a.Tallied = true, true, true
 	x.Wake() // to fold in the items that were found
 	return nil
 }

@@ -6,6 +6,7 @@ package ledger
 import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
 )
 
 // An Account is what the server that places items knows of those that are new to a base. One
@@ -18,10 +19,23 @@ type Account struct {
 	Searched bool           // the store has been searched for items that are new to the base
 	Counted  bool           // the users of the store: a search has come to its end
 	Weights  uint64         // hash of the weights of events that the rows were made by
+
+	Tally   *tally.Tally // of the first events on all items; nil: the base has no trends
+	Tallied bool         // a search has counted the histories of the store
+	Span    int64        // that the trends which serve are after
 }
 
 // newAccount returns an account that nothing has been entered in.
 func newAccount() *Account { return &Account{Samples: samples.New(), Rows: map[string]Row{}} }
+
+// count begins to count the events on the items of a base, if the training has found that they tell
+// what users take.
+func (a *Account) count(base *model.Model) {
+	a.Tally, a.Tallied, a.Span = nil, false, 0
+	if base.Spec().Trend.Gain > 0 {
+		a.Tally = tally.New(base)
+	}
+}
 
 // A Row is the outcome of folding in an item.
 type Row struct {

@@ -12,13 +12,20 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
-// A document is named ext-BASE-TERM-SEQUENCE, so that the last name is the newest.
-func documentName(base string, term, sequence uint64) string {
-	return fmt.Sprintf("ext-%s-%010d-%010d", base, term, sequence)
+// The kinds of documents.
+const (
+	extensionKind = "ext-"
+	trendsKind    = "trends-"
+)
+
+// A document is named KIND-BASE-TERM-SEQUENCE, so that the last name of a kind is the newest.
+func documentName(kind, base string, term, sequence uint64) string {
+	return fmt.Sprintf("%s%s-%010d-%010d", kind, base, term, sequence)
 }
 
 // sequenceOf is the sequence number of a document, 0 if the name is not one.
@@ -27,21 +34,27 @@ func sequenceOf(name string) uint64 {
 	return n
 }
 
-// newest returns the last of the names of the documents of a base, empty if there is none.
-func newest(names []string) string {
-	if len(names) == 0 {
-		return ""
+// newest returns the last of the names of a kind, empty if there is none.
+func newest(names []string, kind string) string {
+	for _, name := range slices.Backward(names) {
+		if strings.HasPrefix(name, kind) {
+			return name
+		}
 	}
-	return names[len(names)-1]
+	return ""
 }
 
-// follow lets the newest extension of the base serve.
+// follow lets the newest extension of the base serve, and the newest trends.
 func (s *Shared) follow(ctx context.Context, l *models.Lease) error {
 	names, err := s.store.NoteNames(ctx, documentsTopic(s.base))
 	if err != nil {
 		return err
 	}
-	name := newest(names)
+	return errors.Join(s.followExtension(ctx, l, newest(names, extensionKind)),
+		s.followTrends(ctx, l, newest(names, trendsKind)))
+}
+
+func (s *Shared) followExtension(ctx context.Context, l *models.Lease, name string) error {
 	if name == "" || name == s.loaded || name == s.refused {
 		return nil
 	}
@@ -79,7 +92,7 @@ func rowsOf(items []model.NewItem, placed map[string]float64) map[string]Row {
 	return rows
 }
 
-// Publish lets all servers have an extension, this one too, and removes the documents before it.
+// Publish lets all servers have an extension, this one too.
 func (s *Shared) Publish(
 	ctx context.Context, l *models.Lease, items []model.NewItem, began time.Time,
 ) error {
@@ -87,20 +100,69 @@ func (s *Shared) Publish(
 	if err != nil {
 		return err
 	}
+	return s.publish(ctx, extensionKind, document, func(name string) error {
+		return s.serve(ctx, l, name, document, began)
+	})
+}
+
+// publish writes a document, lets it serve here, and removes those of its kind before it.
+func (s *Shared) publish(
+	ctx context.Context, kind string, document []byte, serve func(name string) error,
+) error {
 	names, err := s.store.NoteNames(ctx, documentsTopic(s.base))
 	if err != nil {
 		return err
 	}
-	name := documentName(s.base, s.owned.term, sequenceOf(newest(names))+1)
+	name := documentName(kind, s.base, s.owned.term, sequenceOf(newest(names, kind))+1)
 	if err := s.put(ctx, documentsTopic(s.base), name, document); err != nil {
 		return err
 	}
-	err = s.serve(ctx, l, name, document, began)
+	err = serve(name)
 	if err != nil && !errors.Is(err, ErrOtherModel) {
 		return err
 	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, kind)
+	})
 	return errors.Join(err,
 		s.store.DeleteNotes(ctx, documentsTopic(s.base), names, s.owned.fence(s.base)))
+}
+
+// followTrends lets the trends of a name serve. Damaged ones are told once, and what serves stays.
+func (s *Shared) followTrends(ctx context.Context, l *models.Lease, name string) error {
+	if name == "" || name == s.trends {
+		return nil
+	}
+	document, found, err := s.store.Note(ctx, documentsTopic(s.base), name)
+	if err != nil || !found { // newer ones have taken their place
+		return err
+	}
+	s.trends = name
+	base := l.Base()
+	trends, err := trend.Decode(document, base.Version(), base.NumItems())
+	if err != nil {
+		s.stage.Metrics.Refused.Inc()
+		return fmt.Errorf("trends %s are refused: %w", name, err)
+	}
+	return s.stage.serveTrends(ctx, l, trends)
+}
+
+// PublishTrends lets all servers have a snapshot, this one too.
+func (s *Shared) PublishTrends(
+	ctx context.Context, l *models.Lease, trends *trend.Snapshot,
+) error {
+	document, err := trends.Encode(s.base)
+	if err != nil {
+		return err
+	}
+	if len(document) > store.MaxNoteBytes {
+		return fmt.Errorf("trends of %d items have %d bytes, and a note has room for %d",
+			len(trends.G), len(document), store.MaxNoteBytes)
+	}
+	return s.publish(ctx, trendsKind, document, func(name string) error {
+		s.trends = name
+		return s.stage.serveTrends(ctx, l, trends)
+	})
 }
 
 func (s *Shared) put(ctx context.Context, topic, name string, note []byte) error {

@@ -17,7 +17,7 @@ func TestFormOfNotes(t *testing.T) {
 		"head": {"010101d8040700000000000000c80102016101020162ac0204",
 			hex.EncodeToString(h.encode())},
 		"names": {"poster-0000000000000102! part-55 ext-base-0000000003-0000000012",
-			noticeName("poster", 258, true) + " " + partName(55) + " " + documentName("base", 3, 12)},
+			noticeName("poster", 258, true) + " " + partName(55) + " " + documentName(extensionKind, "base", 3, 12)},
 	} {
 		if note.got != note.want {
 			t.Errorf("%s: %s, want %s", name, note.got, note.want)

@@ -2,9 +2,12 @@ package ledger
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
 	"github.com/gsimc/gsimc/server/internal/models"
 )
 
@@ -12,19 +15,30 @@ import (
 type Memory struct {
 	stage   *Stage
 	account *Account
+	changed atomic.Pointer[tally.Pending] // of the account's tally; nil: it has none
 }
 
 // NewMemory returns a ledger of no items.
-func NewMemory(s *Stage) *Memory { return &Memory{s, newAccount()} }
+func NewMemory(s *Stage) *Memory { return &Memory{stage: s, account: newAccount()} }
 
 // Arrived counts a new user of the store.
 func (m *Memory) Arrived() { m.account.Samples.Add(1) }
+
+// Changed takes down that a user has another history.
+func (m *Memory) Changed(user string) {
+	if p := m.changed.Load(); p != nil {
+		p.Add(user)
+	}
+}
 
 // Note takes down that a user has an item.
 func (m *Memory) Note(user, item string) { m.account.Samples.Note(user, item) }
 
 // Forget takes an erased user out of the samples, not before the next look. It is due if many wait.
-func (m *Memory) Forget(user string) (due bool) { return m.account.Samples.Forget(user) }
+func (m *Memory) Forget(user string) (due bool) {
+	m.Changed(user)
+	return m.account.Samples.Forget(user)
+}
 
 // Run does nothing: memory needs no keeping up.
 func (m *Memory) Run(context.Context) {}
@@ -34,6 +48,12 @@ func (m *Memory) Begin(base *model.Model, _ bool) {
 	a := m.account
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
+	m.stage.begin()
+	if a.count(base); a.Tally != nil {
+		m.changed.Store(a.Tally.Pending)
+	} else {
+		m.changed.Store(nil)
+	}
 }
 
 // Take returns the account, which is always up to date.
@@ -53,6 +73,16 @@ func (m *Memory) Publish(
 		return err
 	}
 	return m.stage.serve(ctx, l, extended, len(items), began)
+}
+
+// PublishTrends lets a snapshot serve on this server.
+func (m *Memory) PublishTrends(
+	ctx context.Context, l *models.Lease, s *trend.Snapshot,
+) error {
+	if _, err := s.Encode(l.Base().Version()); err != nil { // it gets its name
+		return err
+	}
+	return m.stage.serveTrends(ctx, l, s)
 }
 
 // Persist does nothing: the account is found again by a search.

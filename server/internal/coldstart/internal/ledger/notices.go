@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/metrics"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -27,6 +29,8 @@ const (
 	noticeBytes = 1 << 20
 	// maxUnposted bounds the notices that wait while the store does not take them.
 	maxUnposted = 64
+	// changedEvery is the shortest interval at which a server posts whose histories have changed.
+	changedEvery = 5 * time.Second
 	// lastPosting is the time for posting what is left when a server ends.
 	lastPosting = 2 * time.Second
 )
@@ -48,8 +52,11 @@ type Notices struct {
 	items  *samples.Items
 	erased map[string]bool
 
+	changed *tally.Pending
+
 	// Used by the goroutine of Run alone.
-	taken    notice // not yet in unposted
+	told     time.Time // when changed was last taken
+	taken    notice    // not yet in unposted
 	sequence uint64
 	unposted []*unposted
 	failing  bool
@@ -72,6 +79,9 @@ type notice struct {
 	users  int64    // who came, less who went
 	erased []string // before the pairs
 	pairs  map[string][]string
+
+	changed []string // users with other histories, of a sample that was halved so often
+	halved  int
 }
 
 // unposted is a notice that is still to be posted for some bases.
@@ -87,7 +97,7 @@ func (u *unposted) urgent() bool { return strings.HasSuffix(u.name, urgentMark) 
 // NewNotices returns notices for the servers that share a store.
 func NewNotices(d NoticesDeps) *Notices {
 	return &Notices{NoticesDeps: d, poster: rand.Text(), items: samples.New(),
-		erased: map[string]bool{}, awake: make(chan struct{}, 1)}
+		erased: map[string]bool{}, changed: tally.NewPending(), awake: make(chan struct{}, 1)}
 }
 
 func (n *Notices) note(user, item string) { n.items.Note(user, item) }
@@ -117,6 +127,12 @@ func (n *Notices) take() notice {
 	n.erased = map[string]bool{}
 	n.items.Purge() // nobody is marked meanwhile
 	t.pairs, t.users = n.items.Empty()
+	if time.Since(n.told) >= min(changedEvery, n.Every) {
+		n.told = time.Now()
+		var users map[string]struct{}
+		users, t.halved = n.changed.Take(math.MaxInt)
+		t.changed = slices.Sorted(maps.Keys(users))
+	}
 	return t
 }
 
@@ -238,7 +254,9 @@ func (n *Notices) wait(t notice, bases []string) {
 	}
 }
 
-func (t *notice) isEmpty() bool { return t.users == 0 && len(t.erased) == 0 && len(t.pairs) == 0 }
+func (t *notice) isEmpty() bool {
+	return t.users == 0 && len(t.erased) == 0 && len(t.pairs) == 0 && len(t.changed) == 0
+}
 
 // split returns notices of about noticeBytes at most; the first ones have the erasures.
 func (t *notice) split() []notice {
@@ -260,6 +278,13 @@ func (t *notice) split() []notice {
 			last.pairs[item] = append(last.pairs[item], user)
 		}
 	}
+	if t.users != 0 || size > 0 {
+		size = noticeBytes // notices of their own have changed, as other releases do not know it
+	}
+	for _, user := range t.changed {
+		room(len(user) + 2)
+		last.changed, last.halved = append(last.changed, user), t.halved
+	}
 	return parts
 }
 
@@ -278,6 +303,13 @@ func (t *notice) encode() []byte {
 			w.Text(user)
 		}
 	}
+	if len(t.changed) > 0 {
+		w.Count(len(t.changed))
+		for _, user := range t.changed {
+			w.Text(user)
+		}
+		w.Uint(uint64(t.halved))
+	}
 	return w.Bytes()
 }
 
@@ -292,6 +324,15 @@ func decodeNotice(note []byte) (notice, error) {
 		for range r.Count() {
 			t.pairs[item] = append(t.pairs[item], r.Text())
 		}
+	}
+	if !r.More() {
+		return t, r.End()
+	}
+	for range r.Count() {
+		t.changed = append(t.changed, r.Text())
+	}
+	if t.halved = int(min(r.Uint(), tally.MostHalved+1)); t.halved > tally.MostHalved {
+		r.Fail()
 	}
 	return t, r.End()
 }

@@ -123,7 +123,7 @@ func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 	n := NewNotices(NoticesDeps{Store: st, Every: time.Hour, Metrics: of, Log: logger,
 		Bases: func() []string { return []string{m.Version()} },
 		Guard: func(_ context.Context, _ string, work func() error) error { return work() }})
-	return &sharedRig{NewShared(n, true, state.NewUpdater(nil), &Stage{h, of, logger}), h, log}
+	return &sharedRig{NewShared(n, true, state.NewUpdater(nil), &Stage{Models: h, Metrics: of, Log: logger}), h, log}
 }
 
 // take lets a user take an item, as the extender of the server notices it.

@@ -53,6 +53,7 @@ func (o *owned) fence(base string) store.Fence {
 // takeOver reads what the owner before has left: samples, and rows.
 func (s *Shared) takeOver(ctx context.Context, base *model.Model, term uint64) (err error) {
 	a := newAccount()
+	a.count(base)
 	o := &owned{account: a, head: head{posters: map[string]posted{}}, term: term, due: true,
 		others: map[string]sign{}}
 	s.owned, s.written = o, ""
@@ -267,6 +268,12 @@ func (s *Shared) merge(ctx context.Context, base *model.Model, names []string) e
 // mergeNotice takes over a notice. A pair enters a sample if the history of the user has the item
 // now: the user may have been erased after the pair was noticed.
 func (s *Shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) error {
+	if counted := s.owned.account.Tally; counted != nil {
+		counted.Halve(t.halved)
+		for _, user := range t.changed {
+			counted.Pending.Add(user)
+		}
+	}
 	of := s.owned.account.Samples
 	for _, user := range t.erased {
 		of.Mark(user)

@@ -32,6 +32,7 @@ type Shared struct {
 	loaded   string          // name of the document that serves; empty: none
 	items    []model.NewItem // of it
 	refused  string          // name of a document that was refused
+	trends   string          // name of the trends that serve, or were refused; empty: none
 	owned    *owned          // nil: another server has the lease
 	written  string          // the head as it was last written
 	signs    uint64          // signs of life so far, no two of which are equal
@@ -55,11 +56,19 @@ func (s *Shared) Arrived() {
 	}
 }
 
+// Changed tells the owners that a user has another history, once for all extenders of the server.
+func (s *Shared) Changed(user string) {
+	if s.first {
+		s.notices.changed.Add(user)
+	}
+}
+
 // Note tells the owners that a user has an item.
 func (s *Shared) Note(user, item string) { s.notices.note(user, item) }
 
 // Forget tells the owners of an erased user, at once.
 func (s *Shared) Forget(user string) (due bool) {
+	s.Changed(user)
 	s.notices.forget(user, s.first)
 	return false
 }
@@ -69,7 +78,8 @@ func (s *Shared) Run(ctx context.Context) { s.keeper.Run(ctx) }
 
 // Begin turns to another base: what is known of it stands in the store.
 func (s *Shared) Begin(base *model.Model, fixed bool) {
-	s.base, s.loaded, s.items, s.refused, s.written = "", "", nil, "", ""
+	s.base, s.loaded, s.items, s.refused, s.trends, s.written = "", "", nil, "", "", ""
+	s.stage.begin()
 	s.disown()
 	if fixed {
 		s.keeper.Want("")

@@ -15,6 +15,7 @@ type Metrics struct {
 	Drift          prometheus.Gauge
 	Seconds        prometheus.Histogram
 	Failures       prometheus.Counter
+	Trends         prometheus.Counter
 
 	// Of servers that share a store.
 	owner                     prometheus.Gauge
@@ -50,6 +51,8 @@ func New() *Metrics {
 		}),
 		Failures: metric.Counter("gsimc_extension_failures_total",
 			"Extensions that failed."),
+		Trends: metric.Counter("gsimc_trends_total",
+			"Snapshots of the trends of items that have come to serve."),
 		owner: metric.Gauge("gsimc_extension_owner",
 			"1 on the one of several servers over a store that places new items for all."),
 		Refused: metric.Counter("gsimc_extensions_refused_total",
@@ -67,5 +70,5 @@ func New() *Metrics {
 // Collectors returns the metrics for a registry.
 func (m *Metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.Items, m.Pending, m.Drift, m.Seconds, m.Failures,
-		m.owner, m.Refused, m.Notices, m.Dropped}
+		m.Trends, m.owner, m.Refused, m.Notices, m.Dropped}
 }

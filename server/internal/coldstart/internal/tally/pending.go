@@ -1,0 +1,79 @@
+package tally
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/gsimc/gsimc/store"
+)
+
+// maxPending is the largest number of users who wait to be read: some 25 MB.
+const maxPending = 1 << 18
+
+// MostHalved is the largest number of times that a sample is halved: nobody has 2^40 users.
+const MostHalved = 40
+
+// Pending are users whose histories have changed: all of them, or a sample by a hash of their ids.
+// The sample is halved whenever too many users wait. A Pending is safe for concurrent use.
+type Pending struct {
+	mu     sync.Mutex
+	users  map[string]struct{}
+	halved int // so often: the users of shard 0 of 2^halved are the sample
+}
+
+// NewPending returns a sample of all users, of whom nobody waits.
+func NewPending() *Pending { return &Pending{users: map[string]struct{}{}} }
+
+// Add takes note of a user. It waits for nothing.
+func (p *Pending) Add(user string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.users[user]; known || !sampled(user, p.halved) {
+		return
+	}
+	p.users[strings.Clone(user)] = struct{}{} // it may be a piece of a large message
+	for len(p.users) > maxPending && p.halved < MostHalved {
+		p.halve(p.halved + 1)
+	}
+}
+
+// Take returns up to most users of those who wait, and how often the sample was halved. They wait
+// no more.
+func (p *Pending) Take(most int) (users map[string]struct{}, halved int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.users) <= most {
+		users, p.users = p.users, map[string]struct{}{}
+		return users, p.halved
+	}
+	users = make(map[string]struct{}, most)
+	for user := range p.users {
+		if len(users) == most {
+			break
+		}
+		users[user] = struct{}{}
+		delete(p.users, user)
+	}
+	return users, p.halved
+}
+
+// Halve makes the sample one that was halved so often, if it is larger.
+func (p *Pending) Halve(halved int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if halved > p.halved {
+		p.halve(halved)
+	}
+}
+
+func (p *Pending) halve(halved int) {
+	p.halved = halved
+	for user := range p.users {
+		if !sampled(user, halved) {
+			delete(p.users, user)
+		}
+	}
+}
+
+// sampled reports whether a user is in the sample that was halved so often.
+func sampled(user string, halved int) bool { return store.Shard(user, 1<<halved) == 0 }

@@ -1,0 +1,195 @@
+// Package tally counts the first events of users on items, from their histories.
+//
+// What a user adds to the counts follows from the user's history alone, and the tally remembers it.
+// So the tally only has to be told whose history is another one now, by an event, an erasure or a
+// search of the store, in any order and as often as may be: the user is read again, and counts as
+// the history is then.
+//
+// The tally is bounded. When there are more first events than it has room for, it lets go of those
+// that have faded. If there are still too many, or if more users change than can be read, it goes
+// on with half of the users, chosen by a hash of their ids, and with half of the half-life: among
+// half of the events as many of them follow in the same time.
+package tally
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
+)
+
+const (
+	// maxEntries is the largest number of first events that are counted: some 100 MB.
+	maxEntries = 2 << 20
+
+	// longestSpan is that of a span, in seconds: more may be going on than at the training.
+	longestSpan = 3600
+
+	// fadedAfter is the number of half-lives of events after which an event has faded.
+	fadedAfter = 8
+)
+
+// A Tally holds the counts for the items of one base. One goroutine uses it, but for Pending.
+type Tally struct {
+	Pending *Pending // users who are to be read
+
+	base    *model.Model
+	spec    trend.Spec
+	counts  trend.Counts
+	users   map[string][]entry
+	numbers map[string]int32 // of items that the base does not know, from its NumItems on
+	halved  int              // of the users that are counted
+	oldest  int64            // span that counts
+	entries int
+	most    int // entries
+	news    int // entries that have come or gone since the last snapshot, or were too late for it
+}
+
+// entry is a first event.
+type entry struct {
+	item int32
+	span int64
+}
+
+// New returns a tally of nothing for a base that has trends.
+func New(base *model.Model) *Tally {
+	spec := base.Spec().Trend
+	spec.Span = min(spec.Span, longestSpan)
+	return &Tally{Pending: NewPending(), base: base, spec: spec,
+		users: map[string][]entry{}, numbers: map[string]int32{},
+		oldest: math.MinInt64, most: maxEntries}
+}
+
+// A History collects the first events of a user.
+type History struct {
+	t       *Tally
+	user    string
+	entries []entry
+	seen    map[string]bool
+}
+
+// History begins the history of a user, which [History.Count] ends. It is nil, which takes events
+// and counts none, if the user is not in the sample.
+func (t *Tally) History(user string) *History {
+	if t == nil || !sampled(user, t.halved) {
+		return nil
+	}
+	return &History{t: t, user: user, seen: map[string]bool{}}
+}
+
+// Add adds the next event of the history that counts.
+func (h *History) Add(item string, unix int64) {
+	if h == nil || h.seen[item] {
+		return
+	}
+	h.seen[item] = true
+	if span := h.t.spec.SpanOf(unix); span >= h.t.oldest {
+		h.entries = append(h.entries, entry{h.t.number(item), span})
+	}
+}
+
+// Count lets the history count in the place of the one before.
+func (h *History) Count() {
+	if h == nil {
+		return
+	}
+	h.t.set(strings.Clone(h.user), h.entries)
+	if h.t.entries > h.t.most {
+		h.t.makeRoom()
+	}
+}
+
+// makeRoom lets at least half of the room be free.
+func (t *Tally) makeRoom() {
+	t.oldest = max(t.oldest, t.counts.Within(fadedAfter*t.halfLife()))
+	for user, entries := range t.users {
+		t.set(user, slices.DeleteFunc(slices.Clone(entries), func(e entry) bool {
+			return e.span < t.oldest
+		}))
+	}
+	for t.entries > t.most/2 && t.halved < MostHalved {
+		t.Halve(t.halved + 1)
+	}
+}
+
+// Halve goes on with a sample that was halved so often, if that is smaller.
+func (t *Tally) Halve(halved int) {
+	if halved <= t.halved {
+		return
+	}
+	t.halved = halved
+	t.Pending.Halve(halved)
+	for user := range t.users {
+		if !sampled(user, halved) {
+			t.set(user, nil)
+		}
+	}
+}
+
+// set replaces the entries of a user.
+func (t *Tally) set(user string, entries []entry) {
+	old := t.users[user]
+	if slices.Equal(old, entries) {
+		return
+	}
+	for _, e := range old {
+		t.counts.Add(e.span, e.item, -1)
+	}
+	for _, e := range entries {
+		t.counts.Add(e.span, e.item, 1)
+	}
+	t.entries += len(entries) - len(old)
+	t.news += max(1, len(entries)-len(old), len(old)-len(entries))
+	if len(entries) == 0 {
+		delete(t.users, user)
+		return
+	}
+	t.users[user] = entries
+}
+
+// number is that of an item: its index in the base, or the next one above.
+func (t *Tally) number(item string) int32 {
+	if i, known := t.base.ItemIndex(item); known {
+		return i
+	}
+	i, known := t.numbers[item]
+	if !known {
+		i = int32(t.base.NumItems() + len(t.numbers))
+		t.numbers[strings.Clone(item)] = i
+	}
+	return i
+}
+
+// Span is the last span that has ended at a time.
+func (t *Tally) Span(unix int64) int64 { return t.spec.SpanOf(unix) - 1 }
+
+// Due reports whether enough events have come or gone since the last snapshot for another one: what
+// is older by less than a thirtieth of a half-life ranks as well.
+func (t *Tally) Due() bool {
+	const perHalfLife = 30
+	return float64(t.news) >= max(1, t.halfLife()/perHalfLife)
+}
+
+func (t *Tally) halfLife() float64 { return math.Ldexp(t.spec.HalfLife, -t.halved) }
+
+// Snapshot returns the trends of the items of m, an extension of the base or the base itself, after
+// a span.
+func (t *Tally) Snapshot(m *model.Model, after int64) *trend.Snapshot {
+	t.news = int(t.counts.Later(after))
+	n := m.NumItems()
+	shares, numbers := make([]int64, n), make([]int32, n)
+	var names []string
+	for i := range int32(n) {
+		shares[i], numbers[i] = m.Degree(i), i
+		if !m.InBase(i) {
+			numbers[i] = t.number(m.ItemID(i))
+			names = append(names, m.ItemID(i))
+		}
+	}
+	rates := t.counts.RatesAfter(after, t.halfLife(), t.base.NumItems()+len(t.numbers))
+	s := rates.Of(numbers).Snapshot(t.spec.Gain, shares)
+	s.Names = names
+	return s
+}

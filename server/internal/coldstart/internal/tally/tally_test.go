@@ -1,0 +1,183 @@
+package tally
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+)
+
+const items = servertest.Items // of the model; three more are unknown to it
+
+func newTally(t *testing.T, halfLife float64) *Tally {
+	t.Helper()
+	return New(servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
+		s.Trend = trend.Spec{HalfLife: halfLife, Span: 10, Gain: 1}
+	}))
+}
+
+// event is one of a user.
+type event struct {
+	item int
+	time int64
+}
+
+func (t *Tally) count(user string, history []event) {
+	h := t.History(user)
+	for _, e := range history {
+		h.Add(servertest.Item(e.item), e.time)
+	}
+	h.Count()
+}
+
+// oracle counts the first events of these histories.
+func oracle(t *Tally, histories map[string][]event) *trend.Counts {
+	var c trend.Counts
+	for _, user := range slices.Sorted(maps.Keys(histories)) {
+		seen := map[int]bool{}
+		for _, e := range histories[user] {
+			if !seen[e.item] {
+				c.Add(t.spec.SpanOf(e.time), t.number(servertest.Item(e.item)), 1)
+			}
+			seen[e.item] = true
+		}
+	}
+	return &c
+}
+
+func randomHistory(rng *rand.Rand) []event {
+	h := make([]event, rng.IntN(12))
+	at := int64(rng.IntN(1000))
+	for j := range h {
+		h[j] = event{rng.IntN(items + 3), at}
+		at += int64(rng.IntN(40))
+	}
+	return h
+}
+
+// Whatever is read in whatever order, the counts are those of the histories as they are.
+func TestCountsFollowHistories(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	tally, histories := newTally(t, 50), map[string][]event{}
+	for range 2000 {
+		user := fmt.Sprint("u", rng.IntN(60))
+		switch rng.IntN(4) {
+		case 0:
+			delete(histories, user)
+		case 1:
+			histories[user] = randomHistory(rng)
+		default:
+			n := len(histories[user])
+			histories[user] = append(histories[user][:n:n], event{rng.IntN(items), 1000})
+		}
+		tally.count(user, histories[user])
+	}
+	for span := range int64(101) {
+		got := tally.counts.RatesAfter(span, 50, items+3)
+		want := oracle(tally, histories).RatesAfter(span, 50, items+3)
+		if d := cmp.Diff(want, got, cmp.AllowUnexported(trend.Rates{})); d != "" {
+			t.Fatalf("after span %d (-want +got):\n%s", span, d)
+		}
+	}
+	for user := range histories {
+		tally.count(user, nil)
+	}
+	if tally.entries != 0 || len(tally.users) != 0 || tally.counts.Later(-1) != 0 {
+		t.Errorf("without histories %d events of %d users are counted", tally.entries,
+			len(tally.users))
+	}
+}
+
+// When the room is used up, faded events go first, and then half of the users: the others are
+// counted as if they were all.
+func TestRoomIsBounded(t *testing.T) {
+	for name, halfLife := range map[string]float64{"faded": 5, "users": 1000} {
+		t.Run(name, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(7, 8))
+			tally, histories := newTally(t, halfLife), map[string][]event{}
+			tally.most = 500
+			for u := range 300 {
+				user := fmt.Sprint("u", u)
+				histories[user] = randomHistory(rng)
+				for j := range histories[user] {
+					histories[user][j].time += int64(100 * u)
+				}
+				tally.count(user, histories[user])
+				if tally.entries > tally.most {
+					t.Fatalf("%d events are counted, want at most %d", tally.entries, tally.most)
+				}
+			}
+			if halved := tally.halved > 0; halved != (name == "users") {
+				t.Errorf("the users were halved %d times", tally.halved)
+			}
+			maps.DeleteFunc(histories, func(user string, h []event) bool {
+				return !sampled(user, tally.halved)
+			})
+			last := tally.spec.SpanOf(40_000)
+			halved := math.Ldexp(halfLife, -tally.halved)
+			got := tally.counts.RatesAfter(last, tally.halfLife(), items)
+			want := oracle(tally, histories).RatesAfter(last, halved, items)
+			for i := range int32(items) {
+				// of each of eight half-lives that have gone less than one event in 256 is left
+				if d := want.Item(i) - got.Item(i); d < 0 || d > 0.2 {
+					t.Errorf("item %d: %v, want %v", i, got.Item(i), want.Item(i))
+				}
+			}
+		})
+	}
+}
+
+// Events that a snapshot comes too early for make the next one due, and nothing else does.
+func TestSnapshotsAreDue(t *testing.T) {
+	tally := newTally(t, 30)
+	tally.count("ann", []event{{3, 55}})
+	for i, step := range []struct {
+		after int64
+		due   bool
+	}{{4, true}, {5, false}} {
+		if !tally.Due() {
+			t.Errorf("step %d: no snapshot is due", i)
+		}
+		s := tally.Snapshot(tally.base, step.after)
+		if rises := s.G[3] > s.G[4]; rises == step.due || tally.Due() != step.due {
+			t.Errorf("step %d: the item rises: %v, the next snapshot is due: %v", i, rises,
+				tally.Due())
+		}
+	}
+	if tally.count("ann", []event{{3, 55}}); tally.Due() {
+		t.Error("a user who is as before makes a snapshot due")
+	}
+}
+
+// Users beyond the bound are left out by halves, so that those left are a sample of all.
+func TestPendingIsBounded(t *testing.T) {
+	p := NewPending()
+	const users, atOnce = 3 * maxPending, 1000
+	for u := range users {
+		p.Add(fmt.Sprint("user-", u))
+	}
+	p.Halve(1) // is no change
+	taken := 0
+	for {
+		some, halved := p.Take(atOnce)
+		if taken += len(some); len(some) == 0 {
+			break
+		}
+		for user := range some {
+			if halved != 2 || !sampled(user, halved) || len(some) > atOnce {
+				t.Fatalf("%s of %d is taken after %d halvings", user, len(some), halved)
+			}
+		}
+	}
+	if taken < users/5 || taken > users*3/10 {
+		t.Errorf("%d of %d users wait", taken, users)
+	}
+}

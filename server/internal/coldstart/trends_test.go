@@ -1,0 +1,106 @@
+package coldstart
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+func newTrendingRig(t *testing.T, st store.Store) *rig {
+	t.Helper()
+	return newRig(t, st, servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
+		s.Trend = trend.Spec{HalfLife: 30, Span: 60, Gain: 0.5}
+	}))
+}
+
+// trends are the name of the trends that serve, and what they add to the score of an item.
+func (r *rig) trends(t *testing.T, item string) (name string, added float64) {
+	t.Helper()
+	for range 2 { // the first one may search
+		must(t, r.look(t.Context(), true))
+		_, a := r.account(t)
+		a.Span = 0 // another span ends
+	}
+	l := r.Models.Acquire()
+	defer l.Release()
+	i, known := l.ItemIndex(item)
+	if !known {
+		t.Fatalf("%s is not known", item)
+	}
+	_, name, _ = strings.Cut(l.Version(), "~")
+	x := l.Explain(l.NewState(), nil, []int32{i}, model.EstimatorBGS)
+	return name, x.Trend[0]
+}
+
+// What is taken now rises, on other servers and after a restart alike. Who is erased leaves no
+// trace, and neither does an event that is taken back.
+func TestTrendsFollowTheStore(t *testing.T) {
+	r := newTrendingRig(t, memory.New())
+	rising := servertest.Item(3)
+	if name, added := r.trends(t, rising); name != "" || added != 0 {
+		t.Errorf("without events the trends are %q and add %v", name, added)
+	}
+	for u := range 20 {
+		r.take(t, fmt.Sprint("early-", u), rising)
+		r.take(t, fmt.Sprint("early-", u), servertest.Item(u))
+	}
+	name, added := r.trends(t, rising)
+	if !(added > 0.1) {
+		t.Errorf("what twenty users have taken has %v more", added)
+	}
+	if l := r.Models.Acquire(); l.Popular()[0] != 3 {
+		t.Errorf("the most popular items are %v, want item 3 first", l.Popular()[:3])
+	}
+	if again, _ := newTrendingRig(t, r.Store).trends(t, rising); again != name {
+		t.Errorf("another server has the trends %q, want %q", again, name)
+	}
+	for u := range 1000 {
+		r.take(t, fmt.Sprint("late-", u), servertest.Item(u%40))
+		r.take(t, fmt.Sprint("late-", u), novelty)
+	}
+	if other, _ := r.trends(t, rising); other == name {
+		t.Error("a thousand users change nothing")
+	}
+	if _, added := r.trends(t, novelty); !(added > 0.1) {
+		t.Errorf("a new item that a thousand users have taken has %v more", added)
+	}
+	for u := range 1000 {
+		r.erase(t, fmt.Sprint("late-", u))
+	}
+	if after, is := r.trends(t, rising); after != name || is != added {
+		t.Errorf("after the erasure of a thousand users the trends are %q and add %v, want %q, %v",
+			after, is, name, added)
+	}
+}
+
+// A user counts once for an item, however often.
+func TestTrendsCountUsersOnce(t *testing.T) {
+	once, often := newTrendingRig(t, memory.New()), newTrendingRig(t, memory.New())
+	for u := range 3 {
+		for n := range 5 {
+			if n == 0 {
+				once.take(t, fmt.Sprint(u), servertest.Item(u))
+			}
+			records := []store.Record{{User: fmt.Sprint(u), Event: store.Event{ID: fmt.Sprint(n),
+				Item: servertest.Item(u), Type: "like", Time: servertest.Now, Value: 1}}}
+			if _, err := often.Store.Append(t.Context(), records); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var names []string
+	for _, r := range []*rig{once, often} {
+		name, _ := r.trends(t, servertest.Item(1))
+		names = append(names, name)
+	}
+	if names[0] == "" || len(slices.Compact(names)) != 1 {
+		t.Errorf("the trends are %q, want the same", names)
+	}
+}
