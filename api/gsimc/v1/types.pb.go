@@ -527,8 +527,9 @@ type ScoredItem struct {
 	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
 	// PERSONALIZED and EXPLORATION: the model's prediction. Scores compare only within one response.
 	// An explored list is not in the order of this score. POPULAR: the share of the training users
-	// who interacted with the item, from 0 to 1; without a model (NO_MODEL), the item's share of the
-	// weight of all events, each by its age.
+	// who interacted with the item, from 0 to 1, raised or lowered by what users take now if the model
+	// has trends; without a model (NO_MODEL), the item's share of the weight of all events, each by
+	// its age.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// Why the item is on the list.
 	Source ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`
@@ -616,7 +617,10 @@ type Explanation struct {
 	// The items of the history that contributed most, largest absolute value first.
 	Contributions []*Contribution `protobuf:"bytes,2,rep,name=contributions,proto3" json:"contributions,omitempty"`
 	// All the other events together.
-	Remainder     float64 `protobuf:"fixed64,3,opt,name=remainder,proto3" json:"remainder,omitempty"`
+	Remainder float64 `protobuf:"fixed64,3,opt,name=remainder,proto3" json:"remainder,omitempty"`
+	// What the trend of the item added: how much more often than in the training data users take it
+	// now. 0 for a model without trends.
+	Trend         float64 `protobuf:"fixed64,4,opt,name=trend,proto3" json:"trend,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -668,6 +672,13 @@ func (x *Explanation) GetContributions() []*Contribution {
 func (x *Explanation) GetRemainder() float64 {
 	if x != nil {
 		return x.Remainder
+	}
+	return 0
+}
+
+func (x *Explanation) GetTrend() float64 {
+	if x != nil {
+		return x.Trend
 	}
 	return 0
 }
@@ -805,11 +816,12 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12&\n" +
 	"\fscore_stddev\x18\x04 \x01(\x01H\x00R\vscoreStddev\x88\x01\x01\x127\n" +
 	"\vexplanation\x18\x05 \x01(\v2\x15.gsimc.v1.ExplanationR\vexplanationB\x0f\n" +
-	"\r_score_stddev\"}\n" +
+	"\r_score_stddev\"\x93\x01\n" +
 	"\vExplanation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\x01R\x04base\x12<\n" +
 	"\rcontributions\x18\x02 \x03(\v2\x16.gsimc.v1.ContributionR\rcontributions\x12\x1c\n" +
-	"\tremainder\x18\x03 \x01(\x01R\tremainder\"\xb4\x01\n" +
+	"\tremainder\x18\x03 \x01(\x01R\tremainder\x12\x14\n" +
+	"\x05trend\x18\x04 \x01(\x01R\x05trend\"\xb4\x01\n" +
 	"\fContribution\x12\x17\n" +
 	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x129\n" +
 	"\n" +

@@ -153,7 +153,7 @@ func skipAllBut(among []int32, but *ranking.Set) *ranking.Set {
 const sortedDivisor = 64
 
 // popular appends the n most popular items that are not in skip and, unless among is nil, stand in
-// it. The score is the share of the training users. among may come back in another order.
+// it, with their shareOf. among may come back in another order.
 func popular(
 	m *model.Model, dst []ranking.Scored, n int, skip *ranking.Set, among []int32,
 ) []ranking.Scored {
@@ -163,17 +163,21 @@ func popular(
 	case len(among) > m.NumItems()/sortedDivisor:
 		skip = skipAllBut(among, skip)
 	default:
-		ranking.Sort(among, m.Degree)
+		ranking.Sort(among, m.Popularity)
 		candidates = slices.Compact(among)
 	}
-	trainUsers := float32(max(m.NumTrainUsers(), 1))
 	for _, i := range candidates {
 		if len(dst) == n {
 			break
 		}
 		if !skip.Has(i) {
-			dst = append(dst, ranking.Scored{Item: i, Score: float32(m.Degree(i)) / trainUsers})
+			dst = append(dst, ranking.Scored{Item: i, Score: shareOf(m, i)})
 		}
 	}
 	return dst
+}
+
+// shareOf is the popularity of an item as a share of the training users, at most 1.
+func shareOf(m *model.Model, item int32) float32 {
+	return min(1, float32(m.Popularity(item))/float32(max(m.NumTrainUsers(), 1)))
 }

@@ -75,7 +75,7 @@ func explanation(
 	slices.SortStableFunc(order,
 		func(a, b int) int { return cmp.Compare(math.Abs(sums[b]), math.Abs(sums[a])) })
 	n = min(n, len(order))
-	out := &pb.Explanation{Base: x.Base[i], Remainder: x.Earlier[i]}
+	out := &pb.Explanation{Base: x.Base[i], Trend: x.Trend[i], Remainder: x.Earlier[i]}
 	for _, g := range order[:n] {
 		c := &pb.Contribution{ItemId: m.ItemID(groups[g].item),
 			Events: int32(len(groups[g].events)), Contribution: sums[g], Local: local[g]}

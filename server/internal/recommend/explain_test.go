@@ -11,13 +11,15 @@ import (
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-// A contribution adds up the events on its item, and their parts of the local term beside.
+// The trend is a part of its own. A contribution adds up the events on its item, and their parts of
+// the local term beside.
 func TestExplanationAddsUp(t *testing.T) {
 	m := servertest.NewModel(t, 1)
 	h := model.History{{Item: 4}, {Item: 9}, {Item: 4}}
-	x := &model.Explanation{Length: 3, Base: []float64{0, 1}, Earlier: []float64{0, 0.25},
-		Events: []float64{0, 0, 0, 2, -8, 4}, Local: []float64{0, 0, 0, 0.5, -1, 3}}
-	want := &pb.Explanation{Base: 1, Remainder: 0.25, Contributions: []*pb.Contribution{
+	x := &model.Explanation{Length: 3, Base: []float64{0, 1}, Trend: []float64{0, 0.5},
+		Earlier: []float64{0, 0.25},
+		Events:  []float64{0, 0, 0, 2, -8, 4}, Local: []float64{0, 0, 0, 0.5, -1, 3}}
+	want := &pb.Explanation{Base: 1, Trend: 0.5, Remainder: 0.25, Contributions: []*pb.Contribution{
 		{ItemId: servertest.Item(9), Events: 1, Contribution: -8, Local: -1},
 		{ItemId: servertest.Item(4), Events: 2, Contribution: 6, Local: 3.5},
 	}}

@@ -101,7 +101,7 @@ func (l *list) placePins() {
 // scoreOf is the score that an item has in the list.
 func (l *list) scoreOf(item int32) float32 {
 	if l.out.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
-		return float32(l.Degree(item)) / float32(max(l.NumTrainUsers(), 1))
+		return shareOf(l.Model, item)
 	}
 	return l.Score(item, l.query)
 }

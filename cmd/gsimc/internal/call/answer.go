@@ -61,7 +61,7 @@ func newExplanation(x *pb.Explanation, titles map[string]string) *Explanation {
 	if x == nil {
 		return nil
 	}
-	out := &Explanation{Base: x.GetBase(), Contributions: []Contribution{},
+	out := &Explanation{Base: x.GetBase(), Trend: x.GetTrend(), Contributions: []Contribution{},
 		Remainder: x.GetRemainder()}
 	for _, c := range x.GetContributions() {
 		part := Contribution{

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Explanation takes a score apart: base, contributions and remainder add up to it.
+// Explanation takes a score apart: base, trend, contributions and remainder add up to it.
 type Explanation struct {
-	Base          float64        `json:"base"` // without any event of the user
+	Base          float64        `json:"base"`  // without any event of the user
+	Trend         float64        `json:"trend"` // of the item
 	Contributions []Contribution `json:"contributions"`
 	Remainder     float64        `json:"remainder"` // of all other events
 }
@@ -27,13 +28,17 @@ type Contribution struct {
 const explanationKey = "The percentages are shares of all that raises or lowers a score. " +
 	"A new user, without a history, would get the first part alone."
 
-// rows are the parts of a score with their shares, as bars: base, contributions by size, remainder.
+// rows are the parts of a score with their shares, as bars: base, trend, contributions by size,
+// remainder.
 func (x *Explanation) rows() [][]string {
-	total := math.Abs(x.Base) + math.Abs(x.Remainder)
+	total := math.Abs(x.Base) + math.Abs(x.Trend) + math.Abs(x.Remainder)
 	for _, c := range x.Contributions {
 		total += math.Abs(c.Contribution)
 	}
 	rows := [][]string{part(x.Base, total, "what everybody likes")}
+	if x.Trend != 0 {
+		rows = append(rows, part(x.Trend, total, "what is taken more or less now than before"))
+	}
 	for _, c := range x.Contributions {
 		rows = append(rows, part(c.Contribution, total, named(c.ID, c.Title)))
 	}
