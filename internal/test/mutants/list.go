@@ -88,6 +88,35 @@ var ofModels = []mutant{
 // ofServers break calls, what servers keep in memory, and commands.
 var ofServers = []mutant{
 	{
+		name: "pumped", breaks: "one user makes an item rise by taking it often",
+		file: "server/internal/coldstart/internal/tally/tally.go",
+		was:  `if h == nil || h.seen[item] {`,
+		is:   `if h == nil {`,
+		pkg:  "./server/internal/coldstart", test: "TestTrendsCountUsersOnce",
+	},
+	{
+		name: "trendsstay", breaks: "an erased user counts on in the trends",
+		file: "server/internal/coldstart/internal/ledger/memory.go",
+		was: `	m.Changed(user)
+	return m.account.Samples.Forget(user)`,
+		is:  `	return m.account.Samples.Forget(user)`,
+		pkg: "./server/internal/coldstart", test: "TestTrendsFollowTheStore",
+	},
+	{
+		name: "trendsuntold", breaks: "the owner does not count what users do at other servers",
+		file: "server/internal/coldstart/internal/ledger/shared.go",
+		was:  `s.notices.changed.Add(user)`,
+		is:   `_ = user`,
+		pkg:  "./server", test: "TestTrendsOfSharedStores/memory",
+	},
+	{
+		name: "samplefades", breaks: "trends of a sample of the users fade too slowly",
+		file: "server/internal/coldstart/internal/tally/tally.go",
+		was:  `math.Ldexp(t.spec.HalfLife, -t.halved)`,
+		is:   `t.spec.HalfLife`,
+		pkg:  "./server/internal/coldstart/internal/tally", test: "TestRoomIsBounded",
+	},
+	{
 		name: "tornreload", breaks: "a reload takes the model away from requests that use it",
 		file: "server/internal/models/holder.go",
 		was:  `if l.refs.CompareAndSwap(n, n+1) {`,
