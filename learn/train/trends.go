@@ -215,10 +215,14 @@ func choicesOf(m *model.Model, h *dataset.Histories) []trend.Choice {
 // likeliest returns the constants that foresee the choices at these times best.
 func (x *past) likeliest(choices []trend.Choice, times, degrees []int64) trend.Spec {
 	var best trend.Spec
+	var fitted trend.Likelihood
 	value := math.Inf(-1)
-	for _, spec := range trend.Candidates(x.times) {
+	for at, spec := range trend.Candidates(x.times) {
 		x.addTrends(choices, times, spec, degrees)
-		if fitted := trend.Fit(choices); fitted.Value > value {
+		if at == 0 {
+			fitted = trend.Plain(choices)
+		}
+		if fitted = trend.Fit(choices, fitted); fitted.Value > value {
 			value, best = fitted.Value, spec
 			best.Gain = fitted.Gain()
 		}

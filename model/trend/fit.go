@@ -40,17 +40,23 @@ func (l *Likelihood) Gain() float64 {
 	return l.Gamma / l.Tau
 }
 
-// Fit finds the largest likelihood of choices by Newton's method.
-func Fit(choices []Choice) Likelihood {
-	tau, _, without := newton(choices, 1, 0, false)
-	tau, gamma, value := newton(choices, tau, 0, true)
-	return Likelihood{Tau: tau, Gamma: gamma, Value: value, Without: without}
+// Plain finds the largest likelihood of choices without their trends, by Newton's method.
+func Plain(choices []Choice) Likelihood {
+	tau, _, value := newton(choices, 1, 0, false)
+	return Likelihood{Tau: tau, Value: value, Without: value}
+}
+
+// Fit finds the largest likelihood of choices by Newton's method, beginning with that of the same
+// choices with other trends or without any.
+func Fit(choices []Choice, from Likelihood) Likelihood {
+	tau, gamma, value := newton(choices, from.Tau, from.Gamma, true)
+	return Likelihood{Tau: tau, Gamma: gamma, Value: value, Without: from.Without}
 }
 
 // Newton's method ends when the likelihood grows by less than enough, or after mostSteps.
 const (
 	mostSteps = 30
-	enough    = 1e-6
+	enough    = 1e-3
 )
 
 // newton climbs from (tau, gamma). Without both it leaves gamma as it is. A step that goes down is

@@ -152,7 +152,8 @@ func simulate(rng *rand.Rand, n, items int, tau, gamma float64) []Choice {
 func TestFit(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, want := range []struct{ tau, gamma float64 }{{2, 0.5}, {0.5, 2}, {8, 1}} {
-		l := Fit(simulate(rng, 2000, 50, want.tau, want.gamma))
+		choices := simulate(rng, 2000, 50, want.tau, want.gamma)
+		l := Fit(choices, Plain(choices))
 		if math.Abs(l.Tau-want.tau) > 0.1*want.tau || math.Abs(l.Gamma-want.gamma) > 0.15*want.gamma {
 			t.Errorf("Fit = %+v, want about %+v", l, want)
 		}
@@ -165,7 +166,7 @@ func TestFit(t *testing.T) {
 // TestFitFindsTheTop compares the likelihood with those around it.
 func TestFitFindsTheTop(t *testing.T) {
 	choices := simulate(rand.New(rand.NewPCG(5, 6)), 60, 20, 1, 1)
-	l := Fit(choices)
+	l := Fit(choices, Plain(choices))
 	for _, d := range [][2]float64{{0.01, 0}, {-0.01, 0}, {0, 0.01}, {0, -0.01}, {0.01, -0.01}} {
 		if near := derivatives(choices, l.Tau+d[0], l.Gamma+d[1]).value; near > l.Value {
 			t.Errorf("L at %v from the top is %v, above %v", d, near, l.Value)
@@ -212,7 +213,7 @@ func TestGainNeedsEvidence(t *testing.T) {
 		"chance": simulate(rng, 300, 30, 2, 0), "wrong way": simulate(rng, 300, 30, 2, -1),
 		"all equal": equal, "none": nil,
 	} {
-		if l := Fit(choices); l.Gain() != 0 {
+		if l := Fit(choices, Plain(choices)); l.Gain() != 0 {
 			t.Errorf("%s: the gain is %v (%+v), want 0", name, l.Gain(), l)
 		}
 	}
