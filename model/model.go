@@ -151,7 +151,7 @@ func (m *Model) checkGraphScale() error {
 // plus sign and 16 more digits, see Extend, that of a model with trends then a tilde and 16 more.
 func (m *Model) Version() string { return m.version + m.trended }
 
-// StateVersion is the Version without the trends, of which no state depends.
+// StateVersion is the Version without the trends, on which no state depends.
 func (m *Model) StateVersion() string { return m.version }
 
 // Spec returns a copy of the choices that the model was built by.

@@ -32,12 +32,11 @@ func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 		panic(fmt.Sprintf("model: %d items, but %d trends", m.n, n))
 	}
 	added, now := make([]float32, m.NumItems()), make([]int64, m.NumItems())
+	copy(now, s.Now)
 	for i := range added {
-		g := float32(0)
+		var g float32
 		if i < m.n {
-			if g = s.G[i]; s.Now != nil {
-				now[i] = s.Now[i]
-			}
+			g = s.G[i]
 		} else {
 			g, now[i] = s.Of(m.ItemID(int32(i)), m.Degree(int32(i)))
 		}

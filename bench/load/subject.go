@@ -136,7 +136,7 @@ func (b *bench) sameModel(
 	defer func() { err = errors.Join(err, c.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
-	// The answer has the version, followed by a plus sign if new items extend the model.
+	// The answer has the version, followed by those of an extension and of trends.
 	answer, err := pb.NewRecommenderServiceClient(c.Conn()).Recommend(ctx, &pb.RecommendRequest{
 		Subject:  &pb.RecommendRequest_UserId{UserId: "bench"},
 		PageSize: 1,
@@ -144,7 +144,7 @@ func (b *bench) sameModel(
 	if err != nil {
 		return &fault.Fault{Field: "--server", Err: c.Explain(err)}
 	}
-	if got, _, _ := strings.Cut(answer.GetModelVersion(), "+"); got != version {
+	if got := answer.GetModelVersion(); !strings.HasPrefix(got, version) {
 		return refuse("--model", "the file has version %s, but the server at %s serves %s: give "+
 			"the file that it serves", version, b.Server, got)
 	}

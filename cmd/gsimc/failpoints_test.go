@@ -53,7 +53,7 @@ var extensionPoints = []failpoint{
 		"return s.store.DeleteNotes(ctx, noticesTopic(s.base), names, s.owned.fence(s.base))\n"},
 	{"gathering", "server/internal/coldstart/foldin.go", "evidence.Add(history)\n"},
 	{"publishing", "server/internal/coldstart/internal/ledger/follow.go",
-		"if err := s.put(ctx, documentsTopic(s.base), name, document); err != nil {\n"},
+		"if err := s.put(ctx, topic, name, document); err != nil {\n"},
 	{"published", "server/internal/coldstart/internal/ledger/follow.go",
 		"err = serve(name)\n"},
 	{"served", "server/internal/coldstart/internal/ledger/follow.go",

@@ -98,12 +98,15 @@ func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
 	return r
 }
 
-// Of returns the faded counts of these items alone, in their order.
+// Of returns the faded counts of these items alone, in their order. -1 stands for an item without
+// events.
 func (r *Rates) Of(items []int32) *Rates {
 	x := &Rates{of: make([]int64, len(items))}
 	for at, i := range items {
-		x.of[at] = r.of[i]
-		x.total += r.of[i]
+		if i >= 0 {
+			x.of[at] = r.of[i]
+			x.total += r.of[i]
+		}
 	}
 	return x
 }

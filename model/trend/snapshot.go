@@ -88,7 +88,7 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 		return nil, fmt.Errorf("they are trends of the model %+q, and not of %q", of, version)
 	}
 	s.Gain, err = strconv.ParseFloat(f.Meta[gainKey], 64)
-	if err != nil || !(s.Gain >= 0) || math.IsInf(s.Gain, 0) {
+	if err != nil || !(s.Gain >= 0) {
 		return nil, fmt.Errorf("the gain is %+q", f.Meta[gainKey])
 	}
 	r := &safetensors.Reader{File: f}
@@ -99,5 +99,18 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 	if r.Err != nil {
 		return nil, r.Err
 	}
-	return s, errors.Join(sealed.CheckIDs(s.Names), sealed.CheckFinite("g", s.G))
+	return s, errors.Join(sealed.CheckIDs(s.Names), s.check())
+}
+
+// check reports numbers that are not those of trends.
+func (s *Snapshot) check() error {
+	for i, g := range s.G {
+		if added := s.Gain * float64(g); !(math.Abs(added) < math.MaxFloat32) {
+			return fmt.Errorf("item %d has the trend %v, with a gain of %v", i, g, s.Gain)
+		}
+		if s.Now[i] < 0 {
+			return fmt.Errorf("item %d is taken %d times now", i, s.Now[i])
+		}
+	}
+	return nil
 }

@@ -90,6 +90,11 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(document)
 	f.Add(document[:len(document)-8])
+	steep := snapshot()
+	steep.Gain = math.MaxFloat32
+	if document, err = steep.Encode("base"); err == nil {
+		f.Add(document)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Decode(data, "base", 2)
 		if err != nil {
@@ -98,6 +103,11 @@ func FuzzDecode(f *testing.F) {
 		if len(s.G) != 2+len(s.Names) || len(s.Now) != len(s.G) {
 			t.Errorf("%d trends, %d shares and %d names of 2 items", len(s.G), len(s.Now),
 				len(s.Names))
+		}
+		for i, g := range s.G {
+			if added := float32(s.Gain * float64(g)); math.IsInf(float64(added), 0) || s.Now[i] < 0 {
+				t.Errorf("item %d adds %v, and is taken %d times", i, added, s.Now[i])
+			}
 		}
 	})
 }

@@ -107,8 +107,8 @@ type Model struct {
 	// training users, "none" by the graph filter and its constants; "popularity" if the server has no
 	// model yet and serves popular items.
 	Dynamics string `protobuf:"bytes,12,opt,name=dynamics,proto3" json:"dynamics,omitempty"`
-	// What answers call the model: version and, if new items extend the model, a plus sign and the
-	// hash of the extension. Servers with the same one give equal lists for equal histories.
+	// What answers call the model: version, if new items extend the model a plus sign and the hash of
+	// the extension, and if it has trends a tilde and their hash. Servers with the same one give equal lists for equal histories.
 	ModelVersion  string `protobuf:"bytes,13,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

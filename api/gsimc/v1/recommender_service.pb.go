@@ -663,8 +663,9 @@ type RecommendResponse struct {
 	// together, and unless paged or page_token was set. Opaque, without ids; 11 bytes for each item so
 	// far, and a few more.
 	NextPageToken string `protobuf:"bytes,3,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Version (content hash) of the model that computed the whole answer: that of the file and, if
-	// the model was extended by new items, a plus sign and the hash of the extension.
+	// Version (content hash) of the model that computed the whole answer: that of the file, if the
+	// model was extended by new items a plus sign and the hash of the extension, and if it has trends
+	// a tilde and their hash.
 	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
 	// Name of the model that computed the answer, if the server has several: "main", or that of an
 	// arm. A user has always the same, an inline history and SimilarItems main. Empty if there is one.

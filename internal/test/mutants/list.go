@@ -88,10 +88,10 @@ var ofModels = []mutant{
 // ofServers break calls, what servers keep in memory, and commands.
 var ofServers = []mutant{
 	{
-		name: "pumped", breaks: "one user makes an item rise by taking it often",
+		name: "pumped", breaks: "one user keeps an item up by taking it often",
 		file: "server/internal/coldstart/internal/tally/tally.go",
-		was:  `if h == nil || h.seen[item] {`,
-		is:   `if h == nil {`,
+		was:  `if _, seen := h.first[item]; !seen {`,
+		is:   `{`,
 		pkg:  "./server/internal/coldstart", test: "TestTrendsCountUsersOnce",
 	},
 	{
@@ -101,6 +101,16 @@ var ofServers = []mutant{
 	return m.account.Samples.Forget(user)`,
 		is:  `	return m.account.Samples.Forget(user)`,
 		pkg: "./server/internal/coldstart", test: "TestTrendsFollowTheStore",
+	},
+	{
+		name: "erasuresuntold", breaks: "the owner counts on who was erased at another server",
+		file: "server/internal/coldstart/internal/ledger/own.go",
+		was: `		for _, user := range t.erased {
+			counted.Pending.Add(user)
+		}
+`,
+		is:  ``,
+		pkg: "./server/internal/coldstart/internal/ledger", test: "TestOwnersAreToldWhoChanged",
 	},
 	{
 		name: "trendsuntold", breaks: "the owner does not count what users do at other servers",

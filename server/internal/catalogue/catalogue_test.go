@@ -116,6 +116,7 @@ func TestCataloguesFollowTheStore(t *testing.T) {
 	var views [2]*View
 	for i := range both {
 		both[i], views[i] = open(t, st, now, Bounds{})
+		views[i].Shared().Close() // another one has it still
 	}
 	filters := make([]*Filter, 8)
 	for i := range filters {

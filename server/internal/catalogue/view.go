@@ -20,6 +20,7 @@ type View struct {
 	sets      []*roaring.Bitmap // by term: the rows of the items that have it; nil: none
 	barred    *ranking.Set      // rows that must not be shown now
 	numBarred int
+	users     int // calls of Close that end the view
 
 	cache cache // has a lock of its own
 }
@@ -30,7 +31,7 @@ const noRow = -1
 // View returns the view of a model of n items, whose rows rowOf knows. It reads the whole
 // catalogue. rowOf is called for items that are written, too, until the view is closed.
 func (c *Catalogue) View(n int, rowOf func(id string) (row int32, known bool)) *View {
-	v := &View{catalogue: c, rowOf: rowOf, barred: ranking.NewSet(n)}
+	v := &View{catalogue: c, rowOf: rowOf, barred: ranking.NewSet(n), users: 1}
 	c.build.Lock()
 	defer c.build.Unlock()
 	slots := v.place(n, c.items.entries)
@@ -77,11 +78,22 @@ func (v *View) find(id string) int32 {
 	return noRow
 }
 
-// Close ends the view. rowOf is not called any more.
+// Shared returns v for a model with the same rows. It is to be closed once more.
+func (v *View) Shared() *View {
+	v.catalogue.mu.Lock()
+	defer v.catalogue.mu.Unlock()
+	v.users++
+	return v
+}
+
+// Close ends the view when all who have it have closed it: rowOf is not called any more.
 func (v *View) Close() {
 	c := v.catalogue
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if v.users--; v.users > 0 {
+		return
+	}
 	c.views = slices.DeleteFunc(c.views, func(other *View) bool { return other == v })
 }
 

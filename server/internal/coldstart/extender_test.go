@@ -15,6 +15,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -102,6 +103,29 @@ func TestExtenderUsesItsLedger(t *testing.T) {
 		if diff := cmp.Diff(look.want, f.calls); diff != "" {
 			t.Errorf("calls of look %d (-want +got):\n%s", i, diff)
 		}
+	}
+}
+
+// An owner that has to count all histories places new items meanwhile.
+func TestItemsDoNotWaitForTheCount(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	x := newTrendingRig(t, st)
+	x.every = time.Nanosecond
+	_, a := x.account(t)
+	a.Counted, a.Searched, a.Weights = true, true, hashOf(x.Updater.Weights())
+	placed := false
+	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
+		for u := range model.MinNewUsers {
+			x.take(t, fmt.Sprint("user-", u), novelty)
+		}
+		err := st.Store.Each(ctx, 0, 1, fn)
+		l := x.Models.Acquire()
+		defer l.Release()
+		_, placed = l.ItemIndex(novelty)
+		return err
+	}
+	if must(t, x.look(t.Context(), true)); !placed || !a.Tallied {
+		t.Errorf("the item is placed: %t, the histories are counted: %t", placed, a.Tallied)
 	}
 }
 

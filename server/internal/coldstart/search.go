@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
@@ -13,10 +14,18 @@ import (
 
 // search notes all items of the store that are new to the model of l, in addition to those noted
 // already, and counts all first events for the trends. It ends early when another model is loaded.
+// Meanwhile the items that are known go on being placed.
 func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	base := l.Base()
 	pace := background.NewPacer(ledger.DutyCycle)
-	busy := func() error { return x.ledger.Busy(ctx, base) }
+	looked := time.Now()
+	meanwhile := func() error {
+		if !a.Counted || time.Since(looked) < x.every {
+			return x.ledger.Busy(ctx, base)
+		}
+		looked = time.Now()
+		return x.goOn(ctx, l, a)
+	}
 	var users, before int64
 	err := x.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
 		if !x.Models.Serves(l) {
@@ -29,12 +38,10 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 		users++
 		counted := a.Tally.History(user)
 		note := func(_ store.Version, e store.Event) error {
-			if x.isNew(base, &e) {
+			if !a.Searched && x.isNew(base, &e) {
 				a.Samples.Note(strings.Clone(user), strings.Clone(e.Item))
 			}
-			if x.Updater.Weight(&e) > 0 {
-				counted.Add(e.Item, e.Time.Unix())
-			}
+			x.count(counted, &e)
 			return nil
 		}
 		_, _, err := x.Store.Since(ctx, user, store.Version{}, note)
@@ -44,7 +51,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 		}
 		counted.Count()
 		a.Samples.Trim()
-		if err := pace.Except(busy); err != nil {
+		if err := pace.Except(meanwhile); err != nil {
 			return err
 		}
 		return pace.Pause(ctx)
@@ -55,8 +62,25 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	if err != nil {
 		return err
 	}
-	a.Samples.Recount(users, before)
+	if !a.Counted {
+		a.Samples.Recount(users, before)
+	}
 	a.Searched, a.Counted, a.Tallied = true, true, true
 	x.Wake() // to fold in the items that were found
 	return nil
+}
+
+// goOn places the items that are known by now while a search is under way for a.
+func (x *Extender) goOn(ctx context.Context, l *models.Lease, a *ledger.Account) error {
+	now, err := x.ledger.Take(ctx, l, true)
+	if err != nil {
+		return err
+	}
+	if now != a { // begin the search anew
+		return ledger.ErrOtherModel
+	}
+	if err := x.update(ctx, l, a); err != nil {
+		return err
+	}
+	return x.ledger.Persist(ctx)
 }

@@ -3,9 +3,11 @@ package coldstart
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
@@ -28,11 +30,12 @@ func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.A
 		return err
 	}
 	a.Span = span
+	a.Tally.Published(span)
 	return nil
 }
 
-// countChanged counts the users whose histories have changed as they are now. If there are many,
-// some wait for the next look.
+// countChanged counts the users whose histories have changed as they are now. If that takes long,
+// some wait for the next look, which comes at once: new items do not wait for them.
 func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	users, halved := a.Tally.Pending.Take(maxReads)
 	a.Tally.Halve(halved)
@@ -43,7 +46,11 @@ func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.
 	}()
 	busy := func() error { return x.ledger.Busy(ctx, l.Base()) }
 	pace := background.NewPacer(ledger.DutyCycle)
+	began := time.Now()
 	for user := range users {
+		if time.Since(began) > x.every {
+			break
+		}
 		if err := x.countUser(ctx, a, user); err != nil {
 			return err
 		}
@@ -55,6 +62,9 @@ func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.
 			return err
 		}
 	}
+	if len(users) > 0 || !a.Tally.Pending.Empty() {
+		x.Wake()
+	}
 	return nil
 }
 
@@ -63,9 +73,7 @@ func (x *Extender) countUser(ctx context.Context, a *ledger.Account, user string
 	counted := a.Tally.History(user)
 	_, _, err := x.Store.Since(ctx, user, store.Version{},
 		func(_ store.Version, e store.Event) error {
-			if x.Updater.Weight(&e) > 0 {
-				counted.Add(e.Item, e.Time.Unix())
-			}
+			x.count(counted, &e)
 			return nil
 		})
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
@@ -73,4 +81,11 @@ func (x *Extender) countUser(ctx context.Context, a *ledger.Account, user string
 	}
 	counted.Count()
 	return nil
+}
+
+// count counts an event, if it is one that counts.
+func (x *Extender) count(h *tally.History, e *store.Event) {
+	if x.Updater.Weight(e) > 0 {
+		h.Add(e.Item, e.Time.Unix())
+	}
 }

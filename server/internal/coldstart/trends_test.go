@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
@@ -37,6 +38,18 @@ func (r *rig) trends(t *testing.T, item string) (name string, added float64) {
 	_, name, _ = strings.Cut(l.Version(), "~")
 	x := l.Explain(l.NewState(), nil, []int32{i}, model.EstimatorBGS)
 	return name, x.Trend[0]
+}
+
+// takeBack takes all events of a user back, as the server does, and leaves one that counts nothing.
+func (r *rig) takeBack(t *testing.T, user string) {
+	t.Helper()
+	left := []store.Event{{ID: "seen", Item: novelty, Type: "nothing", Time: servertest.Now}}
+	_, err := r.Store.Rewrite(t.Context(), []string{user},
+		func([][]store.Event) [][]store.Event { return [][]store.Event{left} })
+	must(t, err)
+	l := r.Models.Acquire()
+	defer l.Release()
+	r.Rewrote(l.Model, user, true, left)
 }
 
 // What is taken now rises, on other servers and after a restart alike. Who is erased leaves no
@@ -72,24 +85,31 @@ func TestTrendsFollowTheStore(t *testing.T) {
 		t.Errorf("a new item that a thousand users have taken has %v more", added)
 	}
 	for u := range 1000 {
-		r.erase(t, fmt.Sprint("late-", u))
+		if user := fmt.Sprint("late-", u); u%2 == 0 {
+			r.erase(t, user)
+		} else {
+			r.takeBack(t, user)
+		}
 	}
 	if after, is := r.trends(t, rising); after != name || is != added {
-		t.Errorf("after the erasure of a thousand users the trends are %q and add %v, want %q, %v",
+		t.Errorf("when a thousand users have gone the trends are %q and add %v, want %q, %v",
 			after, is, name, added)
 	}
 }
 
-// A user counts once for an item, however often.
+// A user counts once for an item, when it is first taken.
 func TestTrendsCountUsersOnce(t *testing.T) {
 	once, often := newTrendingRig(t, memory.New()), newTrendingRig(t, memory.New())
 	for u := range 3 {
 		for n := range 5 {
 			if n == 0 {
 				once.take(t, fmt.Sprint(u), servertest.Item(u))
+			} else if u > 0 {
+				break
 			}
 			records := []store.Record{{User: fmt.Sprint(u), Event: store.Event{ID: fmt.Sprint(n),
-				Item: servertest.Item(u), Type: "like", Time: servertest.Now, Value: 1}}}
+				Item: servertest.Item(u), Type: "like", Value: 1,
+				Time: servertest.Now.Add(time.Duration(n) * time.Hour)}}}
 			if _, err := often.Store.Append(t.Context(), records); err != nil {
 				t.Fatal(err)
 			}

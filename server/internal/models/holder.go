@@ -190,8 +190,13 @@ func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
 	}
 	root := l.Root()
 	root.refs.Add(1) // it is above 0, as l holds it
-	next := &Lease{Model: extended, loaded: root.loaded, of: root, Items: h.view(extended)}
+	next := &Lease{Model: extended, loaded: root.loaded, of: root}
 	next.refs.Store(1)
+	if now := h.current.Load(); h.items != nil && now.StateVersion() == extended.StateVersion() {
+		next.Items = now.Items.Shared() // trends change no rows
+	} else {
+		next.Items = h.view(extended)
+	}
 	h.current.Swap(next).Release()
 	return true
 }

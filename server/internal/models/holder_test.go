@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store/memory"
 )
 
 var must = servertest.Must
@@ -38,8 +41,19 @@ func TestExtend(t *testing.T) {
 	}, time.Now, NewMetrics())
 	must(t, err)
 	defer h.Close()
+	items, err := catalogue.Open(t.Context(), memory.New(), time.Now(), catalogue.Bounds{})
+	must(t, err)
+	h.UseCatalogue(items)
 	first := h.Acquire()
 	defer first.Release()
+	trends := &trend.Snapshot{G: make([]float32, first.NumItems())}
+	if !h.Extend(first, first.WithTrends(trends)) {
+		t.Fatal("the serving model with trends does not serve")
+	}
+	with := h.Acquire()
+	if with.Release(); with.Items != first.Items {
+		t.Error("trends have made another view of the catalogue")
+	}
 	extended := servertest.NewModel(t, 3) // stands for an extension
 	if !h.Extend(first, extended) || !h.Serves(first) {
 		t.Fatal("the extension of the serving model does not serve")
@@ -49,7 +63,9 @@ func TestExtend(t *testing.T) {
 		t.Errorf("the lease is of model %p, root %p, want %p, %p", l.Model, l.Root(), extended,
 			first)
 	}
-	l.Release()
+	if l.Release(); l.Items == first.Items {
+		t.Error("an extension has the rows of the model before")
+	}
 	fresh, previous, err := h.Reload(t.Context())
 	if err != nil || previous != extended.Base().Version() {
 		t.Fatalf("reload: previous %q, %v", previous, err)

@@ -73,9 +73,6 @@ func (r *Reader) Fail() { r.b, r.err = nil, errDamaged }
 // Err returns the error of the reading so far.
 func (r *Reader) Err() error { return r.err }
 
-// More reports whether something follows that can be read.
-func (r *Reader) More() bool { return len(r.b) > 0 }
-
 // End returns the error of the reading, or that something follows.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.b) > 0 {

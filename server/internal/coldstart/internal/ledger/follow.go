@@ -17,15 +17,10 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// The kinds of documents.
-const (
-	extensionKind = "ext-"
-	trendsKind    = "trends-"
-)
-
-// A document is named KIND-BASE-TERM-SEQUENCE, so that the last name of a kind is the newest.
-func documentName(kind, base string, term, sequence uint64) string {
-	return fmt.Sprintf("%s%s-%010d-%010d", kind, base, term, sequence)
+// A document is named ext-BASE-TERM-SEQUENCE, so that the last name is the newest. It holds an
+// extension or, in another topic, trends.
+func documentName(base string, term, sequence uint64) string {
+	return fmt.Sprintf("ext-%s-%010d-%010d", base, term, sequence)
 }
 
 // sequenceOf is the sequence number of a document, 0 if the name is not one.
@@ -34,24 +29,26 @@ func sequenceOf(name string) uint64 {
 	return n
 }
 
-// newest returns the last of the names of a kind, empty if there is none.
-func newest(names []string, kind string) string {
-	for _, name := range slices.Backward(names) {
-		if strings.HasPrefix(name, kind) {
-			return name
-		}
+// newest returns the last of the names of documents, empty if there is none.
+func newest(names []string) string {
+	if len(names) == 0 {
+		return ""
 	}
-	return ""
+	return names[len(names)-1]
 }
 
 // follow lets the newest extension of the base serve, and the newest trends.
 func (s *Shared) follow(ctx context.Context, l *models.Lease) error {
-	names, err := s.store.NoteNames(ctx, documentsTopic(s.base))
+	extensions, err := s.store.NoteNames(ctx, documentsTopic(s.base))
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.followExtension(ctx, l, newest(names, extensionKind)),
-		s.followTrends(ctx, l, newest(names, trendsKind)))
+	trends, err := s.store.NoteNames(ctx, trendsTopic(s.base))
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.followExtension(ctx, l, newest(extensions)),
+		s.followTrends(ctx, l, newest(trends)))
 }
 
 func (s *Shared) followExtension(ctx context.Context, l *models.Lease, name string) error {
@@ -100,32 +97,28 @@ func (s *Shared) Publish(
 	if err != nil {
 		return err
 	}
-	return s.publish(ctx, extensionKind, document, func(name string) error {
+	return s.publish(ctx, documentsTopic(s.base), document, func(name string) error {
 		return s.serve(ctx, l, name, document, began)
 	})
 }
 
-// publish writes a document, lets it serve here, and removes those of its kind before it.
+// publish writes a document, lets it serve here, and removes those of its topic before it.
 func (s *Shared) publish(
-	ctx context.Context, kind string, document []byte, serve func(name string) error,
+	ctx context.Context, topic string, document []byte, serve func(name string) error,
 ) error {
-	names, err := s.store.NoteNames(ctx, documentsTopic(s.base))
+	names, err := s.store.NoteNames(ctx, topic)
 	if err != nil {
 		return err
 	}
-	name := documentName(kind, s.base, s.owned.term, sequenceOf(newest(names, kind))+1)
-	if err := s.put(ctx, documentsTopic(s.base), name, document); err != nil {
+	name := documentName(s.base, s.owned.term, sequenceOf(newest(names))+1)
+	if err := s.put(ctx, topic, name, document); err != nil {
 		return err
 	}
 	err = serve(name)
 	if err != nil && !errors.Is(err, ErrOtherModel) {
 		return err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool {
-		return !strings.HasPrefix(name, kind)
-	})
-	return errors.Join(err,
-		s.store.DeleteNotes(ctx, documentsTopic(s.base), names, s.owned.fence(s.base)))
+	return errors.Join(err, s.store.DeleteNotes(ctx, topic, names, s.owned.fence(s.base)))
 }
 
 // followTrends lets the trends of a name serve. Damaged ones are told once, and what serves stays.
@@ -133,7 +126,7 @@ func (s *Shared) followTrends(ctx context.Context, l *models.Lease, name string)
 	if name == "" || name == s.trends {
 		return nil
 	}
-	document, found, err := s.store.Note(ctx, documentsTopic(s.base), name)
+	document, found, err := s.store.Note(ctx, trendsTopic(s.base), name)
 	if err != nil || !found { // newer ones have taken their place
 		return err
 	}
@@ -159,7 +152,7 @@ func (s *Shared) PublishTrends(
 		return fmt.Errorf("trends of %d items have %d bytes, and a note has room for %d",
 			len(trends.G), len(document), store.MaxNoteBytes)
 	}
-	return s.publish(ctx, trendsKind, document, func(name string) error {
+	return s.publish(ctx, trendsTopic(s.base), document, func(name string) error {
 		s.trends = name
 		return s.stage.serveTrends(ctx, l, trends)
 	})

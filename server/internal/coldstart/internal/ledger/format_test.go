@@ -8,16 +8,17 @@ import (
 // The notes in a store are read by servers of other releases: their bytes stay as they are.
 func TestFormOfNotes(t *testing.T) {
 	told := notice{users: -3, erased: []string{"gone"}, pairs: map[string][]string{
-		"item": {"user-1", "user-2"}, "other": {"user-1"}}}
+		"item": {"user-1", "user-2"}, "other": {"user-1"}},
+		changed: map[string]struct{}{"here": {}}, halved: 2}
 	h := head{searched: true, counted: true, users: 300, weights: 7, merges: 200,
 		posters: map[string]posted{"a": {1, 2}, "b": {300, 4}}}
 	for name, note := range map[string]struct{ want, got string }{
 		"notice": {"01050104676f6e6502046974656d0206757365722d3106757365722d32" +
-			"056f746865720106757365722d31", hex.EncodeToString(told.encode())},
+			"056f746865720106757365722d31" + "01046865726502", hex.EncodeToString(told.encode())},
 		"head": {"010101d8040700000000000000c80102016101020162ac0204",
 			hex.EncodeToString(h.encode())},
 		"names": {"poster-0000000000000102! part-55 ext-base-0000000003-0000000012",
-			noticeName("poster", 258, true) + " " + partName(55) + " " + documentName(extensionKind, "base", 3, 12)},
+			noticeName("poster", 258, true) + " " + partName(55) + " " + documentName("base", 3, 12)},
 	} {
 		if note.got != note.want {
 			t.Errorf("%s: %s, want %s", name, note.got, note.want)

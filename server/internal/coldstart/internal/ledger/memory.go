@@ -44,12 +44,12 @@ func (m *Memory) Forget(user string) (due bool) {
 func (m *Memory) Run(context.Context) {}
 
 // Begin keeps the items that are new to both models, and the number of users.
-func (m *Memory) Begin(base *model.Model, _ bool) {
+func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a := m.account
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
 	m.stage.begin()
-	if a.count(base); a.Tally != nil {
+	if a.count(base); a.Tally != nil && !fixed {
 		m.changed.Store(a.Tally.Pending)
 	} else {
 		m.changed.Store(nil)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,7 +79,7 @@ type notice struct {
 	erased []string // before the pairs
 	pairs  map[string][]string
 
-	changed []string // users with other histories, of a sample that was halved so often
+	changed map[string]struct{} // users with other histories, of a sample that was halved so often
 	halved  int
 }
 
@@ -112,6 +111,7 @@ func (n *Notices) forget(user string, first bool) {
 		n.items.Add(-1)
 	}
 	n.items.Mark(user)
+	n.changed.Remove(user)
 	n.erased[strings.Clone(user)] = true
 	select {
 	case n.awake <- struct{}{}:
@@ -129,9 +129,7 @@ func (n *Notices) take() notice {
 	t.pairs, t.users = n.items.Empty()
 	if time.Since(n.told) >= min(changedEvery, n.Every) {
 		n.told = time.Now()
-		var users map[string]struct{}
-		users, t.halved = n.changed.Take(math.MaxInt)
-		t.changed = slices.Sorted(maps.Keys(users))
+		t.changed, t.halved = n.changed.TakeAll()
 	}
 	return t
 }
@@ -155,6 +153,7 @@ func (n *Notices) Run(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastPosting)
 	defer cancel()
+	n.told = time.Time{} // changed users wait no more
 	n.post(ctx)
 }
 
@@ -260,11 +259,15 @@ func (t *notice) isEmpty() bool {
 
 // split returns notices of about noticeBytes at most; the first ones have the erasures.
 func (t *notice) split() []notice {
-	parts := []notice{{users: t.users, pairs: map[string][]string{}}}
+	part := func(users int64) notice {
+		return notice{users: users, halved: t.halved,
+			pairs: map[string][]string{}, changed: map[string]struct{}{}}
+	}
+	parts := []notice{part(t.users)}
 	last, size := &parts[0], 0
 	room := func(bytes int) {
 		if size += bytes; size > noticeBytes {
-			parts = append(parts, notice{pairs: map[string][]string{}})
+			parts = append(parts, part(0))
 			last, size = &parts[len(parts)-1], bytes
 		}
 	}
@@ -278,12 +281,9 @@ func (t *notice) split() []notice {
 			last.pairs[item] = append(last.pairs[item], user)
 		}
 	}
-	if t.users != 0 || size > 0 {
-		size = noticeBytes // notices of their own have changed, as other releases do not know it
-	}
-	for _, user := range t.changed {
+	for user := range t.changed {
 		room(len(user) + 2)
-		last.changed, last.halved = append(last.changed, user), t.halved
+		last.changed[user] = struct{}{}
 	}
 	return parts
 }
@@ -303,19 +303,17 @@ func (t *notice) encode() []byte {
 			w.Text(user)
 		}
 	}
-	if len(t.changed) > 0 {
-		w.Count(len(t.changed))
-		for _, user := range t.changed {
-			w.Text(user)
-		}
-		w.Uint(uint64(t.halved))
+	w.Count(len(t.changed))
+	for user := range t.changed {
+		w.Text(user)
 	}
+	w.Uint(uint64(t.halved))
 	return w.Bytes()
 }
 
 func decodeNotice(note []byte) (notice, error) {
 	r := codec.Read(note)
-	t := notice{users: r.Int(), pairs: map[string][]string{}}
+	t := notice{users: r.Int(), pairs: map[string][]string{}, changed: map[string]struct{}{}}
 	for range r.Count() {
 		t.erased = append(t.erased, r.Text())
 	}
@@ -325,11 +323,8 @@ func decodeNotice(note []byte) (notice, error) {
 			t.pairs[item] = append(t.pairs[item], r.Text())
 		}
 	}
-	if !r.More() {
-		return t, r.End()
-	}
 	for range r.Count() {
-		t.changed = append(t.changed, r.Text())
+		t.changed[r.Text()] = struct{}{}
 	}
 	if t.halved = int(min(r.Uint(), tally.MostHalved+1)); t.halved > tally.MostHalved {
 		r.Fail()
@@ -343,11 +338,13 @@ const (
 	noticesPrefix   = "gsimc.extension.notices."
 	samplesPrefix   = "gsimc.extension.samples."
 	documentsPrefix = "gsimc.extension.documents."
+	trendsPrefix    = "gsimc.extension.trends."
 )
 
 func noticesTopic(base string) string   { return noticesPrefix + base }
 func samplesTopic(base string) string   { return samplesPrefix + base }
 func documentsTopic(base string) string { return documentsPrefix + base }
+func trendsTopic(base string) string    { return trendsPrefix + base }
 
 // noticeName is the name of the notice that a poster posts at this place of its sequence. The names
 // of a poster sort by it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -14,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/metrics"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/server/internal/state"
@@ -28,7 +31,11 @@ const novelty = "novelty" // an item that no model knows
 
 // drawNotice makes up what a server could have noticed.
 func drawNotice(rng *rand.Rand, users, items int) notice {
-	t := notice{users: rng.Int64N(100) - 50, pairs: map[string][]string{}}
+	t := notice{users: rng.Int64N(100) - 50, pairs: map[string][]string{},
+		changed: map[string]struct{}{}, halved: rng.IntN(tally.MostHalved)}
+	for u := range rng.IntN(users + 1) {
+		t.changed[fmt.Sprint("changed-", u)] = struct{}{}
+	}
 	for u := range rng.IntN(users + 1) {
 		t.erased = append(t.erased, fmt.Sprintf("erased-%03d", u))
 	}
@@ -61,13 +68,14 @@ func TestNoticesAreRead(t *testing.T) {
 // TestLargeNoticesAreSplit: the parts are bounded, say all together, and count the users once.
 func TestLargeNoticesAreSplit(t *testing.T) {
 	long := strings.Repeat("x", 200)
-	want := notice{users: 7, pairs: map[string][]string{}}
+	want := notice{users: 7, pairs: map[string][]string{}, changed: map[string]struct{}{}, halved: 3}
 	for u := range 20_000 {
 		want.erased = append(want.erased, fmt.Sprint("erased-", u, long))
 		want.pairs[fmt.Sprint("item-", u%100)] = append(want.pairs[fmt.Sprint("item-", u%100)],
 			fmt.Sprint("user-", u, long))
+		want.changed[fmt.Sprint("changed-", u, long)] = struct{}{}
 	}
-	got := notice{pairs: map[string][]string{}}
+	got := notice{pairs: map[string][]string{}, changed: map[string]struct{}{}, halved: 3}
 	parts := want.split()
 	for _, part := range parts {
 		if size := len(part.encode()); size > noticeBytes+1000 {
@@ -80,6 +88,10 @@ func TestLargeNoticesAreSplit(t *testing.T) {
 		got.erased = append(got.erased, part.erased...)
 		for item, users := range part.pairs {
 			got.pairs[item] = append(got.pairs[item], users...)
+		}
+		maps.Copy(got.changed, part.changed)
+		if part.halved != want.halved {
+			t.Errorf("a part is of a sample that was halved %d times", part.halved)
 		}
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(notice{})); diff != "" || len(parts) < 8 {
@@ -123,7 +135,8 @@ func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 	n := NewNotices(NoticesDeps{Store: st, Every: time.Hour, Metrics: of, Log: logger,
 		Bases: func() []string { return []string{m.Version()} },
 		Guard: func(_ context.Context, _ string, work func() error) error { return work() }})
-	return &sharedRig{NewShared(n, true, state.NewUpdater(nil), &Stage{Models: h, Metrics: of, Log: logger}), h, log}
+	return &sharedRig{NewShared(n, true, state.NewUpdater(nil),
+		&Stage{Models: h, Metrics: of, Log: logger}), h, log}
 }
 
 // take lets a user take an item, as the extender of the server notices it.
@@ -224,6 +237,60 @@ func TestLateNoticesOfErasedUsers(t *testing.T) {
 	}
 }
 
+// TestOwnersAreToldWhoChanged: the owner counts anew whom others have served or erased. The id of an
+// erased user is not posted after the erasure, but as such.
+func TestOwnersAreToldWhoChanged(t *testing.T) {
+	st := memory.New()
+	m := servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
+		s.Trend = trend.Spec{HalfLife: 30, Span: 60, Gain: 0.5}
+	})
+	x, other := newSharedRig(t, st, m), newSharedRig(t, st, m)
+	l := x.own(t)
+	other.base = x.base
+	for round := range 2 {
+		for _, user := range []string{"ann", "bob"} {
+			other.take(t, user, servertest.Item(1))
+			other.Changed(user)
+		}
+		other.erase(t, "ann")
+		if round == 1 { // it ends before it is time to tell of changes
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			other.notices.Run(ctx)
+		}
+		names := other.posted(t)
+		for _, name := range names {
+			note, _, err := st.Note(t.Context(), noticesTopic(x.base), name)
+			must(t, err)
+			told, err := decodeNotice(note)
+			must(t, err)
+			if _, posted := told.changed["ann"]; posted {
+				t.Errorf("round %d: an erased user is among the changed ones", round)
+			}
+		}
+		must(t, x.merge(t.Context(), l.Base(), names))
+		users, _ := x.owned.account.Tally.Pending.TakeAll()
+		if diff := cmp.Diff(map[string]struct{}{"ann": {}, "bob": {}}, users); diff != "" {
+			t.Errorf("round %d: the owner reads (-want +got):\n%s", round, diff)
+		}
+	}
+}
+
+// TestBadTrendsAreRefused: damaged trends, or those of another model, leave what serves.
+func TestBadTrendsAreRefused(t *testing.T) {
+	x := newSharedRig(t, memory.New(), servertest.NewModel(t, 1))
+	l := x.own(t)
+	must(t, x.put(t.Context(), trendsTopic(x.base), documentName(x.base, 1, 1), []byte("damaged")))
+	for look := range 2 {
+		if err := x.follow(t.Context(), l); (err == nil) != (look > 0) {
+			t.Errorf("look %d: %v, want to be told once", look, err)
+		}
+	}
+	if now := x.models.Acquire(); now.Version() != l.Version() {
+		t.Errorf("%s serves, want %s", now.Version(), l.Version())
+	}
+}
+
 // TestAbandonedBases: what belongs to a model that no server has is removed, and nothing else.
 func TestAbandonedBases(t *testing.T) {
 	st := memory.New()
@@ -243,7 +310,8 @@ func TestAbandonedBases(t *testing.T) {
 		x.owned.nextBeat = time.Time{}
 		must(t, x.beat(t.Context()))
 		base := old.base
-		for _, topic := range []string{noticesTopic(base), samplesTopic(base), documentsTopic(base)} {
+		for _, topic := range []string{noticesTopic(base), samplesTopic(base),
+			documentsTopic(base), trendsTopic(base)} {
 			names, err := st.NoteNames(t.Context(), topic)
 			must(t, err)
 			notes += len(names)

@@ -270,7 +270,10 @@ func (s *Shared) merge(ctx context.Context, base *model.Model, names []string) e
 func (s *Shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) error {
 	if counted := s.owned.account.Tally; counted != nil {
 		counted.Halve(t.halved)
-		for _, user := range t.changed {
+		for user := range t.changed {
+			counted.Pending.Add(user)
+		}
+		for _, user := range t.erased {
 			counted.Pending.Add(user)
 		}
 	}
@@ -393,7 +396,8 @@ func (s *Shared) watchOther(ctx context.Context, base string) error {
 	if err := s.store.DeleteNotes(ctx, basesTopic, []string{base}, store.Fence{}); err != nil {
 		return err
 	}
-	for _, topic := range []string{noticesTopic(base), samplesTopic(base), documentsTopic(base)} {
+	for _, topic := range []string{noticesTopic(base), samplesTopic(base), documentsTopic(base),
+		trendsTopic(base)} {
 		names, err := s.store.NoteNames(ctx, topic)
 		if err != nil {
 			return err

@@ -68,7 +68,6 @@ func (s *Shared) Note(user, item string) { s.notices.note(user, item) }
 
 // Forget tells the owners of an erased user, at once.
 func (s *Shared) Forget(user string) (due bool) {
-	s.Changed(user)
 	s.notices.forget(user, s.first)
 	return false
 }

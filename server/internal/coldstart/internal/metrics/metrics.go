@@ -56,7 +56,7 @@ func New() *Metrics {
 		owner: metric.Gauge("gsimc_extension_owner",
 			"1 on the one of several servers over a store that places new items for all."),
 		Refused: metric.Counter("gsimc_extensions_refused_total",
-			"Extensions of other servers that were damaged or of another model."),
+			"Extensions and trends of other servers that were damaged or of another model."),
 		Notices: metric.Counter("gsimc_extension_notices_total",
 			"Notices of new items, of users who came and of users who went, that were "+
 				"posted for the server that places new items."),

@@ -7,8 +7,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// maxPending is the largest number of users who wait to be read: some 25 MB.
-const maxPending = 1 << 18
+// maxPending is the largest number of users who wait to be read: some 12 MB.
+const maxPending = 1 << 17
 
 // MostHalved is the largest number of times that a sample is halved: nobody has 2^40 users.
 const MostHalved = 40
@@ -35,6 +35,30 @@ func (p *Pending) Add(user string) {
 	for len(p.users) > maxPending && p.halved < MostHalved {
 		p.halve(p.halved + 1)
 	}
+}
+
+// Remove lets a user wait no more.
+func (p *Pending) Remove(user string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.users, user)
+}
+
+// Empty reports whether nobody waits.
+func (p *Pending) Empty() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.users) == 0
+}
+
+// TakeAll returns the users who wait, and how often the sample was halved. It begins anew with a
+// sample of all users.
+func (p *Pending) TakeAll() (users map[string]struct{}, halved int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	users, halved = p.users, p.halved
+	p.users, p.halved = map[string]struct{}{}, 0
+	return users, halved
 }
 
 // Take returns up to most users of those who wait, and how often the sample was halved. They wait

@@ -12,6 +12,7 @@
 package tally
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -21,8 +22,9 @@ import (
 )
 
 const (
-	// maxEntries is the largest number of first events that are counted: some 100 MB.
-	maxEntries = 2 << 20
+	// maxEntries is the largest number of first events that are counted, and minEntries that of the
+	// smallest room. BenchmarkTally says how much memory they take.
+	maxEntries, minEntries = 1 << 20, 1 << 16
 
 	// longestSpan is that of a span, in seconds: more may be going on than at the training.
 	longestSpan = 3600
@@ -39,12 +41,13 @@ type Tally struct {
 	spec    trend.Spec
 	counts  trend.Counts
 	users   map[string][]entry
-	numbers map[string]int32 // of items that the base does not know, from its NumItems on
-	halved  int              // of the users that are counted
-	oldest  int64            // span that counts
+	others  others
+	halved  int   // of the users that are counted
+	oldest  int64 // span that counts
 	entries int
-	most    int // entries
-	news    int // entries that have come or gone since the last snapshot, or were too late for it
+	most    int  // entries
+	news    int  // entries that have come since the last snapshot, or were too late for it
+	gone    bool // entries have gone since then
 }
 
 // entry is a first event.
@@ -57,17 +60,17 @@ type entry struct {
 func New(base *model.Model) *Tally {
 	spec := base.Spec().Trend
 	spec.Span = min(spec.Span, longestSpan)
-	return &Tally{Pending: NewPending(), base: base, spec: spec,
-		users: map[string][]entry{}, numbers: map[string]int32{},
-		oldest: math.MinInt64, most: maxEntries}
+	const perFaded = 4 // so that letting go of what has faded leaves room
+	most := min(max(minEntries, perFaded*fadedAfter*spec.HalfLife), maxEntries)
+	return &Tally{Pending: NewPending(), base: base, spec: spec, users: map[string][]entry{},
+		others: newOthers(base.NumItems()), oldest: math.MinInt64, most: int(most)}
 }
 
 // A History collects the first events of a user.
 type History struct {
-	t       *Tally
-	user    string
-	entries []entry
-	seen    map[string]bool
+	t     *Tally
+	user  string
+	first map[string]int64 // span of the first event on an item
 }
 
 // History begins the history of a user, which [History.Count] ends. It is nil, which takes events
@@ -76,17 +79,16 @@ func (t *Tally) History(user string) *History {
 	if t == nil || !sampled(user, t.halved) {
 		return nil
 	}
-	return &History{t: t, user: user, seen: map[string]bool{}}
+	return &History{t: t, user: user, first: map[string]int64{}}
 }
 
 // Add adds the next event of the history that counts.
 func (h *History) Add(item string, unix int64) {
-	if h == nil || h.seen[item] {
+	if h == nil {
 		return
 	}
-	h.seen[item] = true
-	if span := h.t.spec.SpanOf(unix); span >= h.t.oldest {
-		h.entries = append(h.entries, entry{h.t.number(item), span})
+	if _, seen := h.first[item]; !seen {
+		h.first[strings.Clone(item)] = h.t.spec.SpanOf(unix)
 	}
 }
 
@@ -95,7 +97,13 @@ func (h *History) Count() {
 	if h == nil {
 		return
 	}
-	h.t.set(strings.Clone(h.user), h.entries)
+	var entries []entry
+	for _, item := range slices.Sorted(maps.Keys(h.first)) {
+		if span := h.first[item]; span >= h.t.oldest {
+			entries = append(entries, entry{h.t.number(item), span})
+		}
+	}
+	h.t.set(strings.Clone(h.user), entries)
 	if h.t.entries > h.t.most {
 		h.t.makeRoom()
 	}
@@ -131,6 +139,12 @@ func (t *Tally) Halve(halved int) {
 // set replaces the entries of a user.
 func (t *Tally) set(user string, entries []entry) {
 	old := t.users[user]
+	for _, e := range entries {
+		t.others.use(e.item, 1)
+	}
+	for _, e := range old {
+		t.others.use(e.item, -1)
+	}
 	if slices.Equal(old, entries) {
 		return
 	}
@@ -141,7 +155,8 @@ func (t *Tally) set(user string, entries []entry) {
 		t.counts.Add(e.span, e.item, 1)
 	}
 	t.entries += len(entries) - len(old)
-	t.news += max(1, len(entries)-len(old), len(old)-len(entries))
+	t.news += max(1, len(entries)-len(old))
+	t.gone = t.gone || len(entries) < len(old)
 	if len(entries) == 0 {
 		delete(t.users, user)
 		return
@@ -149,46 +164,43 @@ func (t *Tally) set(user string, entries []entry) {
 	t.users[user] = entries
 }
 
-// number is that of an item: its index in the base, or the next one above.
+// number is that of an item: its index in the base, or one above these.
 func (t *Tally) number(item string) int32 {
 	if i, known := t.base.ItemIndex(item); known {
 		return i
 	}
-	i, known := t.numbers[item]
-	if !known {
-		i = int32(t.base.NumItems() + len(t.numbers))
-		t.numbers[strings.Clone(item)] = i
-	}
-	return i
+	return t.others.number(item)
 }
 
 // Span is the last span that has ended at a time.
 func (t *Tally) Span(unix int64) int64 { return t.spec.SpanOf(unix) - 1 }
 
-// Due reports whether enough events have come or gone since the last snapshot for another one: what
-// is older by less than a thirtieth of a half-life ranks as well.
+// Due reports whether another snapshot is due since the last one was published: enough events have
+// come, as what is older by less than a thirtieth of a half-life ranks as well, or any has gone.
 func (t *Tally) Due() bool {
 	const perHalfLife = 30
-	return float64(t.news) >= max(1, t.halfLife()/perHalfLife)
+	return t.gone || float64(t.news) >= max(1, t.halfLife()/perHalfLife)
 }
+
+// Published takes note that the snapshot after a span serves.
+func (t *Tally) Published(after int64) { t.news, t.gone = int(t.counts.Later(after)), false }
 
 func (t *Tally) halfLife() float64 { return math.Ldexp(t.spec.HalfLife, -t.halved) }
 
 // Snapshot returns the trends of the items of m, an extension of the base or the base itself, after
 // a span.
 func (t *Tally) Snapshot(m *model.Model, after int64) *trend.Snapshot {
-	t.news = int(t.counts.Later(after))
 	n := m.NumItems()
 	shares, numbers := make([]int64, n), make([]int32, n)
 	var names []string
 	for i := range int32(n) {
 		shares[i], numbers[i] = m.Degree(i), i
 		if !m.InBase(i) {
-			numbers[i] = t.number(m.ItemID(i))
+			numbers[i] = t.others.find(m.ItemID(i))
 			names = append(names, m.ItemID(i))
 		}
 	}
-	rates := t.counts.RatesAfter(after, t.halfLife(), t.base.NumItems()+len(t.numbers))
+	rates := t.counts.RatesAfter(after, t.halfLife(), int(t.others.end()))
 	s := rates.Of(numbers).Snapshot(t.spec.Gain, shares)
 	s.Names = names
 	return s

@@ -5,8 +5,10 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,7 +19,7 @@ import (
 
 const items = servertest.Items // of the model; three more are unknown to it
 
-func newTally(t *testing.T, halfLife float64) *Tally {
+func newTally(t testing.TB, halfLife float64) *Tally {
 	t.Helper()
 	return New(servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
 		s.Trend = trend.Spec{HalfLife: halfLife, Span: 10, Gain: 1}
@@ -90,7 +92,8 @@ func TestCountsFollowHistories(t *testing.T) {
 	for user := range histories {
 		tally.count(user, nil)
 	}
-	if tally.entries != 0 || len(tally.users) != 0 || tally.counts.Later(-1) != 0 {
+	if tally.entries != 0 || len(tally.users) != 0 || tally.counts.Later(-1) != 0 ||
+		len(tally.others.numbers) != 0 {
 		t.Errorf("without histories %d events of %d users are counted", tally.entries,
 			len(tally.users))
 	}
@@ -147,6 +150,10 @@ func TestSnapshotsAreDue(t *testing.T) {
 			t.Errorf("step %d: no snapshot is due", i)
 		}
 		s := tally.Snapshot(tally.base, step.after)
+		if !tally.Due() {
+			t.Errorf("step %d: no snapshot is due, though none was published", i)
+		}
+		tally.Published(step.after)
 		if rises := s.G[3] > s.G[4]; rises == step.due || tally.Due() != step.due {
 			t.Errorf("step %d: the item rises: %v, the next snapshot is due: %v", i, rises,
 				tally.Due())
@@ -154,6 +161,33 @@ func TestSnapshotsAreDue(t *testing.T) {
 	}
 	if tally.count("ann", []event{{3, 55}}); tally.Due() {
 		t.Error("a user who is as before makes a snapshot due")
+	}
+	for u := range 60 {
+		tally.count(fmt.Sprint(u), []event{{3, 55}})
+	}
+	tally.Published(5)
+	if tally.count("ann", nil); !tally.Due() {
+		t.Error("a user who has gone makes no snapshot due")
+	}
+}
+
+// Items that nobody has any more leave their numbers to others.
+func TestNumbersAreUsedAgain(t *testing.T) {
+	tally := newTally(t, 1000)
+	for round := range 20 {
+		history := make([]event, 50)
+		for j := range history {
+			history[j] = event{items + 50*round + j, 55}
+		}
+		tally.count("ann", history)
+		tally.count("ann", history[:25])
+	}
+	if n := len(tally.others.items); n > 100 {
+		t.Errorf("%d numbers of other items, of which 25 are used", n)
+	}
+	tally.count("ann", nil)
+	if len(tally.others.numbers) > 0 {
+		t.Errorf("%v have numbers, and no events", tally.others.numbers)
 	}
 }
 
@@ -180,4 +214,38 @@ func TestPendingIsBounded(t *testing.T) {
 	if taken < users/5 || taken > users*3/10 {
 		t.Errorf("%d of %d users wait", taken, users)
 	}
+}
+
+// BenchmarkTally counts a million first events, and reports the memory that these take and the time
+// of a snapshot.
+func BenchmarkTally(b *testing.B) {
+	for _, bench := range []struct {
+		name          string
+		perUser, span int
+	}{{"ten a user, a thousand a span", 10, 1000}, {"each alone", 1, 1}} {
+		b.Run(bench.name, func(b *testing.B) {
+			for b.Loop() {
+				tally := newTally(b, maxEntries)
+				before := heap()
+				for e := 0; e < maxEntries; e += bench.perUser {
+					history := make([]event, bench.perUser)
+					for j := range history {
+						history[j] = event{(e + j) % items, int64((e + j) / bench.span * 10)}
+					}
+					tally.count(fmt.Sprint("user-", e), history)
+				}
+				b.ReportMetric(float64(heap()-before)/(1<<20), "MiB")
+				began := time.Now()
+				tally.Snapshot(tally.base, math.MaxInt64)
+				b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms/snapshot")
+			}
+		})
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
