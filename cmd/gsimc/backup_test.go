@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/model"
@@ -41,7 +40,7 @@ func TestBackupAndRestore(t *testing.T) {
 		defer c.Close()
 		_ = client.send(context.Background(), c.Conn(), func(n int) { acked.Store(int64(n)) })
 	}()
-	if !eventually(time.Minute, func() bool { return acked.Load() > 1000 }) {
+	if !eventually(func() bool { return acked.Load() > 1000 }) {
 		t.Fatal("the server takes no events")
 	}
 	before := int(acked.Load())

@@ -132,7 +132,7 @@ func (a *attack) against(t *testing.T, p *serverProcess) string {
 	answered, failed, p99 := good.outcome()
 	good.mustAnswer(20)
 	settled := after
-	if !eventually(20*time.Second, func() bool {
+	if !eventually(func() bool {
 		settled = measure(t, p)
 		return settled.goroutines <= before.goroutines+settledGoroutines
 	}) {
@@ -225,7 +225,7 @@ func (g *goodClient) mustAnswer(times int) {
 	g.t.Helper()
 	for range times {
 		// Refusals pass within moments: the limits follow what was just before.
-		if !eventually(20*time.Second, func() bool {
+		if !eventually(func() bool {
 			err := g.once()
 			if err != nil && status.Code(err) != codes.ResourceExhausted {
 				g.t.Errorf("a good client: %v", err)

@@ -182,7 +182,7 @@ func (c *canary) halfMessage() {
 		c.t.Fatal(err)
 	}
 	h.Send(id, 2*len(body), body)
-	if !eventually(20*time.Second, func() bool { return h.Ended(id) }) {
+	if !eventually(func() bool { return h.Ended(id) }) {
 		c.t.Error("half a message has no end")
 	}
 	_ = h.Write(func(f *http2.Framer) error { // what is no message at all

@@ -56,7 +56,7 @@ func TestServeOnFullDisk(t *testing.T) {
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	if !eventually(20*time.Second, func() bool { _, err := observe("3"); return err == nil }) {
+	if !eventually(func() bool { _, err := observe("3"); return err == nil }) {
 		out, err := observe("3")
 		t.Errorf("with room again: %v\n%s", err, out)
 	}
@@ -116,7 +116,7 @@ func TestLogBeyondTheLimit(t *testing.T) {
 		t.Errorf("/readyz says %q", page)
 	}
 	limit(unix.RLIM_INFINITY)
-	if !eventually(20*time.Second, func() bool { return observe("3") == nil }) {
+	if !eventually(func() bool { return observe("3") == nil }) {
 		t.Error("no event is taken when the limit is raised")
 	}
 	server.mustStop(t)

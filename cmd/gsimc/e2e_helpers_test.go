@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
@@ -183,7 +182,7 @@ func get(t testing.TB, url string) string {
 // awaitLog waits until the server's log has the text that many times.
 func (p *serverProcess) awaitLog(t testing.TB, text string, times int) {
 	t.Helper()
-	if !eventually(20*time.Second, func() bool {
+	if !eventually(func() bool {
 		return strings.Count(p.log.String(), text) >= times
 	}) {
 		t.Fatalf("the log of the server does not say %s %d times", text, times)

@@ -50,7 +50,7 @@ func interruptDemo(t *testing.T) time.Duration {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(20*time.Second, func() bool {
+	eventually(func() bool {
 		entries, err := os.ReadDir(dir)
 		return err == nil && len(entries) > 0
 	})

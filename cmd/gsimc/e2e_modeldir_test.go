@@ -25,7 +25,7 @@ func TestModelsAreDelivered(t *testing.T) {
 	awaitModel := func(what, want string) {
 		t.Helper()
 		begun := time.Now()
-		if !eventually(10*time.Second, func() bool {
+		if !eventually(func() bool {
 			for _, s := range servers {
 				if servedVersion(t, s) != want {
 					return false

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -29,7 +28,7 @@ func TestServeWithoutModel(t *testing.T) {
 	for _, e := range [][2]string{{"ann", "x"}, {"bob", "x"}, {"bob", "y"}} {
 		execute(t, "observe", "--server", server.GRPC, "--user", e[0], "--item", e[1])
 	}
-	if !eventually(20*time.Second, func() bool {
+	if !eventually(func() bool {
 		got = listFor(t, server, "eve")
 		return len(got.GetItems()) == 2
 	}) || got.GetItems()[0].GetItemId() != "x" {
@@ -47,7 +46,7 @@ func TestServeWithoutModel(t *testing.T) {
 			got.GetItems()[0].GetSource() == pb.ResultSource_RESULT_SOURCE_PERSONALIZED
 	}
 	for range 2 {
-		if !eventually(60*time.Second, personal) {
+		if !eventually(personal) {
 			t.Fatalf("after the training the answer is %v", got)
 		}
 		server.mustStop(t)

@@ -70,7 +70,7 @@ func (o *owners) file(i int) string { return filepath.Join(o.files, fmt.Sprint(i
 // owner waits until a server, but the one that is gone, is the owner.
 func (o *owners) owner(gone int) (i int) {
 	o.t.Helper()
-	if !eventually(30*time.Second, func() bool {
+	if !eventually(func() bool {
 		for i = range o.servers {
 			if i != gone && strings.Contains(o.servers[i].metricsPage(o.t),
 				"\ngsimc_extension_owner 1\n") {
@@ -150,7 +150,7 @@ func (o *owners) kill(point string) {
 		}
 	}
 	began := time.Now()
-	if problem := ""; !eventually(30*time.Second, func() bool {
+	if problem := ""; !eventually(func() bool {
 		problem = o.differ(items)
 		return problem == ""
 	}) {

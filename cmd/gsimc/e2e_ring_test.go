@@ -185,7 +185,7 @@ func (l *ringLoad) warm() {
 func (l *ringLoad) await(more int64) {
 	l.t.Helper()
 	calls := l.calls.Load()
-	if !eventually(30*time.Second, func() bool { return l.calls.Load() > calls+more }) {
+	if !eventually(func() bool { return l.calls.Load() > calls+more }) {
 		l.t.Fatal("the calls stopped")
 	}
 }
@@ -194,7 +194,7 @@ func (l *ringLoad) await(more int64) {
 func (l *ringLoad) places() map[string]int {
 	l.t.Helper()
 	var at map[string]int
-	if !eventually(30*time.Second, func() bool {
+	if !eventually(func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		at = map[string]int{}
@@ -291,7 +291,7 @@ func TestRollsOverSharedStore(t *testing.T) {
 			address := servers[i].GRPC
 			servers[i].mustStop(t)
 			servers[i] = startShared(t, model, store, "--listen", address)
-			if !eventually(30*time.Second, func() bool { return servers[i].answered(t) > 0 }) {
+			if !eventually(func() bool { return servers[i].answered(t) > 0 }) {
 				t.Fatal("no calls reach a server that was started anew")
 			}
 		}
@@ -329,7 +329,7 @@ func TestModelRollsOverSharedStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range servers {
-			if !eventually(30*time.Second, func() bool { return s.version(t) != was }) {
+			if !eventually(func() bool { return s.version(t) != was }) {
 				t.Fatal("a server goes on with the model before")
 			}
 		}

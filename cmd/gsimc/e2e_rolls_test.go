@@ -89,7 +89,7 @@ func TestRollsFailNoCall(t *testing.T) {
 		servers[one] = startServe(t, model, dirs[one], append(slices.Clone(flags), "--listen",
 			address)...)
 		// The clients of both have found it again before the other one goes.
-		if !eventually(20*time.Second, func() bool { return servers[one].answered(t) > 0 }) {
+		if !eventually(func() bool { return servers[one].answered(t) > 0 }) {
 			t.Fatal("no calls reach a server that was started anew")
 		}
 	}

@@ -150,7 +150,7 @@ func TestStorePasswordChanges(t *testing.T) {
 			}
 			write("fourth")
 			must(observe(patient))
-			if !eventually(time.Minute, func() bool {
+			if !eventually(func() bool {
 				return server.page(t, "/readyz") == "ok\n"
 			}) {
 				t.Error("/readyz does not become good")

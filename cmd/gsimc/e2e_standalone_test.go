@@ -33,7 +33,7 @@ func TestStandalone(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	defer func() { _ = cmd.Process.Kill() }()
-	if !eventually(20*time.Second, func() bool {
+	if !eventually(func() bool {
 		return strings.Contains(out.String(), "/similar'\n")
 	}) {
 		t.Fatalf("it does not serve:\n%s\n%s", out, errs)

@@ -170,7 +170,7 @@ func (l *goneLoad) await(n int64) {
 		return l.total
 	}
 	from := total()
-	if !eventually(time.Minute, func() bool { return total() >= from+n }) {
+	if !eventually(func() bool { return total() >= from+n }) {
 		l.t.Fatalf("%d events acknowledged in a minute, want %d", total()-from, n)
 	}
 }
@@ -192,7 +192,7 @@ func (l *goneLoad) probe(d time.Duration) {
 	if code := status.Code(err); code != codes.Unavailable && code != codes.DeadlineExceeded {
 		l.t.Errorf("Recommend while the store is gone: %v, want UNAVAILABLE", err)
 	}
-	if !eventually(10*time.Second, func() bool {
+	if !eventually(func() bool {
 		return strings.Contains(l.server.metricsPage(l.t), "\ngsimc_store_away 1\n")
 	}) {
 		l.t.Error("the metrics do not say that the store is away")

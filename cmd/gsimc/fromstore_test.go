@@ -64,7 +64,7 @@ func TestTrainFromStore(t *testing.T) {
 func awaitNoCheckpoint(t *testing.T, dir string) {
 	t.Helper()
 	var left []os.DirEntry
-	if !eventually(10*time.Second, func() bool {
+	if !eventually(func() bool {
 		var err error
 		if left, err = os.ReadDir(filepath.Join(dir, "checkpoints")); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -104,7 +103,7 @@ func observeOnceMore(t *testing.T, p *serverProcess, events string) {
 		fresh++
 	}
 	execute(t, "observe", "--user", d.Users[0], "--item", d.Items[fresh], "--server", p.GRPC)
-	if !eventually(20*time.Second, func() bool {
+	if !eventually(func() bool {
 		return p.metrics(t)[`gsimc_online_rank_count{model="shadow"}`] > 0
 	}) {
 		t.Fatal("the event was not measured")
