@@ -73,9 +73,7 @@ func (m *Model) extendBy(items []NewItem, version string) *Model {
 
 // Base returns the model that m extends, or m itself, without trends.
 func (m *Model) Base() *Model {
-	if m.plain != nil {
-		m = m.plain
-	}
+	m = m.WithoutTrends()
 	if m.extension == nil {
 		return m
 	}

@@ -45,6 +45,7 @@ type Model struct {
 	index   map[string]int32 // of ids
 	popular []int32          // all items, by falling Popularity
 	now     []int64          // of trends, by item; nil: popularity is the degree
+	rising  []int32          // see Rising
 
 	memory  sealed.Memory // the file of the tensors in memory; empty if they are on the heap
 	scratch *sync.Pool

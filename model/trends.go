@@ -25,23 +25,11 @@ func (m *Model) SetTrend(spec trend.Spec) error {
 // queries and all else are those of m. Trends that m has do not count. The sums must be finite.
 // O(n log n).
 func (m *Model) WithTrends(s *trend.Snapshot) *Model {
-	if m.plain != nil {
-		m = m.plain
-	}
+	m = m.WithoutTrends()
 	if n := len(s.G) - len(s.Names); n != m.n || s.Now != nil && len(s.Now) != len(s.G) {
 		panic(fmt.Sprintf("model: %d items, but %d trends", m.n, n))
 	}
-	added, now := make([]float32, m.NumItems()), make([]int64, m.NumItems())
-	copy(now, s.Now)
-	for i := range added {
-		var g float32
-		if i < m.n {
-			g = s.G[i]
-		} else {
-			g, now[i] = s.Of(m.ItemID(int32(i)), m.Degree(int32(i)))
-		}
-		added[i] = float32(s.Gain * float64(g))
-	}
+	added, now := s.OfAll(m.NumItems(), m.ItemID, m.Degree)
 	x := *m
 	x.plain, x.memory = m, sealed.Memory{}
 	if s.Name != "" {
@@ -49,9 +37,7 @@ func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 	}
 	if s.Now != nil {
 		x.now, x.popular = now, ranking.Order(now)
-	}
-	if s.Gain == 0 {
-		return &x
+		x.rising = s.Rising(now, m.Degree)
 	}
 	x.trends = topn.NewAdditions(m.top, added[:m.n])
 	if m.extension != nil {
@@ -60,6 +46,22 @@ func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 		x.extension = &e
 	}
 	return &x
+}
+
+// Rising returns the items that users take more often now than in the training data, and at least
+// five times of late, by falling Rise, ties to the smaller index. Not to be changed.
+func (m *Model) Rising() []int32 { return m.rising }
+
+// Rise is e^g_i, how many times as often as in the training data item i is taken now; 1 without
+// trends.
+func (m *Model) Rise(i int32) float64 { return m.Popularity(i) / max(1, float64(m.Degree(i))) }
+
+// WithoutTrends returns the model that m was made of by WithTrends, or m itself.
+func (m *Model) WithoutTrends() *Model {
+	if m.plain != nil {
+		return m.plain
+	}
+	return m
 }
 
 // trendOf is what the trend of item i adds to its score.

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/ranking"
@@ -62,5 +63,37 @@ func TestTrends(t *testing.T) {
 				t.Error("the model without trends is closed with the one that has them")
 			}
 		})
+	}
+}
+
+// What users take more often now than in the training data is rising, if enough of them have.
+func TestRising(t *testing.T) {
+	m, _ := extended(t, DefaultSpec(), 1)
+	n := m.NumItems()
+	s := &trend.Snapshot{Expected: 0.5, G: make([]float32, n), Now: make([]int64, n)}
+	for i := range n {
+		s.Now[i] = m.Degree(int32(i)) << 10 // as often as ever
+	}
+	events := func(i int32, factor float64) float64 {
+		return (float64(m.Degree(i))*s.Expected+trend.Prior)*factor - trend.Prior
+	}
+	var want []int32
+	for i, factor := range []float64{1.5, 3, 0.5, 1.25, 4} {
+		i := int32(i)
+		s.Now[i] = int64(float64(m.Degree(i)<<10) * factor)
+		if factor > 1 && events(i, factor) >= 5 {
+			want = append(want, i)
+		}
+	}
+	ranking.Sort(want, func(i int32) float64 { return float64(s.Now[i]) / float64(m.Degree(i)) })
+	if x := m.WithTrends(s); !slices.Equal(x.Rising(), want) || len(want) < 2 {
+		t.Errorf("%v are rising, want %v", x.Rising(), want)
+	}
+	if m.Rising() != nil || m.Rise(1) != 1 || m.WithTrends(s).WithoutTrends() != m {
+		t.Error("a model without trends has rising items")
+	}
+	s.Expected = 0 // as if nothing had been taken yet
+	if x := m.WithTrends(s); slices.Contains(x.Rising(), 1) {
+		t.Error("an item is rising without evidence")
 	}
 }

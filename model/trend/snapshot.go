@@ -9,17 +9,19 @@ import (
 	"strconv"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model/internal/sealed"
 )
 
 // A Snapshot holds the trends of the items of a model at one time. Servers that have the same model
 // and the same snapshot give the same lists.
 type Snapshot struct {
-	Gain  float64   // of the Spec
-	G     []float32 // g_i: of the items of a model as it was learned, then of those of Names
-	Now   []int64   // likewise, in proportion to π_i e^g_i, see [Rates.Popular]; nil: not counted
-	Names []string  // ids of further items, rising bytewise
-	Name  string    // tells the snapshots of a model apart; empty: it needs none
+	Gain     float64   // of the Spec
+	Expected float64   // R π_i of an item that one training user has
+	G        []float32 // g_i: of the items of a model as it was learned, then of those of Names
+	Now      []int64   // likewise, π_i e^g_i as of [Rates.Popular]; nil: not counted
+	Names    []string  // ids of further items, rising bytewise
+	Name     string    // tells the snapshots of a model apart; empty: it needs none
 }
 
 // Of returns g_i and the share now of an item that the model was extended by, which is expected in
@@ -36,21 +38,43 @@ func (s *Snapshot) Of(id string, share int64) (g float32, now int64) {
 	return s.G[at], s.Now[at]
 }
 
+// OfAll returns what the trends add to the scores of all items of a model that may be extended, and
+// their shares now, which are all 0 if they were not counted.
+func (s *Snapshot) OfAll(
+	items int, id func(i int32) string, share func(i int32) int64,
+) (added []float32, now []int64) {
+	added, now = make([]float32, items), make([]int64, items)
+	known := len(s.G) - len(s.Names)
+	copy(now, s.Now)
+	for i := range added {
+		var g float32
+		if i < known {
+			g = s.G[i]
+		} else {
+			g, now[i] = s.Of(id(int32(i)), share(int32(i)))
+		}
+		added[i] = float32(s.Gain * float64(g))
+	}
+	return added, now
+}
+
 // Snapshot returns the trends of all items at these faded counts, without a name. shares are in
 // proportion to π_i, with a sum above 0.
 func (r *Rates) Snapshot(gain float64, shares []int64) *Snapshot {
-	s := &Snapshot{Gain: gain, G: make([]float32, len(shares)), Now: r.Popular(shares)}
+	s := &Snapshot{Gain: gain, Expected: r.expected(shares), G: make([]float32, len(shares)),
+		Now: r.Popular(shares)}
 	r.TrendsTo(s.G, shares)
 	return s
 }
 
 // Constants of the documents of snapshots, which have the format of model files otherwise.
 const (
-	format    = "trends 1"
-	formatKey = "format"
-	ofKey     = "model"
-	gainKey   = "gain"
-	alignment = 64
+	format      = "trends 1"
+	formatKey   = "format"
+	ofKey       = "model"
+	gainKey     = "gain"
+	expectedKey = "expected"
+	alignment   = 64
 )
 
 // Encode returns the document of a snapshot for the model of a version, as it was learned. It sets
@@ -58,7 +82,8 @@ const (
 // logarithms or sums, so that every processor makes the same lists of it.
 func (s *Snapshot) Encode(version string) ([]byte, error) {
 	meta := map[string]string{formatKey: format, ofKey: version,
-		gainKey: strconv.FormatFloat(s.Gain, 'g', -1, 64)}
+		gainKey:     strconv.FormatFloat(s.Gain, 'g', -1, 64),
+		expectedKey: strconv.FormatFloat(s.Expected, 'g', -1, 64)}
 	ts := []sealed.Tensor{sealed.Numbers("g", s.G), sealed.Numbers("now", s.Now)}
 	im := sealed.LayOut(meta, append(ts, sealed.Texts("name", s.Names)...), alignment)
 	var document bytes.Buffer
@@ -87,9 +112,10 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 	if of := f.Meta[ofKey]; of != version {
 		return nil, fmt.Errorf("they are trends of the model %+q, and not of %q", of, version)
 	}
-	s.Gain, err = strconv.ParseFloat(f.Meta[gainKey], 64)
-	if err != nil || !(s.Gain >= 0) {
-		return nil, fmt.Errorf("the gain is %+q", f.Meta[gainKey])
+	for key, number := range map[string]*float64{gainKey: &s.Gain, expectedKey: &s.Expected} {
+		if *number, err = strconv.ParseFloat(f.Meta[key], 64); err != nil || !(*number >= 0) {
+			return nil, fmt.Errorf("%s is %+q", key, f.Meta[key])
+		}
 	}
 	r := &safetensors.Reader{File: f}
 	s.Names = sealed.ReadNames(r)
@@ -113,4 +139,24 @@ func (s *Snapshot) check() error {
 		}
 	}
 	return nil
+}
+
+// leastRising is the number of faded events of an item from which on it can be rising: fewer may be
+// chance.
+const leastRising = 5
+
+// Rising returns the items of a model that users take more often now than in the training data, and
+// at least leastRising times of late, by falling factor. now are the numbers of all items, shares
+// those of the training.
+func (s *Snapshot) Rising(now []int64, share func(i int32) int64) []int32 {
+	factor := func(i int32) float64 { return Popularity(now[i]) / max(1, float64(share(i))) }
+	var rising []int32
+	for i := range int32(len(now)) {
+		events := (float64(share(i))*s.Expected+Prior)*factor(i) - Prior
+		if factor(i) > 1 && events >= leastRising {
+			rising = append(rising, i)
+		}
+	}
+	ranking.Sort(rising, factor)
+	return rising
 }

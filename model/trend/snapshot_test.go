@@ -10,7 +10,7 @@ import (
 )
 
 func snapshot() *Snapshot {
-	return &Snapshot{Gain: 0.25, G: []float32{0, 1.5, -2, 3}, Now: []int64{1, 2, 0, 1 << 40},
+	return &Snapshot{Gain: 0.25, Expected: 0.125, G: []float32{0, 1.5, -2, 3}, Now: []int64{1, 2, 0, 1 << 40},
 		Names: []string{"new", "newer"}}
 }
 
