@@ -58,7 +58,7 @@ func full() map[string][]proto.Message {
 		&pb.RecommendRequest{Subject: user, ExtraHistory: history, Filter: filter, Seen: seen,
 			Exploration: thompson, PageSize: 1},
 		&pb.RecommendRequest{Subject: user, Exploration: ucb},
-		&pb.RecommendRequest{Subject: user, Explain: 1},
+		&pb.RecommendRequest{Subject: user, Explain: 1, List: pb.ListKind_LIST_KIND_POPULAR},
 		&pb.RecommendRequest{Subject: user, PageSize: 1000,
 			Pinned: []*pb.Pin{{ItemId: item(1), Position: 1}}},
 		&pb.RecommendRequest{Subject: user, PageSize: 100,

@@ -25,6 +25,65 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ListKind is a kind of list.
+type ListKind int32
+
+const (
+	// The items with the largest scores, trends included; popular items for a subject without a usable
+	// history.
+	ListKind_LIST_KIND_UNSPECIFIED ListKind = 0
+	// The same without trends: as if users took every item as often as in the training data.
+	ListKind_LIST_KIND_WITHOUT_TRENDS ListKind = 1
+	// What is popular now, for everybody.
+	ListKind_LIST_KIND_POPULAR ListKind = 2
+	// What users take more often now than in the training data, by the factor. Items that fewer than
+	// about five users have taken of late are not among them.
+	ListKind_LIST_KIND_TRENDING ListKind = 3
+)
+
+// Enum value maps for ListKind.
+var (
+	ListKind_name = map[int32]string{
+		0: "LIST_KIND_UNSPECIFIED",
+		1: "LIST_KIND_WITHOUT_TRENDS",
+		2: "LIST_KIND_POPULAR",
+		3: "LIST_KIND_TRENDING",
+	}
+	ListKind_value = map[string]int32{
+		"LIST_KIND_UNSPECIFIED":    0,
+		"LIST_KIND_WITHOUT_TRENDS": 1,
+		"LIST_KIND_POPULAR":        2,
+		"LIST_KIND_TRENDING":       3,
+	}
+)
+
+func (x ListKind) Enum() *ListKind {
+	p := new(ListKind)
+	*p = x
+	return p
+}
+
+func (x ListKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ListKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_gsimc_v1_recommender_service_proto_enumTypes[0].Descriptor()
+}
+
+func (ListKind) Type() protoreflect.EnumType {
+	return &file_gsimc_v1_recommender_service_proto_enumTypes[0]
+}
+
+func (x ListKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ListKind.Descriptor instead.
+func (ListKind) EnumDescriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{0}
+}
+
 // Degradation is a reason why a list is not what it could be.
 type Degradation int32
 
@@ -41,6 +100,9 @@ const (
 	// The server has no model yet: the list holds the items that are popular in its store, the same
 	// for all users. model_version begins with "popularity-".
 	Degradation_DEGRADATION_NO_MODEL Degradation = 6
+	// LIST_KIND_TRENDING was asked for, and the model has no trends, or has none yet: the list is
+	// empty.
+	Degradation_DEGRADATION_NO_TRENDS Degradation = 7
 )
 
 // Enum value maps for Degradation.
@@ -51,6 +113,7 @@ var (
 		2: "DEGRADATION_NO_USABLE_HISTORY",
 		3: "DEGRADATION_FILTER_TOO_NARROW",
 		6: "DEGRADATION_NO_MODEL",
+		7: "DEGRADATION_NO_TRENDS",
 	}
 	Degradation_value = map[string]int32{
 		"DEGRADATION_UNSPECIFIED":       0,
@@ -58,6 +121,7 @@ var (
 		"DEGRADATION_NO_USABLE_HISTORY": 2,
 		"DEGRADATION_FILTER_TOO_NARROW": 3,
 		"DEGRADATION_NO_MODEL":          6,
+		"DEGRADATION_NO_TRENDS":         7,
 	}
 )
 
@@ -72,11 +136,11 @@ func (x Degradation) String() string {
 }
 
 func (Degradation) Descriptor() protoreflect.EnumDescriptor {
-	return file_gsimc_v1_recommender_service_proto_enumTypes[0].Descriptor()
+	return file_gsimc_v1_recommender_service_proto_enumTypes[1].Descriptor()
 }
 
 func (Degradation) Type() protoreflect.EnumType {
-	return &file_gsimc_v1_recommender_service_proto_enumTypes[0]
+	return &file_gsimc_v1_recommender_service_proto_enumTypes[1]
 }
 
 func (x Degradation) Number() protoreflect.EnumNumber {
@@ -85,7 +149,7 @@ func (x Degradation) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Degradation.Descriptor instead.
 func (Degradation) EnumDescriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{0}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{1}
 }
 
 // InlineHistory is a history that travels with the request.
@@ -226,8 +290,8 @@ type RecommendRequest struct {
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// RecommendResponse.next_page_token of the page before: the list goes on with the best items that
 	// were on no page so far. Nothing comes twice, whatever the user does and whichever model is
-	// loaded meanwhile; while nothing changes, the pages together are the list. User, filter, seen and
-	// exploration must be those of the first page; page_size and an inline history may change.
+	// loaded meanwhile; while nothing changes, the pages together are the list. User, filter, seen,
+	// list and exploration must be those of the first page; page_size and an inline history may change.
 	// INVALID_ARGUMENT if the token is damaged, of another request or of a server with another store.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Which items may be returned. Unset: all.
@@ -267,7 +331,9 @@ type RecommendRequest struct {
 	// Answer with a next_page_token. Implied by page_token.
 	Paged bool `protobuf:"varint,17,opt,name=paged,proto3" json:"paged,omitempty"`
 	// Answer with a recommendation_id.
-	Attribute     bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
+	Attribute bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
+	// Which list. Unset: the personal one. Exploration must be unset with POPULAR and TRENDING.
+	List          ListKind `protobuf:"varint,19,opt,name=list,proto3,enum=gsimc.v1.ListKind" json:"list,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -423,6 +489,13 @@ func (x *RecommendRequest) GetAttribute() bool {
 		return x.Attribute
 	}
 	return false
+}
+
+func (x *RecommendRequest) GetList() ListKind {
+	if x != nil {
+		return x.List
+	}
+	return ListKind_LIST_KIND_UNSPECIFIED
 }
 
 type isRecommendRequest_Subject interface {
@@ -1905,7 +1978,7 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\n" +
 	"event_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\teventTime\x125\n" +
 	"\x05value\x18\x04 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00@\x8f\xc0H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\xfa\x05\n" +
+	"\x06_value\"\xaf\x06\n" +
 	"\x10RecommendRequest\x12%\n" +
 	"\auser_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
@@ -1926,7 +1999,8 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x06packed\x18\x0f \x01(\bB\x03\xe0A\x01R\x06packed\x12(\n" +
 	"\rsession_token\x18\x10 \x01(\fB\x03\xe0A\x01R\fsessionToken\x12\x19\n" +
 	"\x05paged\x18\x11 \x01(\bB\x03\xe0A\x01R\x05paged\x12!\n" +
-	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattributeB\x10\n" +
+	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattribute\x123\n" +
+	"\x04list\x18\x13 \x01(\x0e2\x12.gsimc.v1.ListKindB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04listB\x10\n" +
 	"\asubject\x12\x05\xbaH\x02\b\x01\"\x88\x01\n" +
 	"\tDiversity\x127\n" +
 	"\x10max_per_category\x18\x01 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x0emaxPerCategory\x127\n" +
@@ -2030,13 +2104,19 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
 	"\ruser_revision\x18\x06 \x01(\x04R\fuserRevision\x12(\n" +
 	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\x129\n" +
-	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations*\xa8\x01\n" +
+	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations*r\n" +
+	"\bListKind\x12\x19\n" +
+	"\x15LIST_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
+	"\x18LIST_KIND_WITHOUT_TRENDS\x10\x01\x12\x15\n" +
+	"\x11LIST_KIND_POPULAR\x10\x02\x12\x16\n" +
+	"\x12LIST_KIND_TRENDING\x10\x03*\xc3\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
 	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x03\x12\x18\n" +
-	"\x14DEGRADATION_NO_MODEL\x10\x062\xac\x03\n" +
+	"\x14DEGRADATION_NO_MODEL\x10\x06\x12\x19\n" +
+	"\x15DEGRADATION_NO_TRENDS\x10\a2\xac\x03\n" +
 	"\x12RecommenderService\x12I\n" +
 	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12L\n" +
@@ -2058,87 +2138,89 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_recommender_service_proto_rawDescData
 }
 
-var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
-	(Degradation)(0),                    // 0: gsimc.v1.Degradation
-	(*InlineHistory)(nil),               // 1: gsimc.v1.InlineHistory
-	(*HistoryEntry)(nil),                // 2: gsimc.v1.HistoryEntry
-	(*RecommendRequest)(nil),            // 3: gsimc.v1.RecommendRequest
-	(*Diversity)(nil),                   // 4: gsimc.v1.Diversity
-	(*Pin)(nil),                         // 5: gsimc.v1.Pin
-	(*Exploration)(nil),                 // 6: gsimc.v1.Exploration
-	(*RecommendResponse)(nil),           // 7: gsimc.v1.RecommendResponse
-	(*PackedItems)(nil),                 // 8: gsimc.v1.PackedItems
-	(*ScoreItemsRequest)(nil),           // 9: gsimc.v1.ScoreItemsRequest
-	(*ScoreItemsResponse)(nil),          // 10: gsimc.v1.ScoreItemsResponse
-	(*BatchRecommendRequest)(nil),       // 11: gsimc.v1.BatchRecommendRequest
-	(*BatchSubject)(nil),                // 12: gsimc.v1.BatchSubject
-	(*BatchRecommendResponse)(nil),      // 13: gsimc.v1.BatchRecommendResponse
-	(*BatchRecommendResult)(nil),        // 14: gsimc.v1.BatchRecommendResult
-	(*SimilarItemsRequest)(nil),         // 15: gsimc.v1.SimilarItemsRequest
-	(*SimilarItemsResponse)(nil),        // 16: gsimc.v1.SimilarItemsResponse
-	(*GetSpectrumRequest)(nil),          // 17: gsimc.v1.GetSpectrumRequest
-	(*GetSpectrumResponse)(nil),         // 18: gsimc.v1.GetSpectrumResponse
-	(*Exploration_Thompson)(nil),        // 19: gsimc.v1.Exploration.Thompson
-	(*Exploration_UpperConfidence)(nil), // 20: gsimc.v1.Exploration.UpperConfidence
-	(*timestamppb.Timestamp)(nil),       // 21: google.protobuf.Timestamp
-	(*ItemFilter)(nil),                  // 22: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),                  // 23: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),                  // 24: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 25: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 26: gsimc.v1.Explanation
-	(*status.Status)(nil),               // 27: google.rpc.Status
+	(ListKind)(0),                       // 0: gsimc.v1.ListKind
+	(Degradation)(0),                    // 1: gsimc.v1.Degradation
+	(*InlineHistory)(nil),               // 2: gsimc.v1.InlineHistory
+	(*HistoryEntry)(nil),                // 3: gsimc.v1.HistoryEntry
+	(*RecommendRequest)(nil),            // 4: gsimc.v1.RecommendRequest
+	(*Diversity)(nil),                   // 5: gsimc.v1.Diversity
+	(*Pin)(nil),                         // 6: gsimc.v1.Pin
+	(*Exploration)(nil),                 // 7: gsimc.v1.Exploration
+	(*RecommendResponse)(nil),           // 8: gsimc.v1.RecommendResponse
+	(*PackedItems)(nil),                 // 9: gsimc.v1.PackedItems
+	(*ScoreItemsRequest)(nil),           // 10: gsimc.v1.ScoreItemsRequest
+	(*ScoreItemsResponse)(nil),          // 11: gsimc.v1.ScoreItemsResponse
+	(*BatchRecommendRequest)(nil),       // 12: gsimc.v1.BatchRecommendRequest
+	(*BatchSubject)(nil),                // 13: gsimc.v1.BatchSubject
+	(*BatchRecommendResponse)(nil),      // 14: gsimc.v1.BatchRecommendResponse
+	(*BatchRecommendResult)(nil),        // 15: gsimc.v1.BatchRecommendResult
+	(*SimilarItemsRequest)(nil),         // 16: gsimc.v1.SimilarItemsRequest
+	(*SimilarItemsResponse)(nil),        // 17: gsimc.v1.SimilarItemsResponse
+	(*GetSpectrumRequest)(nil),          // 18: gsimc.v1.GetSpectrumRequest
+	(*GetSpectrumResponse)(nil),         // 19: gsimc.v1.GetSpectrumResponse
+	(*Exploration_Thompson)(nil),        // 20: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 21: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 22: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 23: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 24: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),                  // 25: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 26: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 27: gsimc.v1.Explanation
+	(*status.Status)(nil),               // 28: google.rpc.Status
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
-	2,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	21, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
-	1,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
-	1,  // 3: gsimc.v1.RecommendRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	22, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	23, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	4,  // 6: gsimc.v1.RecommendRequest.diversity:type_name -> gsimc.v1.Diversity
-	5,  // 7: gsimc.v1.RecommendRequest.pinned:type_name -> gsimc.v1.Pin
-	6,  // 8: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
-	19, // 9: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	20, // 10: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	24, // 11: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
-	0,  // 12: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
-	8,  // 13: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	25, // 14: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	26, // 15: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
-	1,  // 16: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	23, // 17: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	24, // 18: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	0,  // 19: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	12, // 20: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
-	22, // 21: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	23, // 22: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	1,  // 23: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
-	14, // 24: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
-	7,  // 25: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
-	27, // 26: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
-	22, // 27: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
-	24, // 28: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	0,  // 29: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	1,  // 30: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
-	1,  // 31: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	0,  // 32: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
-	3,  // 33: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	11, // 34: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	9,  // 35: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	15, // 36: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
-	17, // 37: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
-	7,  // 38: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	13, // 39: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	10, // 40: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	16, // 41: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
-	18, // 42: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
-	38, // [38:43] is the sub-list for method output_type
-	33, // [33:38] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	3,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
+	22, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	2,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
+	2,  // 3: gsimc.v1.RecommendRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	23, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	24, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	5,  // 6: gsimc.v1.RecommendRequest.diversity:type_name -> gsimc.v1.Diversity
+	6,  // 7: gsimc.v1.RecommendRequest.pinned:type_name -> gsimc.v1.Pin
+	7,  // 8: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
+	0,  // 9: gsimc.v1.RecommendRequest.list:type_name -> gsimc.v1.ListKind
+	20, // 10: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	21, // 11: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	25, // 12: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 13: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
+	9,  // 14: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
+	26, // 15: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	27, // 16: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	2,  // 17: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
+	24, // 18: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	25, // 19: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 20: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	13, // 21: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
+	23, // 22: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	24, // 23: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	2,  // 24: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
+	15, // 25: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
+	8,  // 26: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
+	28, // 27: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	23, // 28: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
+	25, // 29: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 30: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	2,  // 31: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
+	2,  // 32: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	1,  // 33: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
+	4,  // 34: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	12, // 35: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	10, // 36: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	16, // 37: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	18, // 38: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
+	8,  // 39: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	14, // 40: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	11, // 41: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	17, // 42: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	19, // 43: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
+	39, // [39:44] is the sub-list for method output_type
+	34, // [34:39] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -2182,7 +2264,7 @@ func file_gsimc_v1_recommender_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,

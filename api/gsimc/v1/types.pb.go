@@ -95,7 +95,8 @@ const (
 	ResultSource_RESULT_SOURCE_UNSPECIFIED ResultSource = 0
 	// Scored from the user's own history.
 	ResultSource_RESULT_SOURCE_PERSONALIZED ResultSource = 1
-	// Taken from the list of popular items, because there is no usable history.
+	// Taken from the list of popular items, because there is no usable history or the request wants
+	// them.
 	ResultSource_RESULT_SOURCE_POPULAR ResultSource = 2
 	// As PERSONALIZED, but the list is in the order of the explored scores (see Exploration).
 	ResultSource_RESULT_SOURCE_EXPLORATION ResultSource = 3
@@ -103,6 +104,8 @@ const (
 	ResultSource_RESULT_SOURCE_PINNED ResultSource = 4
 	// Goes with the item that SimilarItems was asked about.
 	ResultSource_RESULT_SOURCE_SIMILAR ResultSource = 5
+	// Rising: users take it more often now than in the training data.
+	ResultSource_RESULT_SOURCE_TRENDING ResultSource = 6
 )
 
 // Enum value maps for ResultSource.
@@ -114,6 +117,7 @@ var (
 		3: "RESULT_SOURCE_EXPLORATION",
 		4: "RESULT_SOURCE_PINNED",
 		5: "RESULT_SOURCE_SIMILAR",
+		6: "RESULT_SOURCE_TRENDING",
 	}
 	ResultSource_value = map[string]int32{
 		"RESULT_SOURCE_UNSPECIFIED":  0,
@@ -122,6 +126,7 @@ var (
 		"RESULT_SOURCE_EXPLORATION":  3,
 		"RESULT_SOURCE_PINNED":       4,
 		"RESULT_SOURCE_SIMILAR":      5,
+		"RESULT_SOURCE_TRENDING":     6,
 	}
 )
 
@@ -530,6 +535,7 @@ type ScoredItem struct {
 	// who interacted with the item, from 0 to 1, raised or lowered by what users take now if the model
 	// has trends; without a model (NO_MODEL), the item's share of the weight of all events, each by
 	// its age.
+	// TRENDING: how many times as often as in the training data users take the item now.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// Why the item is on the list.
 	Source ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`
@@ -834,14 +840,15 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x19EVENT_DISPOSITION_APPLIED\x10\x01\x12\x1f\n" +
 	"\x1bEVENT_DISPOSITION_DUPLICATE\x10\x02\x12\"\n" +
 	"\x1eEVENT_DISPOSITION_PENDING_ITEM\x10\x03\x12\x1e\n" +
-	"\x1aEVENT_DISPOSITION_REJECTED\x10\x05*\xbc\x01\n" +
+	"\x1aEVENT_DISPOSITION_REJECTED\x10\x05*\xd8\x01\n" +
 	"\fResultSource\x12\x1d\n" +
 	"\x19RESULT_SOURCE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aRESULT_SOURCE_PERSONALIZED\x10\x01\x12\x19\n" +
 	"\x15RESULT_SOURCE_POPULAR\x10\x02\x12\x1d\n" +
 	"\x19RESULT_SOURCE_EXPLORATION\x10\x03\x12\x18\n" +
 	"\x14RESULT_SOURCE_PINNED\x10\x04\x12\x19\n" +
-	"\x15RESULT_SOURCE_SIMILAR\x10\x05BH\n" +
+	"\x15RESULT_SOURCE_SIMILAR\x10\x05\x12\x1a\n" +
+	"\x16RESULT_SOURCE_TRENDING\x10\x06BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (

@@ -206,7 +206,7 @@ func (b *batch) search(ctx context.Context) error {
 	}
 	next := make([]int, len(b.sides)) // request of each side
 	for _, l := range b.chunk {
-		if l.err == nil && l.out.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
+		if l.err == nil && l.personal() {
 			at := &next[l.Arm.Index]
 			l.call.Top = b.sides[l.Arm.Index].requests[*at].Top
 			*at++

@@ -166,12 +166,29 @@ func popular(
 		ranking.Sort(among, m.Popularity)
 		candidates = slices.Compact(among)
 	}
+	return first(dst, n, candidates, skip, func(i int32) float32 { return shareOf(m, i) })
+}
+
+// rising appends the first n rising items as popular does, with their Rise. It leaves among.
+func rising(
+	m *model.Model, dst []ranking.Scored, n int, skip *ranking.Set, among []int32,
+) []ranking.Scored {
+	if among != nil {
+		skip = skipAllBut(among, skip)
+	}
+	return first(dst, n, m.Rising(), skip, func(i int32) float32 { return float32(m.Rise(i)) })
+}
+
+// first appends candidates that are not in skip until dst has n items.
+func first(
+	dst []ranking.Scored, n int, candidates []int32, skip *ranking.Set, score func(int32) float32,
+) []ranking.Scored {
 	for _, i := range candidates {
 		if len(dst) == n {
 			break
 		}
 		if !skip.Has(i) {
-			dst = append(dst, ranking.Scored{Item: i, Score: shareOf(m, i)})
+			dst = append(dst, ranking.Scored{Item: i, Score: score(i)})
 		}
 	}
 	return dst

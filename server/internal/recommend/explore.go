@@ -51,16 +51,28 @@ func (l *list) rank(ctx context.Context, size int) (err error) {
 }
 
 // byScore makes l.call, which has its query and its filters, the request for the items with the
-// largest scores. It reports whether it is to be searched for; popular items are found already.
+// largest scores. It reports whether it is to be searched for; popular and rising items are found
+// already.
 func (l *list) byScore() (search bool) {
 	c := l.call
-	if !l.usable {
+	switch kind := l.req.GetList(); {
+	case kind == pb.ListKind_LIST_KIND_TRENDING:
+		l.out.Source = pb.ResultSource_RESULT_SOURCE_TRENDING
+		c.Top = rising(l.Model, c.Top[:0], c.N, c.Skip, c.Among)
+	case kind == pb.ListKind_LIST_KIND_POPULAR || !l.usable:
 		l.out.Source = pb.ResultSource_RESULT_SOURCE_POPULAR
 		c.Top = popular(l.Model, c.Top[:0], c.N, c.Skip, c.Among)
-		return false
+	default:
+		l.out.Source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
+		return true
 	}
-	l.out.Source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
-	return true
+	return false
+}
+
+// personal reports whether the list goes by scores for the subject.
+func (l *list) personal() bool {
+	return l.out.Source == pb.ResultSource_RESULT_SOURCE_PERSONALIZED ||
+		l.out.Source == pb.ResultSource_RESULT_SOURCE_EXPLORATION
 }
 
 // rescore replaces the explored scores, by which the items were selected, by the predicted ones.

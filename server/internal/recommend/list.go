@@ -21,13 +21,14 @@ import (
 // then pins, then the items that it may have (skipped, or call.Among), then a ranking in out.
 type list struct {
 	arms.Lease
-	s       *Service
-	req     *pb.RecommendRequest
-	filter  *pb.ItemFilter  // of the request
-	explore *pb.Exploration // of the request, or of the page before
-	now     time.Time
-	watch   stage.Watch
-	err     error // of a list of a batch: why there is none
+	*model.Model // of the lease, without its trends if the request wants that
+	s            *Service
+	req          *pb.RecommendRequest
+	filter       *pb.ItemFilter  // of the request
+	explore      *pb.Exploration // of the request, or of the page before
+	now          time.Time
+	watch        stage.Watch
+	err          error // of a list of a batch: why there is none
 
 	subject
 	at   int64             // the time, in seconds, for which the state is read
@@ -75,9 +76,12 @@ func (s *Service) take(m arms.Lease, req *pb.RecommendRequest, now time.Time) *l
 		}
 		l.read = l.readState
 	}
-	l.Lease, l.req, l.now = m, req, now
+	l.Lease, l.Model, l.req, l.now = m, m.Model, req, now
+	if req.GetList() == pb.ListKind_LIST_KIND_WITHOUT_TRENDS {
+		l.Model = m.WithoutTrends()
+	}
 	l.filter, l.explore = req.GetFilter(), req.GetExploration()
-	l.out.Items = m.Model
+	l.out.Items = l.Model
 	return l
 }
 
@@ -86,7 +90,7 @@ func (s *Service) take(m arms.Lease, req *pb.RecommendRequest, now time.Time) *l
 func (l *list) give() {
 	l.unmark()
 	pool := &l.s.lists[l.Arm.Index]
-	l.Lease, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil
+	l.Lease, l.Model, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil, nil
 	l.watch, l.subject = stage.Watch{}, subject{}
 	l.before, l.pins = 0, l.pins[:0]
 	clear(l.named)

@@ -41,7 +41,7 @@ func (l *list) pageBefore() (*session.Page, error) {
 // on, as that of a user does.
 func (l *list) requestHash() (uint64, error) {
 	same := &pb.RecommendRequest{Filter: l.req.GetFilter(), Seen: l.req.GetSeen(),
-		Exploration: l.req.GetExploration()}
+		Exploration: l.req.GetExploration(), List: l.req.GetList()}
 	if l.req.GetHistory() == nil {
 		same.Subject = l.req.GetSubject()
 	}

@@ -100,8 +100,11 @@ func (l *list) placePins() {
 
 // scoreOf is the score that an item has in the list.
 func (l *list) scoreOf(item int32) float32 {
-	if l.out.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
+	switch l.out.Source {
+	case pb.ResultSource_RESULT_SOURCE_POPULAR:
 		return shareOf(l.Model, item)
+	case pb.ResultSource_RESULT_SOURCE_TRENDING:
+		return float32(l.Rise(item))
 	}
 	return l.Score(item, l.query)
 }

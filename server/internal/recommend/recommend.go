@@ -182,7 +182,7 @@ func (l *list) prepare(ctx context.Context) error {
 func (l *list) finish(size int) {
 	l.FetchIDs(l.out.Top)
 	l.addVariance()
-	if l.req.GetExplain() > 0 && l.out.Source != pb.ResultSource_RESULT_SOURCE_POPULAR {
+	if l.req.GetExplain() > 0 && l.personal() {
 		l.explain()
 	}
 	l.degrade(len(l.out.Top) < min(size, l.NumItems()))
@@ -199,7 +199,7 @@ func (l *list) addVariance() {
 	if l.TellsUncertainty() {
 		out.Uncertainty, out.Uncertain = l.Uncertainty(l.variance), true
 	}
-	if out.Source == pb.ResultSource_RESULT_SOURCE_POPULAR {
+	if !l.personal() {
 		return
 	}
 	out.Deviations = slices.Grow(out.Deviations[:0], len(out.Top))[:len(out.Top)]
@@ -220,7 +220,12 @@ func (l *list) noteUnknown() {
 // degrade says in what the list is less than it could be; a short one has too few items.
 func (l *list) degrade(short bool) {
 	d := &l.out.Degradations
-	switch {
+	switch kind := l.req.GetList(); {
+	case kind == pb.ListKind_LIST_KIND_POPULAR: // as wanted
+	case kind == pb.ListKind_LIST_KIND_TRENDING:
+		if l.WithoutTrends() == l.Model {
+			*d = append(*d, pb.Degradation_DEGRADATION_NO_TRENDS)
+		}
 	case !l.Personal():
 		*d = append(*d, pb.Degradation_DEGRADATION_NO_MODEL)
 	case !l.known:

@@ -40,8 +40,14 @@ func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
 	checkSeen(c, r.GetSeen())
 	checkExplain(c, r)
 	checkPlacement(c, r)
+	if _, known := pb.ListKind_name[int32(r.GetList())]; !known {
+		c.check("list", "is not a known kind of list")
+	}
 	if x := r.GetExploration(); x != nil {
 		checkExploration(c, x)
+		if r.GetList() > pb.ListKind_LIST_KIND_WITHOUT_TRENDS {
+			c.check("exploration", "must be unset with list "+r.GetList().String())
+		}
 	}
 }
 

@@ -1,0 +1,91 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+)
+
+// kindOf asks for a kind of list for somebody who has seen two items.
+func kindOf(kind pb.ListKind) *pb.RecommendRequest {
+	return &pb.RecommendRequest{PageSize: 5, Explain: 1, List: kind,
+		Subject: forHistory(1, 2).GetSubject()}
+}
+
+// TestListKinds asks a server for each kind of list while users take one item more often than the
+// training users did, and another one that these liked most.
+func TestListKinds(t *testing.T) {
+	t.Parallel()
+	ts := start(t, setup{
+		open: func() (*model.Model, error) {
+			return servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
+				s.Trend = trend.Spec{HalfLife: 100, Span: 1, Gain: 0.5}
+			}), nil
+		},
+		config: func(c *Config) { c.ExtendEvery, c.Now = 20*time.Millisecond, nil },
+	})
+	none := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_TRENDING))
+	if len(none.GetItems()) != 0 || !slices.Contains(none.GetDegradations(),
+		pb.Degradation_DEGRADATION_NO_TRENDS) {
+		t.Errorf("before there are trends %v are trending, with %v", listOf(none),
+			none.GetDegradations())
+	}
+	for u := range 60 {
+		ts.observe(t, newEvent(fmt.Sprint("user-", u), 7))
+		if u < 3 {
+			ts.observe(t, newEvent(fmt.Sprint("user-", u), 9)) // is no evidence yet
+		}
+	}
+	eventually(t, "there are trends of all", func() bool {
+		list := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_TRENDING)).GetItems()
+		return len(list) > 0 && list[0].GetScore() > 5
+	})
+	personal := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_UNSPECIFIED))
+	for kind, want := range map[pb.ListKind]struct {
+		source pb.ResultSource
+		most   int
+	}{
+		pb.ListKind_LIST_KIND_TRENDING:       {pb.ResultSource_RESULT_SOURCE_TRENDING, 1},
+		pb.ListKind_LIST_KIND_POPULAR:        {pb.ResultSource_RESULT_SOURCE_POPULAR, 5},
+		pb.ListKind_LIST_KIND_WITHOUT_TRENDS: {pb.ResultSource_RESULT_SOURCE_PERSONALIZED, 5},
+	} {
+		list := ts.ask(t, kindOf(kind))
+		plain := kind == pb.ListKind_LIST_KIND_WITHOUT_TRENDS
+		if first := list.GetItems()[0]; first.GetSource() != want.source ||
+			len(list.GetItems()) != want.most || !plain && first.GetItemId() != item(7) {
+			t.Errorf("%s: %v by %s, want %d by %s", kind, listOf(list), first.GetSource(),
+				want.most, want.source)
+		}
+		for _, x := range list.GetItems() {
+			if x.GetExplanation().GetTrend() != 0 || x.GetItemId() == item(1) {
+				t.Errorf("%s: %v is seen, or has a trend", kind, x)
+			}
+		}
+		if strings.Contains(list.GetModelVersion(), "~") == plain {
+			t.Errorf("%s: the version is %s", kind, list.GetModelVersion())
+		}
+		pinned := kindOf(kind)
+		pinned.Pinned = []*pb.Pin{{ItemId: item(9), Position: 1}}
+		first := ts.ask(t, pinned).GetItems()[0]
+		if first.GetItemId() != item(9) || !(first.GetScore() > 0) {
+			t.Errorf("%s: the pinned item is %v", kind, first)
+		}
+		few := kindOf(kind)
+		few.Filter = &pb.ItemFilter{AllowItemIds: []string{item(7), item(9), item(11)}}
+		if got := ts.ask(t, few).GetItems(); got[0].GetItemId() != item(7) && !plain {
+			t.Errorf("%s: of few items %v is the first one", kind, got[0])
+		}
+	}
+	if !slices.ContainsFunc(personal.GetItems(), func(x *pb.ScoredItem) bool {
+		return x.GetExplanation().GetTrend() != 0
+	}) {
+		t.Errorf("no item of the personal list has a trend: %v", personal)
+	}
+}
