@@ -255,6 +255,7 @@ func TestBadFlags(t *testing.T) {
 		{recommend + "--lambda 2", "--lambda: 2, want 0 to 1"},
 		{recommend + "--max-per-category -1", "--max-per-category: -1, want 0 to 1000"},
 		{recommend + "--seen maybe", `--seen must be one of "exclude","include"`},
+		{recommend + "--list popular --explore ucb", "--explore does not go with --list popular"},
 		{recommend + "--seen include --seen-types view",
 			"--seen include does not go with --seen-types"},
 		{recommend + "--reappear-after -1s", "--reappear-after: -1s, want 0s or more"},

@@ -22,6 +22,7 @@ type Recommend struct {
 
 	SimilarTo string `group:"For whom:" placeholder:"ITEM" help:"What goes with an item, in place of a list for somebody."`
 
+	List          string        `group:"The list:" default:"personal" enum:"personal,without-trends,popular,trending" help:"personal, the same without-trends, what is popular now, or what is trending: taken more often than in the training data."`
 	Items         int           `group:"The list:" short:"n" default:"10" help:"Length of the list, 1 to 1000."`
 	Seen          string        `group:"The list:" default:"exclude" enum:"exclude,include" help:"Items of the history: exclude or include."`
 	SeenTypes     []string      `group:"The list:" placeholder:"TYPE,..." help:"Exclude only items with an event of these types."`
@@ -51,6 +52,7 @@ func (Recommend) Help() string {
   gsimc recommend --user alice --explain 3 --explore thompson --seed 1
   gsimc recommend --user alice --any-categories thriller,comedy --no-labels trailer
   gsimc recommend --user alice --max-per-category 3 --lambda 0.7 --pin 816692=3
+  gsimc recommend --user alice --list trending --any-categories comedy
   gsimc recommend --similar-to 1375666`
 }
 
@@ -86,6 +88,9 @@ func (c *Recommend) Check() error {
 	if c.Beta != 1 && c.Explore == "none" {
 		errs = append(errs, cli.About("%s goes with %s only", "--beta", "--explore"))
 	}
+	if c.Explore != "none" && (c.List == "popular" || c.List == "trending") {
+		errs = append(errs, cli.About("%s does not go with %s "+c.List, "--explore", "--list"))
+	}
 	if c.ReappearAfter < 0 {
 		errs = append(errs, cli.Flagf("--reappear-after", "%s, want 0s or more", c.ReappearAfter))
 	}
@@ -95,8 +100,8 @@ func (c *Recommend) Check() error {
 // forSomebody reports whether a flag is given that needs somebody to recommend to.
 func (c *Recommend) forSomebody() bool {
 	return c.Seen == "include" || len(c.SeenTypes) > 0 || c.ReappearAfter > 0 ||
-		c.MinRevision > 0 || c.Attribute || c.Explain > 0 || c.Explore != "none" ||
-		c.placeFlags.given()
+		c.MinRevision > 0 || c.Attribute || c.List != "personal" ||
+		c.Explain > 0 || c.Explore != "none" || c.placeFlags.given()
 }
 
 func (c *Recommend) request() *pb.RecommendRequest {
@@ -104,6 +109,7 @@ func (c *Recommend) request() *pb.RecommendRequest {
 		PageSize: int32(c.Items), MinUserRevision: c.MinRevision,
 		Seen:    &pb.SeenPolicy{EventTypes: c.SeenTypes},
 		Explain: int32(c.Explain), Exploration: c.exploration(), Attribute: c.Attribute,
+		List: listKinds[c.List],
 	}
 	if c.User != "" {
 		r.Subject = &pb.RecommendRequest_UserId{UserId: c.User}
@@ -124,6 +130,13 @@ func (c *Recommend) request() *pb.RecommendRequest {
 		r.Seen.ReappearAfter = durationpb.New(c.ReappearAfter)
 	}
 	return r
+}
+
+// listKinds are the values of --list; personal is the default.
+var listKinds = map[string]pb.ListKind{
+	"without-trends": pb.ListKind_LIST_KIND_WITHOUT_TRENDS,
+	"popular":        pb.ListKind_LIST_KIND_POPULAR,
+	"trending":       pb.ListKind_LIST_KIND_TRENDING,
 }
 
 // inlineHistory is a history of items, the oldest first.
