@@ -209,15 +209,16 @@ func (x *Extender) look(ctx context.Context, due bool) error {
 	if l.Root() != x.base {
 		x.begin(ctx, l)
 	}
+	var a *ledger.Account
+	var err error
+	if !x.fixed {
+		a, err = x.ledger.Take(ctx, l, due)
+	}
 	var drift error
-	if due {
+	if due { // what others have published does not wait for the histories that this reads
 		drift = x.measureDrift(ctx, l.Model)
 	}
-	if x.fixed {
-		return drift
-	}
-	a, err := x.ledger.Take(ctx, l, due) // also without a drift: the ledger keeps that it is due
-	if err == nil && a != nil {
+	if err == nil && a != nil { // also without a drift: the account is given out once
 		err = x.extend(ctx, l, a, x.reweighed.Swap(false))
 	}
 	if errors.Is(err, ledger.ErrOtherModel) {

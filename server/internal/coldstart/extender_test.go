@@ -52,6 +52,15 @@ func (f *fakeLedger) Publish(
 	return f.call(fmt.Sprint("publish ", len(items)))
 }
 
+func (f *fakeLedger) Take(
+	ctx context.Context, l *models.Lease, due bool,
+) (*ledger.Account, error) {
+	if f.fails == "take" {
+		return nil, f.call("take")
+	}
+	return f.Memory.Take(ctx, l, due)
+}
+
 func (f *fakeLedger) Persist(context.Context) error { return f.call("persist") }
 
 // newFakeRig is an extender over a fake ledger, and a store with enough users of a new item.
@@ -77,6 +86,32 @@ func TestReadingDoesNotRestForItsLedger(t *testing.T) {
 			t.Errorf("%v, of which %d calls of the ledger took %v each", took, f.busy, f.takes)
 		}
 	})
+}
+
+// Who follows an owner reads no histories before: neither items nor trends wait for the drift.
+func TestDriftWaitsForOthers(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	x := newRig(t, st, servertest.NewModel(t, 1))
+	for u := range model.MinNewUsers {
+		x.take(t, fmt.Sprint("user-", u), servertest.Item(u))
+	}
+	f := &fakeLedger{Memory: x.ledger.(*ledger.Memory), fails: "take"}
+	x.ledger = f
+	st.SinceFunc = func(
+		ctx context.Context, user string, known store.Version,
+		fn func(store.Version, store.Event) error,
+	) (store.Version, bool, error) {
+		if len(f.calls) == 0 {
+			t.Error("a history is read before the ledger is asked")
+		}
+		return st.Store.Since(ctx, user, known, fn)
+	}
+	if err := x.look(t.Context(), true); !errors.Is(err, errFake) {
+		t.Errorf("%v, want that of the ledger", err)
+	}
+	if _, news := x.recent.take(); news {
+		t.Error("without a ledger the drift is not measured")
+	}
 }
 
 // The ledger is told of long work while the store is searched and while histories are read, and it
