@@ -13,36 +13,32 @@ func TestEvaluateNewItems(t *testing.T) {
 	args := []string{"evaluate", "--data", events, "--protocol", "new-items", "--rank", "16",
 		"--new-share", "0.3"}
 	code, out, stderr := runCLI(t, nil, args...)
-	if code != cli.ExitOK || !strings.Contains(out, "trained on all") ||
-		!strings.Contains(out, "and extended") {
+	if code != cli.ExitOK || !strings.Contains(out, "popularity") ||
+		!strings.Contains(out, "dynamics") {
 		t.Fatalf("exit code %d: %s%s", code, out, stderr)
 	}
-	code, out, stderr = runCLI(t, nil, append(args, "--json", "--methods", "bgs-online power")...)
+	code, out, stderr = runCLI(t, nil, append(args, "--json")...)
 	if code != cli.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	var report struct {
 		Hidden  int
-		Methods map[string]struct {
-			Models map[string]struct {
-				Placed int
-				New    struct {
-					Users   int
-					Figures map[string]float64
-				}
-			}
-		}
+		Targets struct{ New, Known int }
+		Figures []map[string]any
 	}
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
 		t.Fatal(err)
 	}
-	models := report.Methods["bgs-online power"].Models
-	extended, without := models["and extended"], models["trained without them"]
-	if report.Hidden == 0 || extended.Placed == 0 || extended.New.Users == 0 ||
-		extended.New.Figures["hr@100"] == 0 {
-		t.Errorf("nothing was hidden, placed or found: %s", out)
+	if report.Hidden == 0 || report.Targets.New == 0 || report.Targets.Known == 0 {
+		t.Errorf("nothing is hidden, or nothing is to be found: %s", out)
 	}
-	if without.Placed != 0 || without.New.Figures["hr@100"] != 0 {
-		t.Errorf("hidden items were found by the model that does not know them: %s", out)
+	found := map[any]any{}
+	for _, f := range report.Figures {
+		if f["method"] == "dynamics" {
+			found[f["shown"]] = f["new hr@50"]
+		}
+	}
+	if found[0.] != 0. || found[10.] == 0. || found[10.] == nil {
+		t.Errorf("the new items are found by %v, want none without users and some with ten", found)
 	}
 }

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/num/stat"
@@ -130,4 +131,29 @@ func metricByUser(n int, ranks, users []int32) Metric {
 	m.HRErr, m.NDCGErr = stat.ClusterErr(hits, len(ranks)),
 		stat.ClusterErr(gained, len(ranks))
 	return m
+}
+
+// changeByUser returns by which part of itself the NDCG@n changes, and the standard error of that
+// ratio, likewise. It is not ok if there is nothing to change.
+func changeByUser(n int, before, after, users []int32) (change, stderr float64, ok bool) {
+	var sum, plain float64
+	type pair struct{ gained, plain float64 }
+	byUser := map[int32]pair{}
+	for t, u := range users {
+		_, was := gains(n, before[t])
+		_, is := gains(n, after[t])
+		sum, plain = sum+is-was, plain+was
+		p := byUser[u]
+		byUser[u] = pair{p.gained + is - was, p.plain + was}
+	}
+	if plain == 0 {
+		return 0, 0, false
+	}
+	change = sum / plain
+	var deviations []float64
+	for _, p := range byUser {
+		deviations = append(deviations, p.gained-change*p.plain)
+	}
+	slices.Sort(deviations) // for the same sum each time
+	return change, stat.ClusterErr(deviations, len(users)) / (plain / float64(len(users))), true
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/num/parallel"
-	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -81,27 +80,9 @@ func (x *ByTime) TrendChange(results []Result) (change, stderr float64, ok bool)
 	if with < 0 || without < 0 {
 		return 0, 0, false
 	}
-	var sum, plain float64
-	type pair struct{ gained, plain float64 }
-	byUser := map[int32]pair{}
 	n := x.Final.Test.Len()
-	for t := range n {
-		_, before := gains(10, results[without].Ranks[t])
-		_, after := gains(10, results[with].Ranks[t])
-		sum, plain = sum+after-before, plain+before
-		p := byUser[x.targets.users[t]]
-		byUser[x.targets.users[t]] = pair{p.gained + after - before, p.plain + before}
-	}
-	if plain == 0 {
-		return 0, 0, false
-	}
-	change = sum / plain
-	var deviations []float64
-	for _, p := range byUser {
-		deviations = append(deviations, p.gained-change*p.plain)
-	}
-	slices.Sort(deviations) // for the same sum each time
-	return change, stat.ClusterErr(deviations, n) / (plain / float64(n)), true
+	return changeByUser(10, results[without].Ranks[:n], results[with].Ranks[:n],
+		x.targets.users[:n])
 }
 
 // rankTrending ranks the targets, the cold ones last. A cold target is ranked by what is popular.

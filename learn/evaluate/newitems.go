@@ -6,50 +6,54 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/gsimc/gsimc/learn/train"
-
 	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
 )
 
 // MinHiddenUsers is the smallest number of training users of an item that [HideItems] may hide.
-// Fewer users say too little about an item to place it in the model.
+// Fewer users say too little about an item to be a target often.
 const MinHiddenUsers = 5
 
-// NewItems is the protocol for items that appear after the training. Some items are hidden from the
-// training. The histories of a share of the training users then show them to the model
-// ([model.Model.Extend]). They are the targets in the histories of the test users.
+// NewItems is the protocol for items that appear after the training, all at once. Some items are
+// hidden from the training. Then a few early users of each show it to the model
+// ([model.Model.Extend]), and it is among the targets of the test users.
+//
+// A user is as likely to come early as any other, and the events between the first user and the
+// m-th are drawn from Gamma(m−1, 1/d) times those of the training: d users at random times. It is
+// the moment of the m-th user, at which its number overrates an item most. The real times would
+// be no better: users are split, so that targets lie before an item's time as well as after it, and
+// its rate since then says little about them.
 type NewItems struct {
-	Full    *dataset.Partition // with all items
 	Reduced *dataset.Partition // without the hidden items; trains the model to be extended
-	Shown   *dataset.Partition // with those of the hidden items that the extension sees
 	Hidden  []string           // ids of the hidden items, in bytewise order
 
-	// place holds for each item of Full its index in Reduced.Items. For a hidden item it is
-	// len(Reduced.Items) plus its index in Hidden.
-	place []int32
-	shown []int // training users of Full whose histories the extension sees, in rising order
+	full    *dataset.Partition // with all items
+	tested  *dataset.Histories // the users whose events are targets
+	item    []int32            // of Hidden, in full
+	place   []int32            // of the items of full in Reduced.Items, then in Hidden
+	comings [][]coming         // of each hidden item, in order
 }
 
-// HiddenItems are the choices of [HideItems].
-type HiddenItems struct {
-	Share float64 // hidden share of the items with MinHiddenUsers users or more, in (0, 1)
-	Shown float64 // share of the training users whose histories the extension sees, in (0, 1]
-	Seed  uint64
+// coming is a training user who takes a hidden item.
+type coming struct {
+	user  int     // of full.Train
+	since float64 // events of the training users since the item's first one
 }
 
-// HideItems draws the hidden items and the users that show them. The same seed draws the same ones.
-// The reduced training leaves out training users without other items, and validation users with
-// fewer than two other items.
-func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
-	rng := rand.New(rand.NewPCG(opt.Seed, 0x6e6577)) // "new": a stream of its own
+// HideItems draws a share of the items with [MinHiddenUsers] training users or more, in (0, 1), and
+// hides them. The same seed draws the same ones. The reduced training leaves out training users
+// without other items, and validation users with fewer than two other items.
+func HideItems(p *dataset.Partition, share float64, seed uint64) (*NewItems, error) {
+	rng := rand.New(rand.NewPCG(seed, 0x6e6577)) // "new": a stream of its own
 	var eligible []int32
 	for i, d := range train.Incidence(p).Degrees() {
 		if d >= MinHiddenUsers {
 			eligible = append(eligible, int32(i))
 		}
 	}
-	count := int(opt.Share * float64(len(eligible)))
+	count := int(share * float64(len(eligible)))
 	if count == 0 {
 		return nil, fmt.Errorf("no item to hide: %d of the %d items have %d training users or more",
 			len(eligible), len(p.Items), MinHiddenUsers)
@@ -61,15 +65,13 @@ func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
 	for _, i := range eligible[:count] {
 		hidden[i] = true
 	}
-	users := max(1, int(opt.Shown*float64(p.Train.Len())))
-	x := &NewItems{Full: p, shown: rng.Perm(p.Train.Len())[:users]}
-	slices.Sort(x.shown)
+	x := &NewItems{full: p, tested: &p.Test}
 	x.reduce(hidden)
-	x.show()
 	if x.Reduced.Train.Len() == 0 {
 		return nil,
 			errors.New("nothing is left to train on: every training user has hidden items only")
 	}
+	x.come(rng)
 	return x, nil
 }
 
@@ -77,9 +79,9 @@ func HideItems(p *dataset.Partition, opt HiddenItems) (*NewItems, error) {
 func (x *NewItems) reduce(hidden []bool) {
 	x.Reduced = &dataset.Partition{}
 	x.place = make([]int32, len(hidden))
-	for i, id := range x.Full.Items {
+	for i, id := range x.full.Items {
 		if hidden[i] {
-			x.Hidden = append(x.Hidden, id)
+			x.Hidden, x.item = append(x.Hidden, id), append(x.item, int32(i))
 		} else {
 			x.place[i] = int32(len(x.Reduced.Items))
 			x.Reduced.Items = append(x.Reduced.Items, id)
@@ -92,44 +94,22 @@ func (x *NewItems) reduce(hidden []bool) {
 			next++
 		}
 	}
-	known := func(_ int, i int32) bool { return !hidden[i] }
-	x.Reduced.Train = without(&x.Full.Train, 1, known)
-	x.Reduced.Validation = without(&x.Full.Validation, 2, known)
-	x.Reduced.Test = without(&x.Full.Test, 2, known)
-	for _, h := range []*dataset.Histories{
-		&x.Reduced.Train, &x.Reduced.Validation, &x.Reduced.Test,
-	} {
-		for j, i := range h.Item {
-			h.Item[j] = x.place[i]
-		}
-	}
+	x.Reduced.Train = x.without(&x.full.Train, 1)
+	x.Reduced.Validation = x.without(&x.full.Validation, 2)
+	x.Reduced.Test = x.without(&x.full.Test, 2)
 }
 
-// show makes Shown. Its validation users have no hidden items, as those of Reduced.
-func (x *NewItems) show() {
-	first := int32(len(x.Reduced.Items))
-	known := func(_ int, i int32) bool { return x.place[i] < first }
-	x.Shown = &dataset.Partition{
-		Items: x.Full.Items,
-		Train: without(&x.Full.Train, 1, func(u int, i int32) bool {
-			_, shown := slices.BinarySearch(x.shown, u)
-			return shown || known(u, i)
-		}),
-		Validation: without(&x.Full.Validation, 2, known),
-		Test:       x.Full.Test,
-	}
-}
+// isHidden tells it of an index of place.
+func (x *NewItems) isHidden(place int32) bool { return int(place) >= len(x.Reduced.Items) }
 
-// without copies the events that keep accepts, told the index of the history and the item.
-// Histories with fewer than fewest of them are dropped.
-func without(
-	h *dataset.Histories, fewest int, keep func(u int, item int32) bool,
-) dataset.Histories {
+// without copies the events on items that are not hidden, in the numbering of Reduced. Histories
+// with fewer than fewest of them are dropped.
+func (x *NewItems) without(h *dataset.Histories, fewest int) dataset.Histories {
 	out := dataset.Histories{Ptr: []int64{0}}
 	for u := range h.Len() {
 		var kept []int64
 		for j := h.Ptr[u]; j < h.Ptr[u+1]; j++ {
-			if keep(u, h.Item[j]) {
+			if !x.isHidden(x.place[h.Item[j]]) {
 				kept = append(kept, j)
 			}
 		}
@@ -137,43 +117,76 @@ func without(
 			continue
 		}
 		for _, j := range kept {
-			appendEvent(&out, h.Item[j], h.Time, h.Weight, j)
+			appendEvent(&out, x.place[h.Item[j]], h.Time, h.Weight, j)
 		}
 		endHistory(&out, int(h.User[u]))
 	}
 	return out
 }
 
-// Extend shows the hidden items to m, a model of Reduced, and returns the extended model. An item
-// of fewer than [model.MinNewUsers] shown users stays unknown.
-func (x *NewItems) Extend(m *model.Model) (*model.Model, error) {
-	evidence, err := m.NewEvidence(x.Hidden, nil)
-	if err != nil {
-		return nil, err
-	}
-	users := make([]int64, len(x.Hidden))
-	first := int32(len(x.Reduced.Items))
-	for _, u := range x.shown {
-		items := x.Full.Train.Of(u)
-		history := make([]int32, len(items))
-		for j, i := range items {
-			if history[j] = x.place[i]; history[j] >= first {
-				users[history[j]-first]++
+// come makes comings.
+func (x *NewItems) come(rng *rand.Rand) {
+	train := &x.full.Train
+	x.comings = make([][]coming, len(x.Hidden))
+	for u := range train.Len() {
+		for _, i := range train.Of(u) {
+			if place := x.place[i]; x.isHidden(place) {
+				of := &x.comings[int(place)-len(x.Reduced.Items)]
+				*of = append(*of, coming{user: u})
 			}
 		}
-		evidence.Add(history)
 	}
-	population := float64(len(x.shown)) / float64(m.NumTrainUsers())
-	var items []model.NewItem
-	for i := range x.Hidden {
-		if users[i] < model.MinNewUsers {
-			continue
+	for _, of := range x.comings {
+		rng.Shuffle(len(of), func(a, b int) { of[a], of[b] = of[b], of[a] })
+		between := float64(len(train.Item)) / float64(len(of)) // events, in the mean
+		for m := 1; m < len(of); m++ {
+			of[m].since = of[m-1].since + rng.ExpFloat64()*between
 		}
-		item, err := evidence.Place(i, float64(users[i])/population)
-		if err != nil {
+	}
+}
+
+// Extend shows m early users of each hidden item to a model of Reduced, and returns the extended
+// model.
+func (x *NewItems) Extend(of *model.Model, m int) (*model.Model, error) {
+	evidence, err := of.NewEvidence(x.Hidden, nil)
+	if err != nil || m == 0 {
+		return of, err
+	}
+	history := make([][]int32, x.full.Train.Len()) // by user; nil: shows nothing
+	for i, users := range x.comings {
+		for _, c := range users[:min(m, len(users))] {
+			if history[c.user] == nil {
+				history[c.user] = x.knownOf(c.user)
+			}
+			at := slices.Index(x.full.Train.Of(c.user), x.item[i])
+			history[c.user][at] = int32(len(x.Reduced.Items) + i)
+		}
+	}
+	for _, h := range history {
+		if h != nil {
+			evidence.Add(h)
+		}
+	}
+	trained := trend.DegreesOf(of.NumItems(), of.Degree)
+	items := make([]model.NewItem, len(x.Hidden))
+	for i, users := range x.comings {
+		count := min(m, len(users))
+		expected := trained.Expected(float64(count), users[count-1].since)
+		if items[i], err = evidence.Place(i, expected); err != nil {
 			return nil, err
 		}
-		items = append(items, item)
 	}
-	return m.Extend(items)
+	return of.Extend(items)
+}
+
+// knownOf returns the history of a training user in the numbering of Reduced; −1 stands for a
+// hidden item.
+func (x *NewItems) knownOf(u int) []int32 {
+	history := slices.Clone(x.full.Train.Of(u))
+	for at, i := range history {
+		if history[at] = x.place[i]; x.isHidden(x.place[i]) {
+			history[at] = -1
+		}
+	}
+	return history
 }

@@ -81,39 +81,3 @@ func calibrationText(c *evaluate.Calibration) string {
 	return fmt.Sprintf("squared errors over the expected ones: %.2f event by event,\n"+
 		"  %.2f for whole users (1: the reported uncertainty is right)", c.Overall, c.Query)
 }
-
-// printNewItems prints the results of the protocol new-items for one method.
-func printNewItems(w io.Writer, results []evaluate.NewItemsResult) {
-	rows := [][]string{
-		{"targets", "model", "items", "users", "HR@10", "±", "NDCG@10", "HR@50", "±"},
-	}
-	for _, part := range []struct {
-		name string
-		of   func(*evaluate.NewItemsResult) *evaluate.Result
-	}{
-		{"new", func(r *evaluate.NewItemsResult) *evaluate.Result { return &r.New }},
-		{"known", func(r *evaluate.NewItemsResult) *evaluate.Result { return &r.Known }},
-	} {
-		for i := range results {
-			r := part.of(&results[i])
-			ten, fifty := &r.Metrics[0], &r.Metrics[1]
-			rows = append(rows, []string{
-				part.name, results[i].Model, fmt.Sprint(results[i].Items), fmt.Sprint(len(r.Ranks)),
-				figure(ten.HR), figure(ten.HRErr), figure(ten.NDCG), figure(fifty.HR),
-				figure(fifty.HRErr),
-			})
-		}
-	}
-	cli.PrintTable(w, rows, 2, 3, 4, 5, 6, 7, 8)
-	fmt.Fprint(w, `
-targets: the ranked items; "new" were hidden from the training, "known" were not
-trained on all: hides nothing; "and extended": the model trained without the new
-items, after it was shown them; "trained on what was shown": has the same events
-as the extended model
-`)
-	for _, beside := range []string{evaluate.FullModel, evaluate.ShownModel} {
-		if share, ok := evaluate.ReachedHR(results, beside, 50); ok {
-			fmt.Fprintf(w, "HR@50 of new targets, extended over %s: %.0f %%\n", beside, 100*share)
-		}
-	}
-}

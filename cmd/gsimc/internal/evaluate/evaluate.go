@@ -30,12 +30,11 @@ type Cmd struct {
 
 	data.GraphFlags
 
-	Methods    string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, markov, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
-	Protocol   string  `group:"Protocol:" default:"last-item" enum:"last-item,time,new-items" help:"last-item: rank the last item of each test user. time: train on the events before a point of time, and rank those after it, each after the events before it. new-items: train without some items, show these to the model afterwards, and rank those targets that are such items."`
-	TestShare  float64 `group:"Protocol:" default:"0.1" help:"time: share of the events, the newest, that are not trained on; above 0, below 0.5."`
-	TimeUsers  int     `group:"Protocol:" default:"2000" help:"time: largest number of users to test; 0: all."`
-	NewShare   float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
-	ShownShare float64 `group:"Protocol:" default:"0.5" help:"new-items: share of the training users whose events show the new items to the model; above 0, at most 1."`
+	Methods   string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, markov, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
+	Protocol  string  `group:"Protocol:" default:"last-item" enum:"last-item,time,new-items" help:"last-item: rank the last item of each test user. time: train on the events before a point of time, and rank those after it, each after the events before it. new-items: train without some items, show a few users of each to the model, and rank the newest items of test users."`
+	TestShare float64 `group:"Protocol:" default:"0.1" help:"time: share of the events, the newest, that are not trained on; above 0, below 0.5."`
+	TimeUsers int     `group:"Protocol:" default:"2000" help:"time: largest number of users to test; 0: all."`
+	NewShare  float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
 
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	data.ModelFlags
@@ -74,15 +73,14 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`point of time. ± counts the targets of a user as one. dynamics-trend is dynamics with ` +
 		`an addition for what users take at the time of the target.
 
---protocol new-items takes methods with a model, by default dynamics. One model is ` +
-		`trained on all ` +
-		`items, another without some of them. The latter is then extended by these items, as the ` +
-		`server does with items that its model does not know. A third is trained on the events ` +
-		`that the extended one has seen.
+--protocol new-items trains the model that is served without some items. It is then ` +
+		`extended by these items as the server does it, all at once, from the first 1, 2, 5 and ` +
+		`10 users of each. Up to 8 newest items of each test user are targets, and the last ` +
+		`column says what it costs or brings all of them. Popularity ranks by numbers of users.
 
   gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,dynamics,mrfcf"
   gsimc evaluate --data events.csv.gz --protocol time --test-share 0.1
-  gsimc evaluate --data events.csv.gz --protocol new-items --new-share 0.2 --shown-share 0.5
+  gsimc evaluate --data events.csv.gz --protocol new-items --new-share 0.2
   gsimc evaluate --data events.csv.gz --alpha 0.87 --methods "bgs-online power" --json`
 }
 

@@ -3,10 +3,10 @@ package evaluate
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
-
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -23,99 +23,48 @@ func (c *Cmd) checkNewItems() error {
 	if c.Protocol != protocolNewItems {
 		return nil
 	}
-	_, err := c.newItemsMethods()
+	var err error
+	if c.Methods != "" {
+		err = cli.About("%s new-items measures the model that is served, and popularity: "+
+			"leave %s out", "--protocol", "--methods")
+	}
 	return errors.Join(err, cli.Above("--new-share", c.NewShare, 0),
-		cli.Below("--new-share", c.NewShare, 1),
-		cli.Above("--shown-share", c.ShownShare, 0),
-		cli.InRange("--shown-share", c.ShownShare, 0, 1))
+		cli.Below("--new-share", c.NewShare, 1))
 }
 
-// newItemsMethods are those of --methods, which must have models.
-func (c *Cmd) newItemsMethods() (chosen []evaluate.ModelMethod, err error) {
-	if c.Methods == "" || c.Methods == "all" {
-		return []evaluate.ModelMethod{evaluate.LearnedDynamics()}, nil
-	}
-	methods, err := evaluate.ParseMethods(c.Methods)
-	if err != nil {
-		return nil, nil // reported by Validate
-	}
-	for _, m := range methods {
-		ranker, ok := m.(evaluate.ModelMethod)
-		if !ok {
-			return nil, cli.Flagf("--methods",
-				"%s has no model to be extended by new items: leave it out", m.Name())
-		}
-		chosen = append(chosen, ranker)
-	}
-	return chosen, nil
-}
-
-// newItems runs the protocol and prints a table or a JSON object for each method.
+// newItems runs the protocol and prints a table or a JSON object.
 func (c *Cmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
-	methods, err := c.newItemsMethods()
-	if err != nil {
-		return cli.Usage(err)
-	}
-	x, err := evaluate.HideItems(part, evaluate.HiddenItems{
-		Share: c.NewShare, Shown: c.ShownShare, Seed: c.Seed,
-	})
+	x, err := evaluate.HideItems(part, c.NewShare, c.Seed)
 	if err != nil {
 		return err
 	}
-	reports := map[string]any{}
-	for _, method := range methods {
-		results, err := c.compareNewItems(p, x, method)
-		if err != nil {
-			return err
-		}
-		if c.JSON {
-			reports[method.Name()] = newItemsFigures(results)
-			continue
-		}
-		fmt.Fprintf(a.Stdout,
-			"%s: %d of %d items are hidden from the training\n"+
-				"the histories of %.0f %% of the %d training users show them afterwards\n\n",
-			method.Name(), len(x.Hidden), len(part.Items), 100*c.ShownShare, part.Train.Len())
-		printNewItems(a.Stdout, results)
+	m, err := c.servedModel(p, x.Reduced)
+	if err != nil {
+		return err
 	}
-	if c.JSON {
-		return a.PrintJSON(map[string]any{
-			"items": len(part.Items), "hidden": len(x.Hidden), "methods": reports,
-		})
-	}
-	return nil
-}
-
-// compareNewItems trains the models of x and compares them.
-func (c *Cmd) compareNewItems(
-	p progress.Progress, x *evaluate.NewItems, method evaluate.ModelMethod,
-) ([]evaluate.NewItemsResult, error) {
-	var models evaluate.NewItemsModels
-	for _, each := range []struct {
-		m    **model.Model
-		part *dataset.Partition
-	}{{&models.Full, x.Full}, {&models.Reduced, x.Reduced}, {&models.Shown, x.Shown}} {
-		var err error
-		if *each.m, err = c.modelOf(p, each.part, method); err != nil {
-			return nil, err
-		}
-	}
-	p.Begin("ranking test users", progress.Steps)
-	defer p.End()
-	return x.Compare(method, models, func(done, total int) {
+	p.Begin("ranking targets", progress.Steps)
+	report := newItemsReport{Items: len(part.Items), Hidden: len(x.Hidden)}
+	targets, results, err := x.Run(m, func(done, total int) {
 		p.Update(int64(done), int64(total))
 	})
+	p.End()
+	if err != nil {
+		return err
+	}
+	if report.Targets.New, report.Targets.Known = targets[0], targets[1]; !c.JSON {
+		printNewItems(a.Stdout, &report, results)
+		return nil
+	}
+	for i := range results {
+		report.Figures = append(report.Figures, newItemsFigures(&results[i]))
+	}
+	return a.PrintJSON(report)
 }
 
-// modelOf trains the model of a method.
-func (c *Cmd) modelOf(
-	p progress.Progress, part *dataset.Partition, method evaluate.ModelMethod,
-) (*model.Model, error) {
-	dynamics, filter := model.DynamicsNone, method.Filter()
-	if method.Learned() {
-		dynamics, filter = model.DynamicsLearned, spectral.RandomWalk
-	}
-	cfg := c.ModelFlags.Config(&c.GraphFlags, c.ModelFlags.Spec(&c.GraphFlags, dynamics, filter))
+// servedModel trains a model as train does.
+func (c *Cmd) servedModel(p progress.Progress, part *dataset.Partition) (*model.Model, error) {
+	cfg := c.ModelFlags.Config(&c.GraphFlags,
+		c.ModelFlags.Spec(&c.GraphFlags, model.DynamicsLearned, spectral.RandomWalk))
 	cfg.Progress = data.Stages(p)
 	defer p.End()
 	result, err := train.Run(part, cfg)
@@ -125,24 +74,44 @@ func (c *Cmd) modelOf(
 	return result.Model, nil
 }
 
-// newItemsFigures are what --json prints of a method: figures of each model on the new targets and
-// on the others.
-func newItemsFigures(results []evaluate.NewItemsResult) map[string]any {
-	models := map[string]any{}
+// newItemsReport is the object that --json prints.
+type newItemsReport struct {
+	Items   int `json:"items"`
+	Hidden  int `json:"hidden"`
+	Targets struct {
+		New   int `json:"new"`
+		Known int `json:"known"`
+	} `json:"targets"`
+	Figures []map[string]any `json:"figures"` // by method and number of users shown
+}
+
+func newItemsFigures(r *evaluate.NewItemsResult) map[string]any {
+	return map[string]any{
+		"method": r.Method, "shown": r.Shown,
+		"new hr@50": r.New.HR, "new hr@50 stderr": r.New.HRErr,
+		"new ndcg@50": r.New.NDCG, "new ndcg@50 stderr": r.New.NDCGErr,
+		"known ndcg@50": r.Known.NDCG, "known ndcg@50 stderr": r.Known.NDCGErr,
+		"change": r.Change, "change stderr": r.ChangeErr,
+	}
+}
+
+// printNewItems prints a row for each method and number of users shown.
+func printNewItems(w io.Writer, report *newItemsReport, results []evaluate.NewItemsResult) {
+	fmt.Fprintf(w, "%d of %d items are hidden from the training; "+
+		"%d of %d targets are such items\n\n", report.Hidden, report.Items,
+		report.Targets.New, report.Targets.New+report.Targets.Known)
+	rows := [][]string{{"method", "users shown", "new: HR@50", "±", "NDCG@50", "±",
+		"known: NDCG@50", "±", "all: change of NDCG@50, %", "±"}}
 	for i := range results {
 		r := &results[i]
-		models[r.Model] = map[string]any{
-			"items": r.Items, "placed": r.Placed,
-			"new":   map[string]any{"users": len(r.New.Ranks), "figures": r.New.Figures()},
-			"known": map[string]any{"users": len(r.Known.Ranks), "figures": r.Known.Figures()},
-		}
+		rows = append(rows, []string{r.Method, fmt.Sprint(r.Shown),
+			figure(r.New.HR), figure(r.New.HRErr), figure(r.New.NDCG), figure(r.New.NDCGErr),
+			figure(r.Known.NDCG), figure(r.Known.NDCGErr),
+			fmt.Sprintf("%+.1f", 100*r.Change), fmt.Sprintf("%.1f", 100*r.ChangeErr)})
 	}
-	figures := map[string]any{"models": models}
-	if share, ok := evaluate.ReachedHR(results, evaluate.FullModel, 50); ok {
-		figures["hr@50 reached"] = share
-	}
-	if share, ok := evaluate.ReachedHR(results, evaluate.ShownModel, 50); ok {
-		figures["hr@50 over trained on what was shown"] = share
-	}
-	return figures
+	cli.PrintTable(w, rows, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	fmt.Fprint(w, `
+users shown: early users of each hidden item, by whom the model is extended
+change: against showing no new items at all
+`)
 }
