@@ -136,7 +136,7 @@ func TestTrendsOfSharedStores(t *testing.T) {
 }
 
 // TestOwnerEnds ends the server that places the new items: another one goes on with what that one
-// knew, under a later term, and without a search of the store.
+// knew, under a later term.
 func TestOwnerEnds(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, ts *testServer, st *severedStore){
@@ -170,8 +170,8 @@ func TestOwnerEnds(t *testing.T) {
 					t.Errorf("document %s, and %s of another owner: want a later term", before,
 						after)
 				}
-				if n := second.searches.Load(); n != 0 {
-					t.Errorf("the store was searched %d times anew", n)
+				if n := second.searches.Load(); n > 1 {
+					t.Errorf("the store was searched %d times, want once to count", n)
 				}
 			})
 		})

@@ -44,17 +44,27 @@ func (c *Counts) Add(at int64, item int32, n int64) {
 	}
 }
 
+// Spans returns the spans that have events, rising, and the number of events from each on.
+func (c *Counts) Spans() (spans, from []int64) {
+	spans = slices.Sorted(maps.Keys(c.spans))
+	from = make([]int64, len(spans))
+	sum := int64(0)
+	for i, at := range slices.Backward(spans) {
+		sum += c.spans[at].total
+		from[i] = sum
+	}
+	return spans, from
+}
+
 // Within returns the oldest span that fewer than n events follow, those of later spans.
 func (c *Counts) Within(n float64) int64 {
-	oldest, later := int64(math.MaxInt64), int64(0)
-	for _, at := range slices.Backward(slices.Sorted(maps.Keys(c.spans))) {
-		if float64(later) >= n {
-			break
+	spans, from := c.Spans()
+	for i, at := range spans {
+		if i+1 == len(spans) || float64(from[i+1]) < n {
+			return at
 		}
-		oldest = at
-		later += c.spans[at].total
 	}
-	return oldest
+	return math.MaxInt64
 }
 
 // Later is the number of events after a span.

@@ -5,7 +5,7 @@ import "math"
 // Degrees are what the numbers of users d_i of the items of a training say of an item that was not
 // in it.
 type Degrees struct {
-	events  float64 // Σ d_i
+	Events  float64 // Σ d_i
 	typical float64 // d̄ = exp(mean of ln d_i)
 }
 
@@ -14,7 +14,7 @@ func DegreesOf(items int, degree func(item int32) int64) (d Degrees) {
 	logs := 0.0
 	for i := range int32(items) {
 		users := float64(max(degree(i), 1))
-		d.events += users
+		d.Events += users
 		logs += math.Log(users)
 	}
 	d.typical = math.Exp(logs / float64(max(items, 1)))
@@ -39,5 +39,5 @@ const (
 // an item has a quarter of the users of the typical one at first. m/T would have heavy tails: of
 // many new items with few users each, those are on top that chance has given two users in a moment.
 func (d Degrees) Expected(users, events float64) float64 {
-	return (users - 1 + priorUsers) / (events/d.events + priorExposure/d.typical)
+	return (users - 1 + priorUsers) / (events/d.Events + priorExposure/d.typical)
 }

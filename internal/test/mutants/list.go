@@ -105,9 +105,9 @@ var ofServers = []mutant{
 	{
 		name: "erasuresuntold", breaks: "the owner counts on who was erased at another server",
 		file: "server/internal/coldstart/internal/ledger/own.go",
-		was: `		for _, user := range t.erased {
-			counted.Pending.Add(user)
-		}
+		was: `	for _, user := range t.erased {
+		counted.Pending.Add(user)
+	}
 `,
 		is:  ``,
 		pkg: "./server/internal/coldstart/internal/ledger", test: "TestOwnersAreToldWhoChanged",

@@ -257,13 +257,13 @@ func (x *Extender) extend(
 			return err
 		}
 		if a.More {
-			if !a.Searched {
+			if !a.Tallied {
 				x.Wake() // the search can wait until all known items have a row
 			}
 			return x.ledger.Persist(ctx)
 		}
 	}
-	if !a.Searched || a.Tally != nil && !a.Tallied {
+	if !a.Tallied {
 		if err := x.search(ctx, l, a); err != nil {
 			return err
 		}

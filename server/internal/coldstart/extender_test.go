@@ -218,12 +218,12 @@ func TestItemsWaitForTheirRows(t *testing.T) {
 				<-x.awake
 			}
 			if len(a.Rows) != look.rows || a.More != look.more || awake != look.awake ||
-				a.Searched != look.searched {
+				a.Tallied != look.searched {
 				t.Errorf("look %d: %d rows, more %t, awake %t, searched %t, want %+v", i,
-					len(a.Rows), a.More, awake, a.Searched, look)
+					len(a.Rows), a.More, awake, a.Tallied, look)
 			}
 			if i == 0 {
-				a.Searched = searched
+				a.Tallied = searched
 			}
 		}
 	}

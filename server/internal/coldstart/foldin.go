@@ -21,10 +21,10 @@ import (
 const (
 	maxReads   = 20_000 // histories that are read; what is beyond it waits for the next time
 	maxHistory = 1_000  // newest different items of a history that count
-	maxUpscale = 4      // largest number of training users that a user of the store stands for
-	// settledChange is the relative change in the number of an item's users below which its row
-	// stays as it is.
+	// A row stays as it is while the number of the item's users changes by less than settledChange
+	// of itself, and the expected one by less than settledDegree, or as it is rounded.
 	settledChange = 0.05
+	settledDegree = 0.1
 )
 
 // update folds in the items that have changed and lets the result serve.
@@ -33,12 +33,13 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	a.Samples.Trim()
 	now := a.Samples.Census()
 	x.Metrics.Pending.Set(float64(len(now.Counts)))
-	batch, changed, more := choose(a, l.Base(), now)
+	pace := paceOf(a, l.Base(), now)
+	batch, changed, more := choose(a, l.Base(), now, pace)
 	a.Unserved, a.More = a.Unserved || changed, false
 	if !a.Unserved {
 		return nil
 	}
-	if err := x.foldIn(ctx, l.Base(), a, batch, now); err != nil {
+	if err := x.foldIn(ctx, l.Base(), a, batch, now, pace); err != nil {
 		return err
 	}
 	if err := x.ledger.Publish(ctx, l, placed(a.Rows), began); err != nil {
@@ -52,7 +53,7 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 // has changed at all, more whether further items have no row. Rows of items that now have too few
 // users are dropped.
 func choose(
-	a *ledger.Account, base *model.Model, now samples.Census,
+	a *ledger.Account, base *model.Model, now samples.Census, pace *pace,
 ) (batch []string, changed, more bool) {
 	for id := range a.Rows {
 		if now.Counts[id] < model.MinNewUsers {
@@ -65,7 +66,8 @@ func choose(
 			continue
 		}
 		old, hasRow := a.Rows[id]
-		settled := hasRow && !now.Stale[id] && math.Abs(users-old.Users) <= settledChange*old.Users
+		settled := hasRow && !now.Stale[id] &&
+			math.Abs(users-old.Users) <= settledChange*old.Users && pace.settles(&old, users)
 		if users >= model.MinNewUsers && !settled {
 			batch = append(batch, id)
 		}
@@ -88,6 +90,7 @@ func choose(
 // that gets no usable row is tried again when it has other users.
 func (x *Extender) foldIn(
 	ctx context.Context, base *model.Model, a *ledger.Account, batch []string, now samples.Census,
+	pace *pace,
 ) error {
 	sampled := make([][]string, len(batch))
 	for i, id := range batch {
@@ -107,52 +110,58 @@ func (x *Extender) foldIn(
 	if err != nil {
 		return err
 	}
-	scale := min(float64(base.NumTrainUsers())/float64(max(now.Users, 1)), maxUpscale)
 	for i, id := range batch {
 		for _, user := range sampled[i] {
 			// the user was erased meanwhile, or the event is older than the newest maxHistory items
-			if !have[i][user] {
+			if !have[i].users[user] {
 				a.Samples.Drop(user, id)
 			}
 		}
-		if len(have[i]) < model.MinNewUsers {
+		if len(have[i].users) < model.MinNewUsers {
 			continue
 		}
-		item, err := evidence.Place(i, now.Counts[id]*scale)
+		users, since := now.Counts[id], have[i].since
+		item, err := evidence.Place(i, pace.expected(users, since))
 		if err != nil && !x.warned {
 			x.warned = true
 			x.stage.Failed(ctx,
 				"a new item stays without a row; no other one of this model will be reported", err)
 		}
-		a.Rows[id] = ledger.Row{Item: item, Users: now.Counts[id], Fault: err != nil}
+		a.Rows[id] = ledger.Row{Item: item, Users: users, Since: since, Fault: err != nil}
 	}
 	return nil
 }
 
-// gather adds the histories of all sampled users to the evidence. It returns for each sample the
-// users whose histories have the item. number maps the ids of new items to their indices in the
-// evidence, those of the samples first. The users come in order, so that sums have the same bits
-// every time.
+// takers are the users of a sample whose histories have the item, and when the first took it.
+type takers struct {
+	users map[string]bool
+	since int64
+}
+
+// gather adds the histories of all sampled users to the evidence. It returns the takers of each
+// sample. number maps the ids of new items to their indices in the evidence, those of the samples
+// first. The users come in order, so that sums have the same bits every time.
 func (x *Extender) gather(
 	ctx context.Context, base *model.Model, evidence *model.Evidence, number map[string]int32,
 	sampled [][]string,
-) ([]map[string]bool, error) {
+) ([]takers, error) {
 	users := slices.Concat(sampled...)
 	slices.Sort(users)
-	have := make([]map[string]bool, len(sampled))
+	have := make([]takers, len(sampled))
 	for i := range have {
-		have[i] = map[string]bool{}
+		have[i] = takers{map[string]bool{}, math.MaxInt64}
 	}
 	pace := background.NewPacer(ledger.DutyCycle)
 	busy := func() error { return x.ledger.Busy(ctx, base) }
 	for _, user := range slices.Compact(users) {
-		history, err := x.history(ctx, base, number, user)
+		history, times, err := x.history(ctx, base, number, user)
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range history {
+		for event, i := range history {
 			if at := int(i) - base.NumItems(); at >= 0 && at < len(have) {
-				have[at][user] = true
+				have[at].users[user] = true
+				have[at].since = min(have[at].since, times[event])
 			}
 		}
 		evidence.Add(history)
@@ -167,11 +176,10 @@ func (x *Extender) gather(
 }
 
 // history returns the newest items of a user, each once, in the order of time: indices of base,
-// numbers of new items, −1 for other items.
+// numbers of new items, −1 for other items; and the times of these events.
 func (x *Extender) history(
 	ctx context.Context, base *model.Model, number map[string]int32, user string,
-) ([]int32, error) {
-	var history []int32
+) (history []int32, times []int64, err error) {
 	seen := map[string]bool{}
 	note := func(_ store.Version, e store.Event) error {
 		if seen[e.Item] || !(x.Updater.Weight(&e) > 0) {
@@ -184,14 +192,15 @@ func (x *Extender) history(
 			}
 		}
 		seen[e.Item] = true
-		history = append(history, index)
+		history, times = append(history, index), append(times, e.Time.Unix())
 		return nil
 	}
-	_, _, err := x.Store.Since(ctx, user, store.Version{}, note)
+	_, _, err = x.Store.Since(ctx, user, store.Version{}, note)
 	if errors.Is(err, store.ErrCorrupt) {
 		err = nil // the events that could be read count
 	}
-	return history[max(0, len(history)-maxHistory):], err
+	from := max(0, len(history)-maxHistory)
+	return history[from:], times[from:], err
 }
 
 // placed are the items that have got a row.

@@ -55,10 +55,15 @@ func (r *rig) take(t *testing.T, user, item string) {
 	}}}
 	results, err := r.Store.Append(t.Context(), records)
 	must(t, err)
+	r.follow(records, results)
+}
+
+// follow tells the extender of an event that has been written.
+func (r *rig) follow(records []store.Record, results []store.Result) {
 	l := r.Models.Acquire()
 	defer l.Release()
 	w := state.Written{Record: &records[0], Version: results[0].Version}
-	w.Item, w.Known = l.ItemIndex(item)
+	w.Item, w.Known = l.ItemIndex(records[0].Event.Item)
 	r.Observed(l.Model, &w)
 	r.Wrote([]state.Written{w})
 }
@@ -68,6 +73,9 @@ func (r *rig) account(t *testing.T) (*models.Lease, *ledger.Account) {
 	t.Helper()
 	l := r.Models.Acquire()
 	t.Cleanup(l.Release)
+	if l.Root() != r.base {
+		r.begin(t.Context(), l)
+	}
 	a, err := r.ledger.Take(t.Context(), l, true)
 	must(t, err)
 	return l, a
@@ -143,7 +151,7 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 	now := a.Samples.Census()
 	now.Counts["bad"], now.Counts["worse"] = math.Inf(1), math.Inf(1)
 	for range 2 {
-		must(t, x.foldIn(t.Context(), m, a, []string{"bad", "good", "worse"}, now))
+		must(t, x.foldIn(t.Context(), m, a, []string{"bad", "good", "worse"}, now, &pace{share: 1}))
 	}
 	faults := map[string]bool{}
 	for id, p := range a.Rows {

@@ -13,8 +13,8 @@ import (
 )
 
 // search notes all items of the store that are new to the model of l, in addition to those noted
-// already, and counts all first events for the trends. It ends early when another model is loaded.
-// Meanwhile the items that are known go on being placed.
+// already, and counts all first events. It ends early when another model is loaded. Meanwhile the
+// items that are known go on being placed.
 func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	base := l.Base()
 	pace := background.NewPacer(ledger.DutyCycle)
@@ -27,7 +27,11 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 		return x.goOn(ctx, l, a)
 	}
 	var users, before int64
-	err := x.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
+	shards := 1
+	if a.Searched { // for items, by another owner: a part of the store may do for the rest
+		shards = a.Tally.Shards(a.Samples.Total())
+	}
+	err := x.Store.Each(ctx, 0, shards, func(user string, _ store.Version) error {
 		if !x.Models.Serves(l) {
 			return ledger.ErrOtherModel
 		}

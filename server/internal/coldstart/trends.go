@@ -13,16 +13,13 @@ import (
 )
 
 // renewTrends reads the users whose histories have changed, and lets the trends after the last span
-// serve, if they are others than those that do.
+// serve, if the base has some and they are others than those that do.
 func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.Account) error {
-	if a.Tally == nil {
-		return nil
-	}
 	if err := x.countChanged(ctx, l, a); err != nil {
 		return err
 	}
 	span := a.Tally.Span(x.Now().Unix())
-	if span == a.Span || !a.Tally.Due() {
+	if l.Base().Spec().Trend.Gain == 0 || span == a.Span || !a.Tally.Due() {
 		return nil
 	}
 	snapshot := a.Tally.Snapshot(x.stage.Extended(l), span)

@@ -4,6 +4,8 @@
 package ledger
 
 import (
+	"math"
+
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
@@ -20,7 +22,7 @@ type Account struct {
 	Counted  bool           // the users of the store: a search has come to its end
 	Weights  uint64         // hash of the weights of events that the rows were made by
 
-	Tally   *tally.Tally // of the first events on all items; nil: the base has no trends
+	Tally   *tally.Tally // of the first events on all items; nil: the base is fixed
 	Tallied bool         // a search has counted the histories of the store
 	Span    int64        // that the trends which serve are after
 }
@@ -28,21 +30,21 @@ type Account struct {
 // newAccount returns an account that nothing has been entered in.
 func newAccount() *Account { return &Account{Samples: samples.New(), Rows: map[string]Row{}} }
 
-// count begins to count the events on the items of a base, if the training has found that they tell
-// what users take.
+// count begins to count the events on the items of a base.
 func (a *Account) count(base *model.Model) {
-	a.Tally, a.Tallied, a.Span = nil, false, 0
-	if base.Spec().Trend.Gain > 0 {
-		a.Tally = tally.New(base)
-	}
+	a.Tally, a.Tallied, a.Span = tally.New(base), false, 0
 }
 
 // A Row is the outcome of folding in an item.
 type Row struct {
 	Item  model.NewItem
 	Users float64 // of the store, when the item was folded in
+	Since int64   // first event of these users, in seconds since 1970; or Unknown
 	Fault bool    // these users give no row
 }
+
+// Unknown is the Since of rows that another server has made.
+const Unknown = math.MinInt64
 
 // newTo reports whether an item is new to a base.
 func newTo(base *model.Model) func(item string) bool {

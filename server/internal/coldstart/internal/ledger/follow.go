@@ -84,7 +84,7 @@ func (s *Shared) serve(
 func rowsOf(items []model.NewItem, placed map[string]float64) map[string]Row {
 	rows := make(map[string]Row, len(items))
 	for _, item := range items {
-		rows[item.ID] = Row{Item: item, Users: placed[item.ID]}
+		rows[item.ID] = Row{Item: item, Users: placed[item.ID], Since: Unknown}
 	}
 	return rows
 }

@@ -49,10 +49,11 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
 	m.stage.begin()
-	if a.count(base); a.Tally != nil && !fixed {
+	a.Tally = nil
+	m.changed.Store(nil)
+	if !fixed {
+		a.count(base)
 		m.changed.Store(a.Tally.Pending)
-	} else {
-		m.changed.Store(nil)
 	}
 }
 

@@ -268,14 +268,13 @@ func (s *Shared) merge(ctx context.Context, base *model.Model, names []string) e
 // mergeNotice takes over a notice. A pair enters a sample if the history of the user has the item
 // now: the user may have been erased after the pair was noticed.
 func (s *Shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) error {
-	if counted := s.owned.account.Tally; counted != nil {
-		counted.Halve(t.halved)
-		for user := range t.changed {
-			counted.Pending.Add(user)
-		}
-		for _, user := range t.erased {
-			counted.Pending.Add(user)
-		}
+	counted := s.owned.account.Tally
+	counted.Halve(t.halved)
+	for user := range t.changed {
+		counted.Pending.Add(user)
+	}
+	for _, user := range t.erased {
+		counted.Pending.Add(user)
 	}
 	of := s.owned.account.Samples
 	for _, user := range t.erased {

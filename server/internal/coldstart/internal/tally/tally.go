@@ -26,6 +26,10 @@ const (
 	// smallest room. BenchmarkTally says how much memory they take.
 	maxEntries, minEntries = 1 << 20, 1 << 16
 
+	// agesUsers are enough users of a store if a base has no trends: their events tell the ages of
+	// new items alone. The smallest room does for these.
+	agesUsers = 4096
+
 	// longestSpan is that of a span, in seconds: more may be going on than at the training.
 	longestSpan = 3600
 
@@ -38,6 +42,7 @@ type Tally struct {
 	Pending *Pending // users who are to be read
 
 	base    *model.Model
+	trained trend.Degrees
 	spec    trend.Spec
 	counts  trend.Counts
 	users   map[string][]entry
@@ -56,14 +61,28 @@ type entry struct {
 	span int64
 }
 
-// New returns a tally of nothing for a base that has trends.
+// New returns a tally of nothing for a base.
 func New(base *model.Model) *Tally {
-	spec := base.Spec().Trend
-	spec.Span = min(spec.Span, longestSpan)
+	t := &Tally{Pending: NewPending(), base: base, spec: base.Spec().Trend,
+		trained: trend.DegreesOf(base.NumItems(), base.Degree), users: map[string][]entry{},
+		others: newOthers(base.NumItems()), oldest: math.MinInt64, most: minEntries}
+	if t.spec.Gain == 0 { // as many events as in the training fade
+		t.spec = trend.Spec{HalfLife: t.trained.Events / fadedAfter, Span: longestSpan}
+		return t
+	}
+	t.spec.Span = min(t.spec.Span, longestSpan)
 	const perFaded = 4 // so that letting go of what has faded leaves room
-	most := min(max(minEntries, perFaded*fadedAfter*spec.HalfLife), maxEntries)
-	return &Tally{Pending: NewPending(), base: base, spec: spec, users: map[string][]entry{},
-		others: newOthers(base.NumItems()), oldest: math.MinInt64, most: int(most)}
+	t.most = int(min(max(minEntries, perFaded*fadedAfter*t.spec.HalfLife), maxEntries))
+	return t
+}
+
+// Shards is the number of parts of a store with so many users of which the first one has all users
+// that count.
+func (t *Tally) Shards(users int64) int {
+	for t.spec.Gain == 0 && users>>t.halved > agesUsers {
+		t.Halve(t.halved + 1)
+	}
+	return 1 << t.halved
 }
 
 // A History collects the first events of a user.
@@ -76,7 +95,7 @@ type History struct {
 // History begins the history of a user, which [History.Count] ends. It is nil, which takes events
 // and counts none, if the user is not in the sample.
 func (t *Tally) History(user string) *History {
-	if t == nil || !sampled(user, t.halved) {
+	if !sampled(user, t.halved) {
 		return nil
 	}
 	return &History{t: t, user: user, first: map[string]int64{}}
