@@ -13,6 +13,8 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -201,4 +203,43 @@ func TestExtensionMetrics(t *testing.T) {
 			strings.Contains(text, "gsimc_extension_seconds_count") &&
 			strings.Contains(text, fmt.Sprintf("gsimc_model_items %d\n", testItems+1))
 	})
+}
+
+// Many new items that two users of a small store have take few places of known ones on the lists of
+// others.
+func TestNewItemsLeaveRoom(t *testing.T) {
+	const users, items = 4, 24
+	st := memory.New()
+	takes := func(user int, item string) {
+		_, err := st.Append(t.Context(), []store.Record{{User: fmt.Sprint("user-", user),
+			Event: store.Event{ID: item, Item: item, Type: "like", Value: 1, Time: servertest.Now}}})
+		must(t, err)
+	}
+	for u := range users {
+		for i := range 5 {
+			takes(u, item(u+i))
+		}
+	}
+	for n := range items {
+		for u := range 2 {
+			takes((n+u)%users, fmt.Sprint("new-", n))
+		}
+	}
+	ts := start(t, setup{config: extending, store: st})
+	for n := range items {
+		ts.awaitExtension(t, knows(fmt.Sprint("new-", n)))
+	}
+	const places = 10
+	taken := 0
+	for i := range testItems {
+		history := forHistory(i, (i+1)%testItems, (i+7)%testItems)
+		for _, id := range itemIDs(ts.ask(t, page(history, places))) {
+			if strings.HasPrefix(id, "new-") {
+				taken++
+			}
+		}
+	}
+	if all := places * testItems; taken > all/20 { // as popular as their users alone: 37 of 300
+		t.Errorf("new items take %d of %d places", taken, all)
+	}
 }
