@@ -120,6 +120,27 @@ var ofServers = []mutant{
 		pkg:  "./server", test: "TestTrendsOfSharedStores/memory",
 	},
 	{
+		name: "heavytails", breaks: "new items that two users take in a moment push known ones off",
+		file: "model/trend/degrees.go",
+		was:  `events/d.Events + priorExposure/d.typical)`,
+		is:   `max(events, 1)/d.Events)`,
+		pkg:  "./learn/evaluate", test: "TestNewItemsPayForThemselves",
+	},
+	{
+		name: "noages", breaks: "new items are as popular as on their first day for ever",
+		file: "server/internal/coldstart/pace.go",
+		was:  `if p.counted == nil || old.Fault {`,
+		is:   `if p != nil {`,
+		pkg:  "./server/internal/coldstart", test: "TestPaceFollowsTheStore",
+	},
+	{
+		name: "samplepace", breaks: "new items are overrated where a sample of the users counts",
+		file: "server/internal/coldstart/internal/tally/pace.go",
+		was:  `math.Ldexp(p.eventsSince(since), p.halved)`,
+		is:   `math.Ldexp(p.eventsSince(since), 0)`,
+		pkg:  "./server/internal/coldstart/internal/tally", test: "TestPaceOfSamples",
+	},
+	{
 		name: "samplefades", breaks: "trends of a sample of the users fade too slowly",
 		file: "server/internal/coldstart/internal/tally/tally.go",
 		was:  `math.Ldexp(t.spec.HalfLife, -t.halved)`,

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -67,5 +69,20 @@ func TestPaceFollowsTheStore(t *testing.T) {
 	}
 	if again := looks(); again["young"] != then["young"] || again["old"] != then["old"] {
 		t.Errorf("after the erasure of all later users %v are expected, want %v", again, then)
+	}
+
+	l, a := x.account(t)
+	for id, row := range a.Rows { // as an owner finds them that follows another
+		row.Since, row.Item.Users = ledger.Unknown, 1
+		a.Rows[id] = row
+	}
+	a.Tallied = false
+	before := paceOf(a, l.Base(), samples.Census{Users: 1})
+	if settled, n := before.settles(&ledger.Row{}, 9), before.expected(9, 0); !settled || n != 9 {
+		t.Errorf("before histories are counted, rows stay: %t, and of 9 users %v are expected",
+			settled, n)
+	}
+	if again := looks(); again["young"] != then["young"] || again["old"] != then["old"] {
+		t.Errorf("at another server %v are expected, want %v", again, then)
 	}
 }
