@@ -7,12 +7,11 @@
 // The states of users who have such items are rebuilt at their next request, and the events that
 // waited become part of them.
 //
-// The users of the store are scaled to those of the training, so that the popularity of a new item
-// compares with that of the others; but a user of a small store counts for at most maxUpscale
-// users.
-//
-// The goroutine also counts the trends of all items, see package trend: it reads the users whose
-// histories have changed, and lets the serving model have the trends after the last span of time.
+// The goroutine also counts the first events of users on all items: it reads the users whose
+// histories have changed. They tell how many events have come since a new item did, and so how many
+// users it would have in the training, as the others have ([trend.Degrees]); as it ages, it is
+// folded in again. And they tell the trends of all items, if the model has some: the serving model
+// gets those after the last span of time.
 //
 // A [Ledger] keeps who has new items and whose history has changed: in memory, or in a store that
 // several servers share. docs/decisions/73 tells why no index of the store does.
