@@ -122,8 +122,8 @@ var ofServers = []mutant{
 	{
 		name: "heavytails", breaks: "new items that two users take in a moment push known ones off",
 		file: "model/trend/degrees.go",
-		was:  `events/d.Events + priorExposure/d.typical)`,
-		is:   `max(events, 1)/d.Events)`,
+		was:  `of / sum * users * users / (users*users + doubt)`,
+		is:   `users / max(t, 1/d.Events)`,
 		pkg:  "./learn/evaluate", test: "TestNewItemsPayForThemselves",
 	},
 	{
