@@ -157,11 +157,11 @@ func TestNewItemsReference(t *testing.T) {
 		if r.Method != evaluate.Dynamics {
 			continue
 		}
-		if r.Change < -2*r.ChangeErr {
+		if r.Change < -2*r.ChangeErr-0.002 {
 			t.Error("new items cost more than they bring")
 		}
-		if r.Shown == 10 && r.New.HR < 0.03 {
-			t.Errorf("HR@50 of new targets is %.3f after ten users, want at least 0.03", r.New.HR)
+		if r.Shown == 10 && r.New.HR < 0.15 {
+			t.Errorf("HR@50 of new targets is %.3f after ten users, want at least 0.15", r.New.HR)
 		}
 	}
 }
