@@ -64,7 +64,20 @@ func trendFields(s *Spec) []metaField {
 	}
 }
 
-const trendKey = "trend_half_life"
+// againFields lists the fields of the items that users come back to. Only files of models with them
+// have them.
+func againFields(s *Spec) []metaField {
+	return []metaField{
+		{againKey, &s.Again.Decay}, {"again_days", &s.Again.Days},
+		{"again_constant", &s.Again.Constant}, {"again_recency", &s.Again.Recency},
+		{"again_newest", &s.Again.Newest},
+	}
+}
+
+const (
+	trendKey = "trend_half_life"
+	againKey = "again_decay"
+)
 
 // metadata returns the metadata of the file, without the checksum.
 func (m *Model) metadata() map[string]string {
@@ -72,6 +85,9 @@ func (m *Model) metadata() map[string]string {
 	fields := append(metaFields(&m.spec), localFields(&m.spec)...)
 	if m.spec.Trend.HalfLife > 0 {
 		fields = append(fields, trendFields(&m.spec)...)
+	}
+	if !m.spec.Again.None() {
+		fields = append(fields, againFields(&m.spec)...)
 	}
 	for _, f := range fields {
 		meta[f.name] = sealed.Format(f.value)
@@ -91,6 +107,9 @@ func specOf(meta map[string]string) (Spec, error) {
 	}
 	if _, trends := meta[trendKey]; trends {
 		fields = append(fields, trendFields(&s)...)
+	}
+	if _, again := meta[againKey]; again {
+		fields = append(fields, againFields(&s)...)
 	}
 	for _, f := range fields {
 		text, ok := meta[f.name]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/again"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/spectral"
@@ -55,8 +56,12 @@ type Spec struct {
 	// Weight of 0 tells that no local term was better. The zero value is no local term.
 	Local local.Spec
 
-	// Trend are the constants of trends, see [Model.SetTrend]. Zero: there are none.
+	// Trend are the constants of trends, see [Model.SetLive]. Zero: there are none.
 	Trend trend.Spec
+
+	// Again are the constants of the items that users come back to, see [Model.SetLive]. Zero:
+	// their scores are the model's alone.
+	Again again.Spec
 
 	// TrainUsers is the number of users that the basis was learned from. No degree is larger.
 	TrainUsers int64
@@ -158,7 +163,7 @@ func (s *Spec) Validate() error {
 	}
 	faults = append(faults, s.Dynamics.validate()...)
 	faults = append(faults, fault.In("Local", s.Local.Validate()),
-		fault.In("Trend", s.Trend.Validate()))
+		fault.In("Trend", s.Trend.Validate()), fault.In("Again", s.Again.Validate()))
 	if s.TrainUsers < 1 {
 		faults = append(faults, fault.New("TrainUsers", s.TrainUsers,
 			"the number of users that the basis was learned from"))

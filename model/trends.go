@@ -1,21 +1,24 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/gsimc/gsimc/internal/num/topn"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/model/again"
 	"github.com/gsimc/gsimc/model/internal/sealed"
 	"github.com/gsimc/gsimc/model/trend"
 )
 
-// SetTrend sets the constants of trends, which are chosen with the model at hand. It is the last
-// step of making a model, before anybody else uses it: the version is another one then.
-func (m *Model) SetTrend(spec trend.Spec) error {
-	if err := spec.Validate(); err != nil {
+// SetLive sets the constants of trends and of the items that users come back to, which are chosen
+// with the model at hand. It is the last step of making a model, before anybody else uses it: the
+// version is another one then.
+func (m *Model) SetLive(trends trend.Spec, own again.Spec) error {
+	if err := errors.Join(trends.Validate(), own.Validate()); err != nil {
 		return err
 	}
-	m.spec.Trend = spec
+	m.spec.Trend, m.spec.Again = trends, own
 	m.version = m.image().Version()
 	return nil
 }

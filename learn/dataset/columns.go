@@ -33,7 +33,8 @@ func (c chunked[T]) at(i int32) *T { return &c[i>>chunkShift][i&chunkMask] }
 //	flattening      the permutation's memory becomes Item; Time and
 //	                Weight are copied one after the other             20 (24)
 //
-// so the peak is 20 bytes, or 24 with weights, and 2 more with event types. Memory that is no
+// so the peak is 20 bytes, or 24 with weights, and 2 more with event types. A row that repeats an
+// item has 24 more from sorting on, if there are times. Memory that is no
 // longer needed goes back to the operating system between the steps: the collector alone would let
 // the process grow to twice the memory in use.
 type columns struct {
@@ -109,6 +110,9 @@ func (c *columns) interactions(
 	for i := range d.Item {
 		d.Item[i] = itemRank[*c.item.at(int32(i))]
 	}
+	for i := range d.Repeats {
+		d.Repeats[i].Item = itemRank[d.Repeats[i].Item]
+	}
 	c.item = nil
 	c.release()
 
@@ -167,7 +171,8 @@ func (c *columns) sort(d *Interactions, userRank []int32) (order []int32) {
 }
 
 // dropRepeated moves the rows that repeat an item of their user to the end of
-// order and takes them out of d.Ptr.
+// order and takes them out of d.Ptr. With times they become d.Repeats, with the
+// items of the columns.
 func (c *columns) dropRepeated(d *Interactions, order []int32) {
 	owner := make([]int32, len(d.Items)) // 1 + the user who had the item last
 	kept, from := int64(0), int64(0)
@@ -176,6 +181,7 @@ func (c *columns) dropRepeated(d *Interactions, order []int32) {
 		for j := from; j < to; j++ {
 			last := &owner[*c.item.at(order[j])]
 			if *last == int32(u)+1 {
+				c.repeat(d, order[j], int32(u), int32(kept-d.Ptr[u]))
 				continue
 			}
 			*last = int32(u) + 1
@@ -184,6 +190,18 @@ func (c *columns) dropRepeated(d *Interactions, order []int32) {
 		}
 		from, d.Ptr[u+1] = to, kept
 	}
+}
+
+// repeat adds a row of user u, after a number of first places, to d.Repeats.
+func (c *columns) repeat(d *Interactions, row, u, place int32) {
+	if c.time == nil {
+		return
+	}
+	r := Row{Time: *c.time.at(row), User: u, Place: place, Item: *c.item.at(row), Weight: 1}
+	if c.weight != nil {
+		r.Weight = *c.weight.at(row)
+	}
+	d.Repeats = append(d.Repeats, r)
 }
 
 // permute brings a column into the given order, in place, along the cycles of the permutation.

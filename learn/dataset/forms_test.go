@@ -249,6 +249,7 @@ func TestEventTypes(t *testing.T) {
 	want := &Interactions{
 		Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2}, Item: []int32{0, 1},
 		Time: []int64{at, at + 1}, Weight: []float32{0.2, 2},
+		Repeats: Repeats{{Time: at + 3, Place: 2, Item: 0, Weight: 15}},
 	}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Errorf("interactions (-want +got):\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"hash"
 	"io"
 	"math"
+	"slices"
 )
 
 // Interactions holds every user's history: each item at most once, in time
@@ -19,6 +20,10 @@ type Interactions struct {
 	Item   []int32   // item indices
 	Time   []int64   // seconds since 1970, nil if the data has none or only ordinals
 	Weight []float32 // nil if the data has none
+
+	// Repeats are the events that repeat an item of their user. There are none without times: then
+	// nobody knows which of them are the newest.
+	Repeats Repeats
 }
 
 // NumUsers returns the number of users.
@@ -34,7 +39,7 @@ func (d *Interactions) Len() int { return len(d.Item) }
 func (d *Interactions) Of(u int) []int32 { return d.Item[d.Ptr[u]:d.Ptr[u+1]] }
 
 // Hash returns the SHA-256, in hexadecimal, of the interactions in a canonical
-// form: it depends on ids, order, times and weights, but neither on the format
+// form: it depends on ids, order, times and weights, but neither on repeats, nor on the format
 // of the files they came from nor on the order of rows that does not matter.
 func (d *Interactions) Hash() string {
 	sum := sha256.New()
@@ -91,8 +96,8 @@ func (h *hashWriter) hex() string {
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
-// Only returns a copy of the histories of some users, whose indices must ascend. Items keep their
-// indices.
+// Only returns a copy of the histories of some users, without repeats. The indices of the users must
+// ascend. Items keep theirs.
 func (d *Interactions) Only(users []int32) *Interactions {
 	out := &Interactions{Items: d.Items, Ptr: make([]int64, 1, len(users)+1)}
 	for _, u := range users {
@@ -110,8 +115,8 @@ func (d *Interactions) Only(users []int32) *Interactions {
 	return out
 }
 
-// HoldOutLast takes the last event of each of the users away, in place, and returns the items of
-// these events. users must ascend. Ids keep their indices, even the id of an item without events.
+// HoldOutLast takes the last event of each of the users away, in place, with the repeats after it,
+// and returns the items of these events. users must ascend. Ids keep their indices, even the id of an item without events.
 func (d *Interactions) HoldOutLast(users []int32) (items []int32) {
 	items = make([]int32, 0, len(users))
 	kept, from := int64(0), int64(0)
@@ -132,5 +137,8 @@ func (d *Interactions) HoldOutLast(users []int32) (items []int32) {
 		panic("dataset: users without events, or not in ascending order")
 	}
 	d.truncate(kept)
+	d.Repeats = slices.DeleteFunc(d.Repeats, func(r Row) bool {
+		return int64(r.Place) > d.Ptr[r.User+1]-d.Ptr[r.User]
+	})
 	return items
 }

@@ -67,6 +67,7 @@ func (d *Interactions) compact(userGone, itemGone []bool) (removed int64) {
 	clear(d.Items[n:])
 	d.Items = d.Items[:n]
 
+	d.compactRepeats(userGone, itemGone, newItem)
 	users, kept, from := 0, int64(0), int64(0)
 	for u := range d.Users {
 		to := d.Ptr[u+1]

@@ -13,6 +13,9 @@ type Histories struct {
 	Item   []int32   // index into Partition.Items
 	Time   []int64   // seconds, nil if the data has none
 	Weight []float32 // nil if the data has none
+
+	// Repeats are those of training users. Their User is a place in the field User here.
+	Repeats Repeats
 }
 
 // Len returns the number of users.
@@ -51,6 +54,7 @@ const minHeldOut = 2
 func (d *Interactions) Partition(s Split) (*Partition, error) {
 	c := *d
 	c.Item, c.Time, c.Weight = slices.Clone(d.Item), slices.Clone(d.Time), slices.Clone(d.Weight)
+	c.Repeats = slices.Clone(d.Repeats)
 	return c.PartitionInPlace(s)
 }
 
@@ -118,9 +122,14 @@ func (d *Interactions) takeTraining(s Split, newItem []int32) Histories {
 	users := s.Count(Train)
 	h := Histories{User: make([]int32, 0, users), Ptr: make([]int64, 1, users+1)}
 	kept := int64(0)
+	h.Repeats = slices.DeleteFunc(d.Repeats, func(r Row) bool { return s[r.User] != Train })
+	repeats := h.Repeats
 	for u, role := range s {
 		if role != Train {
 			continue
+		}
+		for ; len(repeats) > 0 && int(repeats[0].User) == u; repeats = repeats[1:] {
+			repeats[0].User, repeats[0].Item = int32(len(h.User)), newItem[repeats[0].Item]
 		}
 		for j := d.Ptr[u]; j < d.Ptr[u+1]; j++ {
 			d.move(kept, j, newItem[d.Item[j]])
@@ -131,6 +140,7 @@ func (d *Interactions) takeTraining(s Split, newItem []int32) Histories {
 	d.truncate(kept)
 	h.Item, h.Time, h.Weight = d.Item, d.Time, d.Weight
 	d.Ptr, d.Item, d.Time, d.Weight = make([]int64, len(d.Users)+1), nil, nil, nil
+	d.Repeats = nil
 	return h
 }
 

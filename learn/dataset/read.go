@@ -294,7 +294,7 @@ func (l *loader) sorted() (d *Interactions, kinds []uint16) {
 	ticks, _ := rows.TicksOf(l.opt.TimeUnit)
 	open := l.kept.time && ticks == 0 && !l.dated
 	if open && l.oldest >= 0 && l.newest < max(endOf1970, read+1) {
-		l.report.OrdinalTimes, d.Time = true, nil
+		l.report.OrdinalTimes, d.Time, d.Repeats = true, nil, nil
 	}
 	return d, kinds
 }

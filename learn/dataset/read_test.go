@@ -69,6 +69,8 @@ var small = struct {
 		Users: []string{"a", "b", `c,"é`}, Items: []string{"Z", "x", "y"},
 		Ptr: []int64{0, 2, 4, 5}, Item: []int32{1, 0, 2, 1, 1},
 		Time: []int64{20, 20, 5, 10, 0}, Weight: []float32{2, 1, 4, 0.5, 1},
+		Repeats: Repeats{{Time: 21, User: 0, Place: 2, Item: 1, Weight: 9},
+			{Time: 30, User: 1, Place: 2, Item: 2, Weight: 1}},
 	},
 }
 

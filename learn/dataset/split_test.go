@@ -110,11 +110,11 @@ func TestPartition(t *testing.T) {
 	want := &Partition{
 		Items: []string{"b", "d"},
 		Train: Histories{[]int32{0, 1}, []int64{0, 2, 3}, []int32{0, 1, 1}, []int64{1, 2, 1},
-			[]float32{1, 2, 3}},
+			[]float32{1, 2, 3}, nil},
 		Validation: Histories{[]int32{2}, []int64{0, 2}, []int32{1, 0}, []int64{2, 3},
-			[]float32{5, 6}},
+			[]float32{5, 6}, nil},
 		Test: Histories{[]int32{5}, []int64{0, 2}, []int32{1, 0}, []int64{1, 1},
-			[]float32{10, 11}},
+			[]float32{10, 11}, nil},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("partition (-want +got):\n%s", diff)

@@ -20,6 +20,10 @@ func ChooseGain(choices []Choice, likeliest float64) float64 {
 	if likeliest == 0 || len(choices) == 0 {
 		return 0
 	}
+	users := make([]int32, len(choices))
+	for t := range choices {
+		users[t] = choices[t].User
+	}
 	plain, best, most := places(choices, 0), 0.0, 0.0
 	for _, share := range shares {
 		gain := share * likeliest
@@ -29,26 +33,11 @@ func ChooseGain(choices []Choice, likeliest float64) float64 {
 			values[t] -= plain[t]
 			mean += values[t] / float64(len(values))
 		}
-		if mean > most && mean > local.Certainty*errorOf(choices, values, mean) {
+		if mean > most && mean > local.Certainty*stat.ErrBy(users, values, mean) {
 			best, most = gain, mean
 		}
 	}
 	return best
-}
-
-// errorOf is the standard error of the mean of values of choices.
-func errorOf(choices []Choice, values []float64, mean float64) float64 {
-	at := map[int32]int{} // in deviations, of each user
-	var deviations []float64
-	for t := range choices {
-		u, ok := at[choices[t].User]
-		if !ok {
-			u = len(deviations)
-			at[choices[t].User], deviations = u, append(deviations, 0)
-		}
-		deviations[u] += values[t] - mean
-	}
-	return stat.ClusterErr(deviations, len(values))
 }
 
 // places are the values of the targets' places with a gain.

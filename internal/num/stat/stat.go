@@ -50,3 +50,19 @@ func ClusterErr(deviations []float64, n int) float64 {
 	}
 	return math.Sqrt(squares*clusters/(clusters-1)) / float64(n)
 }
+
+// ErrBy returns the standard error of the mean of values that are independent only between users:
+// [ClusterErr] with the deviations of each user.
+func ErrBy(users []int32, values []float64, mean float64) float64 {
+	at := map[int32]int{} // in deviations, of each user
+	var deviations []float64
+	for t, user := range users {
+		u, ok := at[user]
+		if !ok {
+			u = len(deviations)
+			at[user], deviations = u, append(deviations, 0)
+		}
+		deviations[u] += values[t] - mean
+	}
+	return ClusterErr(deviations, len(values))
+}

@@ -1,0 +1,63 @@
+package again
+
+import (
+	"math"
+
+	"github.com/gsimc/gsimc/internal/fault"
+)
+
+// Spec are the constants of the term.
+type Spec struct {
+	Decay    float64 // δ; 0: there is no term
+	Days     bool    // ages are in days, not in visits
+	Constant float64 // c₀, in units of scores as c₁ and c₂ are
+	Recency  float64 // c₁
+	Newest   float64 // c₂
+}
+
+// None reports whether the scores stay as they are.
+func (s *Spec) None() bool { return s.Decay == 0 }
+
+// Validate returns the fault of a field that is out of range.
+func (s *Spec) Validate() error {
+	if *s == (Spec{}) {
+		return nil
+	}
+	if !(s.Decay > 0 && s.Decay <= mostDecay) {
+		return fault.New("Decay", s.Decay, "a number above 0 and up to 10, or 0 for no term at all")
+	}
+	for name, c := range map[string]float64{
+		"Constant": s.Constant, "Recency": s.Recency, "Newest": s.Newest,
+	} {
+		if math.IsNaN(c) || math.IsInf(c, 0) {
+			return fault.New(name, c, "a finite number")
+		}
+	}
+	return nil
+}
+
+// Scaled returns the spec for scores that are larger by a factor, and the zero value if there are
+// none such.
+func (s *Spec) Scaled(factor float64) Spec {
+	x := *s
+	x.Constant, x.Recency, x.Newest = factor*x.Constant, factor*x.Recency, factor*x.Newest
+	if !(factor > 0) || x.Validate() != nil {
+		return Spec{}
+	}
+	return x
+}
+
+const mostDecay = 10
+
+// decays are the candidates of δ.
+var decays = []float64{0.3, 0.6, 1}
+
+// Candidates returns the specs to choose from, without c.
+func Candidates() (specs []Spec) {
+	for _, days := range []bool{false, true} {
+		for _, decay := range decays {
+			specs = append(specs, Spec{Decay: decay, Days: days})
+		}
+	}
+	return specs
+}
