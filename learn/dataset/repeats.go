@@ -26,6 +26,9 @@ func (r Repeats) ofUser(user int32) Repeats {
 
 func byUser(r Row, user int32) int { return int(r.User) - int(user) }
 
+// RepeatsOf returns the repeats of user u. They belong to d.
+func (d *Interactions) RepeatsOf(u int) Repeats { return d.Repeats.ofUser(int32(u)) }
+
 // Whole returns the whole history of user u, with its repeats. It needs times.
 func (d *Interactions) Whole(u int) []Row {
 	var weights []float32
@@ -56,7 +59,7 @@ func (r Repeats) whole(items []int32, times []int64, weights []float32) []Row {
 	return all
 }
 
-// compact follows [Interactions.compact], with the users and first places before it.
+// compactRepeats follows [Interactions.compact], with the users and first places before it.
 func (d *Interactions) compactRepeats(userGone, itemGone []bool, newItem []int32) {
 	left, next, users := d.Repeats[:0], d.Repeats, int32(0)
 	for u := range d.Users {

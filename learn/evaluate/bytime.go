@@ -7,7 +7,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/learn/dataset"
-	"github.com/gsimc/gsimc/model/trend"
+	"github.com/gsimc/gsimc/learn/train"
 )
 
 // ByTime divides events at a point of time T, as time divides them for a server: what is learned
@@ -39,9 +39,13 @@ type ByTime struct {
 	// Choosing.
 	Final *dataset.Partition
 
+	// AllNext is of [ByTime.Run], for data whose users come back to items; nil for others.
+	AllNext *AllNext
+
+	limit   int // of users that are tested; 0: all
 	targets timeTargets
 	final   stream     // to the targets of Final
-	trend   trend.Spec // of Run
+	live    train.Live // of Run
 }
 
 // TimeSplit are the constants of [SplitByTime].
@@ -71,7 +75,7 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	}
 	var place []int32
 	x.Final, place = trainedBefore(d, x.Begin)
-	x.final = stream{d, place}
+	x.final, x.limit = stream{d, place}, o.Users
 	x.targets = targetsOf(d, place, x.Begin, math.MaxInt64, o.Users)
 	x.Final.Test, x.Final.Validation = x.targets.warm, dataset.Histories{Ptr: []int64{0}}
 	x.Unknown, x.Users = x.targets.unknown, x.targets.tested
@@ -142,6 +146,12 @@ func trainedBefore(d *dataset.Interactions, t int64) (p *dataset.Partition, plac
 			appendEvent(&p.Train, place[d.Item[j]], d.Time, d.Weight, j)
 		}
 		if hi > lo {
+			for _, r := range d.RepeatsOf(u) {
+				if r.Time < t {
+					r.User, r.Item = int32(p.Train.Len()), place[r.Item]
+					p.Train.Repeats = append(p.Train.Repeats, r)
+				}
+			}
 			endHistory(&p.Train, u)
 		}
 	}

@@ -98,6 +98,7 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		x.AllNext = x.runAgain(fitted, x.live.Again)
 		results = append(results, r)
 		if opt.Done != nil {
 			opt.Done(&results[len(results)-1])

@@ -61,11 +61,12 @@ func degrees(m *model.Model) []int64 {
 
 // runTrending ranks all targets by m and trends, with the constants that a training chooses.
 func (x *ByTime) runTrending(m *model.Model) (Result, error) {
-	spec, err := train.Trends(x.Final, m, nil)
+	live, err := train.FindLive(x.Final, m, nil)
 	if err != nil {
 		return Result{}, fault.In(Trending, err)
 	}
-	x.trend = spec
+	spec := live.Trend
+	x.live = live
 	r := newResult(Trending, x.rankTrending(m, spec))
 	r.Chosen = map[string]float64{ChosenHalfLife: spec.HalfLife, ChosenGain: spec.Gain}
 	return r, nil

@@ -99,7 +99,7 @@ func TestTrendsFindWhatIsInFashion(t *testing.T) {
 // foresee it.
 func checkForesight(t *testing.T, x *ByTime, trending *Result) {
 	t.Helper()
-	spec := x.trend
+	spec := x.live.Trend
 	shares := make([]int64, len(x.Final.Items))
 	ratesBefore := func(s *stream, time int64) *trend.Rates {
 		span := spec.SpanOf(time)

@@ -19,11 +19,13 @@ type Result struct {
 	// Choice tells how the rank and the ridge were chosen; nil: they are those of the
 	// configuration.
 	Choice *fit.Choice
+
+	Live Live
 }
 
 // Run trains a model on the training users of p: the solver finds the basis of their item graph,
-// then the dynamics are learned from them, the noise from the validation users, and the trends from
-// the newest events. The errors are those of [Config.Check], spectral.Solve and model.New.
+// then the dynamics are learned from them, the noise from the validation users, and the trends and the
+// repeats from the newest events. The errors are those of [Config.Check], spectral.Solve and model.New.
 func Run(p *dataset.Partition, cfg Config) (*Result, error) {
 	basis, err := Solve(p, cfg)
 	if err != nil {
@@ -55,7 +57,7 @@ func Learn(p *dataset.Partition, cfg Config, basis *spectral.Basis) (*Result, er
 	if err != nil {
 		return nil, err
 	}
-	return r, r.setTrend(p, cfg.Progress)
+	return r, r.setLive(p, cfg.Progress)
 }
 
 // learn is [Learn] for a number of training users that h stands for.
@@ -78,13 +80,12 @@ func learn(
 	return r, nil
 }
 
-// setTrend gives the model the constants of trends that the training events tell.
-func (r *Result) setTrend(p *dataset.Partition, progress Progress) error {
-	spec, err := Trends(p, r.Model, progress)
-	if err != nil {
+// setLive gives the model the constants of trends and of repeats that the training events tell.
+func (r *Result) setLive(p *dataset.Partition, progress Progress) (err error) {
+	if r.Live, err = FindLive(p, r.Model, progress); err != nil {
 		return err
 	}
-	return r.Model.SetTrend(spec)
+	return r.Model.SetLive(r.Live.Trend, r.Live.Again)
 }
 
 // Split draws the roles of the users of a training: of 20 users or more a tenth is for validation,

@@ -25,32 +25,6 @@ const (
 	mostScores  = 1 << 26 // scores of all items for the targets
 )
 
-// Trends chooses the constants of trends for m, a model of the training users of p. A second model
-// is learned from all training events but the newest, like m but with a smaller rank and without
-// deviation. The constants are those by which the second model foresees the newest events best. The
-// gain for m is in proportion to the spread of the scores of m. Without times, or without learned
-// dynamics, the result is zero. progress may be nil.
-func Trends(p *dataset.Partition, m *model.Model, progress Progress) (trend.Spec, error) {
-	x := newPast(&p.Train, len(p.Items))
-	if x == nil || m.Spec().Dynamics.Kind != model.DynamicsLearned {
-		return trend.Spec{}, nil
-	}
-	progress.of(StageTrends)
-	early, err := x.learn(p, m)
-	if err != nil {
-		return trend.Spec{}, err
-	}
-	choices, times := x.choices(early)
-	if len(choices) == 0 {
-		return trend.Spec{}, nil
-	}
-	spec := x.likeliest(choices, times, degrees(early))
-	if spec.Gain > 0 {
-		spec.Gain = scaled(spec.Gain, spreadOf(choices), x.spreadNow(m))
-	}
-	return spec, nil
-}
-
 // scaled is the gain for a model whose scores have the spread now, in place of one with the spread
 // then. It is 0 if one of them gives all items the same score.
 func scaled(gain, then, now float64) float64 {

@@ -1,6 +1,7 @@
 package again
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gsimc/gsimc/internal/fault"
@@ -17,6 +18,16 @@ type Spec struct {
 
 // None reports whether the scores stay as they are.
 func (s *Spec) None() bool { return s.Decay == 0 }
+
+// String names the constants.
+func (s Spec) String() string {
+	unit := "visits"
+	if s.Days {
+		unit = "days"
+	}
+	return fmt.Sprintf("ages in %s, decay %g, constant %.3g, recency %.3g, newest %.3g", unit,
+		s.Decay, s.Constant, s.Recency, s.Newest)
+}
 
 // Validate returns the fault of a field that is out of range.
 func (s *Spec) Validate() error {

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -75,11 +76,38 @@ func (c *Cmd) byTime(
 		fmt.Fprintf(a.Stdout, "trends change the NDCG@10 of targets with a history by "+
 			"%+.1f ± %.1f %%\n", 100*change, 100*stderr)
 	}
+	printAllNext(a.Stdout, x.AllNext)
 	if x.Choosing != nil {
 		fmt.Fprintf(a.Stdout, "the validation users are those with events from %s to then\n",
 			dateText(x.Validation))
 	}
 	return nil
+}
+
+// printAllNext prints how all next visits are foreseen, repeats among them.
+func printAllNext(w io.Writer, x *evaluate.AllNext) {
+	if x == nil {
+		return
+	}
+	fmt.Fprintf(w, "all next events: %s of %s users, %.1f %% of them on an item that the user had "+
+		"before\n", cli.Grouped(x.Targets), cli.Grouped(x.Users),
+		100*float64(x.Repeats)/float64(max(1, x.Targets)))
+	fmt.Fprintf(w, "%-28s %8s %8s %8s\n", "NDCG@10, seen items", "all", "repeats", "new")
+	for _, row := range []struct {
+		name string
+		of   evaluate.NextMetric
+	}{
+		{"excluded", x.Excluded}, {"allowed, the model alone", x.Alone},
+		{"the same but the newest", x.NotNewest}, {"allowed, as trained", x.Again},
+	} {
+		fmt.Fprintf(w, "%-28s %8.4f %8.4f %8.4f\n", row.name, row.of.All, row.of.Repeats, row.of.New)
+	}
+	if x.Spec.None() {
+		fmt.Fprintln(w, "no term for seen items makes these lists better: none is used")
+		return
+	}
+	fmt.Fprintf(w, "the term for seen items changes the NDCG@10 of the lists but the newest by "+
+		"%+.1f ± %.1f %%\n(%s)\n", 100*x.Change, 100*x.ChangeErr, x.Spec)
 }
 
 // chooseByTime replaces the methods of opt that choose constants by methods with the constants that
@@ -123,6 +151,8 @@ type evaluationByTime struct {
 		// The part of itself by which trends change the NDCG@10 of targets with a history.
 		TrendChange    float64 `json:"trend_change,omitempty"`
 		TrendChangeErr float64 `json:"trend_change_stderr,omitempty"`
+
+		AllNext *evaluate.AllNext `json:"all_next,omitempty"`
 	} `json:"time"`
 }
 
@@ -135,6 +165,7 @@ func (c *Cmd) reportByTime(
 	e.Time.Begin, e.Time.Validation = x.Begin, x.Validation
 	e.Time.Events, e.Time.Unknown = x.Events, x.Unknown
 	e.Time.Targets, e.Time.Cold = x.Targets, x.Cold
+	e.Time.AllNext = x.AllNext
 	e.Time.TrendChange, e.Time.TrendChangeErr, _ = x.TrendChange(results)
 	return e
 }
