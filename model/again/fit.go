@@ -101,19 +101,20 @@ func Fit(choices []Choice) Fitted {
 	return f
 }
 
-// Choose returns the likeliest constants if the lists with them are better than the lists of the
-// model alone, by more than local.Certainty, and the zero value if not. Likelihood by itself is no
-// measure of lists.
+// Choose returns the likeliest constants if the lists with them are better than those of the model
+// alone but the newest item, which no choice is, by more than local.Certainty, and the zero value if
+// not. Likelihood by itself is no measure of lists.
 func Choose(choices []Choice) Spec {
 	s := Fit(choices).Spec
 	if s.None() {
 		return s
 	}
+	plain := Spec{Decay: s.Decay, Newest: math.MaxFloat32 / 2}
 	users, gains := make([]int32, len(choices)), make([]float64, len(choices))
 	parallel.TasksWith(len(choices), func() func(t int) {
 		return func(t int) {
 			c := &choices[t]
-			users[t], gains[t] = c.User, local.Gain(c.place(&s))-local.Gain(c.place(&Spec{}))
+			users[t], gains[t] = c.User, local.Gain(c.place(&s))-local.Gain(c.place(&plain))
 		}
 	})
 	mean, _ := stat.Mean(gains)
