@@ -167,8 +167,13 @@ const (
 	SeenPolicy_MODE_EXCLUDE SeenPolicy_Mode = 1
 	// Exclude the items that have an event of one of event_types.
 	SeenPolicy_MODE_EXCLUDE_TYPES SeenPolicy_Mode = 2
-	// Exclude nothing.
+	// Exclude nothing. The scores of the items of the history are those that the model tells of the
+	// items that users come back to, see Explanation.again. They may push all others off the list:
+	// two lists, MODE_EXCLUDE and MODE_ONLY, are often better than one.
 	SeenPolicy_MODE_INCLUDE SeenPolicy_Mode = 3
+	// Exclude all other items: a list "again" of what has an event with a weight above 0 among the
+	// newest 1000 of the history, with the scores of MODE_INCLUDE. Empty without a history.
+	SeenPolicy_MODE_ONLY SeenPolicy_Mode = 4
 )
 
 // Enum value maps for SeenPolicy_Mode.
@@ -178,12 +183,14 @@ var (
 		1: "MODE_EXCLUDE",
 		2: "MODE_EXCLUDE_TYPES",
 		3: "MODE_INCLUDE",
+		4: "MODE_ONLY",
 	}
 	SeenPolicy_Mode_value = map[string]int32{
 		"MODE_UNSPECIFIED":   0,
 		"MODE_EXCLUDE":       1,
 		"MODE_EXCLUDE_TYPES": 2,
 		"MODE_INCLUDE":       3,
+		"MODE_ONLY":          4,
 	}
 )
 
@@ -467,8 +474,8 @@ type SeenPolicy struct {
 	// Event types of MODE_EXCLUDE_TYPES: 1 to 50 names; must be empty in the other modes.
 	EventTypes []string `protobuf:"bytes,2,rep,name=event_types,json=eventTypes,proto3" json:"event_types,omitempty"`
 	// A seen item comes back when its newest event that counts is older than this: more than 0.
-	// Unset: it never comes back. Must be unset with MODE_INCLUDE. In an inline history without any
-	// times nothing is old.
+	// Unset: it never comes back. Must be unset with MODE_INCLUDE and MODE_ONLY. In an inline history
+	// without any times nothing is old.
 	ReappearAfter *durationpb.Duration `protobuf:"bytes,3,opt,name=reappear_after,json=reappearAfter,proto3" json:"reappear_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -613,8 +620,8 @@ func (x *ScoredItem) GetExplanation() *Explanation {
 	return nil
 }
 
-// Explanation takes a score apart: base, the contributions and remainder add up to
-// ScoredItem.score, to 1e-5 of it. Contributions can be negative. They are exact shares of the
+// Explanation takes a score apart: base, trend, that of again, the contributions and remainder add
+// up to ScoredItem.score, to 1e-5 of it. Contributions can be negative. They are exact shares of the
 // score as it is; leaving an event out would also change how much the model trusts the others.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -626,7 +633,10 @@ type Explanation struct {
 	Remainder float64 `protobuf:"fixed64,3,opt,name=remainder,proto3" json:"remainder,omitempty"`
 	// What the trend of the item added: how much more often than in the training data users take it
 	// now. 0 for a model without trends.
-	Trend         float64 `protobuf:"fixed64,4,opt,name=trend,proto3" json:"trend,omitempty"`
+	Trend float64 `protobuf:"fixed64,4,opt,name=trend,proto3" json:"trend,omitempty"`
+	// What was added because the user had the item before. Unset for other items, for lists without
+	// seen items, and for a model that knows nothing of repeats.
+	Again         *Again `protobuf:"bytes,5,opt,name=again,proto3" json:"again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -689,6 +699,78 @@ func (x *Explanation) GetTrend() float64 {
 	return 0
 }
 
+func (x *Explanation) GetAgain() *Again {
+	if x != nil {
+		return x.Again
+	}
+	return nil
+}
+
+// Again is what was added to the score of an item that the user had before.
+type Again struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How often, among the newest 1000 events with a weight above 0. Events right after each other
+	// are one.
+	Events int32 `protobuf:"varint,1,opt,name=events,proto3" json:"events,omitempty"`
+	// Time of the newest of them, in whole seconds. Unset in an inline history without times.
+	EventTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=event_time,json=eventTime,proto3" json:"event_time,omitempty"`
+	// What was added, in units of the score.
+	Contribution  float64 `protobuf:"fixed64,3,opt,name=contribution,proto3" json:"contribution,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Again) Reset() {
+	*x = Again{}
+	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Again) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Again) ProtoMessage() {}
+
+func (x *Again) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Again.ProtoReflect.Descriptor instead.
+func (*Again) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Again) GetEvents() int32 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+func (x *Again) GetEventTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EventTime
+	}
+	return nil
+}
+
+func (x *Again) GetContribution() float64 {
+	if x != nil {
+		return x.Contribution
+	}
+	return 0
+}
+
 // Contribution is what the events on one item of the history added to a score. Only the newest 1000
 // events are told apart; earlier ones are part of Explanation.remainder.
 type Contribution struct {
@@ -710,7 +792,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	mi := &file_gsimc_v1_types_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +804,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	mi := &file_gsimc_v1_types_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +817,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Contribution) GetItemId() string {
@@ -803,18 +885,19 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"all_labels\x18\b \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\tallLabels\x121\n" +
 	"\tno_labels\x18\t \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\bnoLabels\x129\n" +
 	"\rnamed_filters\x18\x06 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
-	"\"\ar\x05 \x01(\x80\x02R\fnamedFilters\"\xbd\x02\n" +
+	"\"\ar\x05 \x01(\x80\x02R\fnamedFilters\"\xcc\x02\n" +
 	"\n" +
 	"SeenPolicy\x12:\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x19.gsimc.v1.SeenPolicy.ModeB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12J\n" +
 	"\vevent_types\x18\x02 \x03(\tB)\xe0A\x01\xbaH#\x92\x01 \x102\"\x1cr\x1a2\x18^[a-z][a-z0-9_.-]{0,63}$R\n" +
 	"eventTypes\x12M\n" +
-	"\x0ereappear_after\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\v\xe0A\x01\xbaH\x05\xaa\x01\x02*\x00R\rreappearAfter\"X\n" +
+	"\x0ereappear_after\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\v\xe0A\x01\xbaH\x05\xaa\x01\x02*\x00R\rreappearAfter\"g\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fMODE_EXCLUDE\x10\x01\x12\x16\n" +
 	"\x12MODE_EXCLUDE_TYPES\x10\x02\x12\x10\n" +
-	"\fMODE_INCLUDE\x10\x03\"\xdd\x01\n" +
+	"\fMODE_INCLUDE\x10\x03\x12\r\n" +
+	"\tMODE_ONLY\x10\x04\"\xdd\x01\n" +
 	"\n" +
 	"ScoredItem\x12\x17\n" +
 	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x12\x14\n" +
@@ -822,12 +905,18 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12&\n" +
 	"\fscore_stddev\x18\x04 \x01(\x01H\x00R\vscoreStddev\x88\x01\x01\x127\n" +
 	"\vexplanation\x18\x05 \x01(\v2\x15.gsimc.v1.ExplanationR\vexplanationB\x0f\n" +
-	"\r_score_stddev\"\x93\x01\n" +
+	"\r_score_stddev\"\xba\x01\n" +
 	"\vExplanation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\x01R\x04base\x12<\n" +
 	"\rcontributions\x18\x02 \x03(\v2\x16.gsimc.v1.ContributionR\rcontributions\x12\x1c\n" +
 	"\tremainder\x18\x03 \x01(\x01R\tremainder\x12\x14\n" +
-	"\x05trend\x18\x04 \x01(\x01R\x05trend\"\xb4\x01\n" +
+	"\x05trend\x18\x04 \x01(\x01R\x05trend\x12%\n" +
+	"\x05again\x18\x05 \x01(\v2\x0f.gsimc.v1.AgainR\x05again\"~\n" +
+	"\x05Again\x12\x16\n" +
+	"\x06events\x18\x01 \x01(\x05R\x06events\x129\n" +
+	"\n" +
+	"event_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\teventTime\x12\"\n" +
+	"\fcontribution\x18\x03 \x01(\x01R\fcontribution\"\xb4\x01\n" +
 	"\fContribution\x12\x17\n" +
 	"\aitem_id\x18\x01 \x01(\tR\x06itemId\x129\n" +
 	"\n" +
@@ -864,7 +953,7 @@ func file_gsimc_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_gsimc_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_gsimc_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_gsimc_v1_types_proto_goTypes = []any{
 	(EventDisposition)(0),         // 0: gsimc.v1.EventDisposition
 	(ResultSource)(0),             // 1: gsimc.v1.ResultSource
@@ -874,23 +963,26 @@ var file_gsimc_v1_types_proto_goTypes = []any{
 	(*SeenPolicy)(nil),            // 5: gsimc.v1.SeenPolicy
 	(*ScoredItem)(nil),            // 6: gsimc.v1.ScoredItem
 	(*Explanation)(nil),           // 7: gsimc.v1.Explanation
-	(*Contribution)(nil),          // 8: gsimc.v1.Contribution
-	(*timestamppb.Timestamp)(nil), // 9: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
+	(*Again)(nil),                 // 8: gsimc.v1.Again
+	(*Contribution)(nil),          // 9: gsimc.v1.Contribution
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
 }
 var file_gsimc_v1_types_proto_depIdxs = []int32{
-	9,  // 0: gsimc.v1.Event.event_time:type_name -> google.protobuf.Timestamp
+	10, // 0: gsimc.v1.Event.event_time:type_name -> google.protobuf.Timestamp
 	2,  // 1: gsimc.v1.SeenPolicy.mode:type_name -> gsimc.v1.SeenPolicy.Mode
-	10, // 2: gsimc.v1.SeenPolicy.reappear_after:type_name -> google.protobuf.Duration
+	11, // 2: gsimc.v1.SeenPolicy.reappear_after:type_name -> google.protobuf.Duration
 	1,  // 3: gsimc.v1.ScoredItem.source:type_name -> gsimc.v1.ResultSource
 	7,  // 4: gsimc.v1.ScoredItem.explanation:type_name -> gsimc.v1.Explanation
-	8,  // 5: gsimc.v1.Explanation.contributions:type_name -> gsimc.v1.Contribution
-	9,  // 6: gsimc.v1.Contribution.event_time:type_name -> google.protobuf.Timestamp
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	9,  // 5: gsimc.v1.Explanation.contributions:type_name -> gsimc.v1.Contribution
+	8,  // 6: gsimc.v1.Explanation.again:type_name -> gsimc.v1.Again
+	10, // 7: gsimc.v1.Again.event_time:type_name -> google.protobuf.Timestamp
+	10, // 8: gsimc.v1.Contribution.event_time:type_name -> google.protobuf.Timestamp
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_types_proto_init() }
@@ -906,7 +998,7 @@ func file_gsimc_v1_types_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_types_proto_rawDesc), len(file_gsimc_v1_types_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
