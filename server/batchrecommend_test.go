@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/again"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/recommend"
 )
@@ -43,6 +44,9 @@ func TestBatchIsManyRecommends(t *testing.T) {
 	for name, open := range map[string]func() *model.Model{
 		"paper":   func() *model.Model { return newModel(t, 1) },
 		"learned": func() *model.Model { return newLearnedModel(t, 1, true) },
+		"coming back": func() *model.Model {
+			return comingBack(t, again.Spec{Decay: 1, Recency: 0.1, Newest: 0.1})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ts := startStill(t, open)
@@ -58,8 +62,8 @@ func TestBatchIsManyRecommends(t *testing.T) {
 func randomBatch(rng *rand.Rand) *pb.BatchRecommendRequest {
 	req := &pb.BatchRecommendRequest{PageSize: int32(rng.IntN(2 * testItems)),
 		Packed: rng.IntN(2) == 0}
-	if rng.IntN(2) == 0 {
-		req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
+	if mode := pb.SeenPolicy_Mode(rng.IntN(6)); mode >= pb.SeenPolicy_MODE_INCLUDE {
+		req.Seen = &pb.SeenPolicy{Mode: min(mode, pb.SeenPolicy_MODE_ONLY)}
 	}
 	ids := func() (ids []string) {
 		for range rng.IntN(testItems) {

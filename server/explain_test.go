@@ -30,7 +30,7 @@ func explaining(req *pb.RecommendRequest, n int) *pb.RecommendRequest {
 func checkExplanation(t *testing.T, r *pb.ScoredItem, contributions int) {
 	t.Helper()
 	x := r.GetExplanation()
-	sum := x.GetBase() + x.GetTrend() + x.GetRemainder()
+	sum := x.GetBase() + x.GetTrend() + x.GetAgain().GetContribution() + x.GetRemainder()
 	for i, c := range x.GetContributions() {
 		sum += c.GetContribution()
 		if before := x.GetContributions()[max(i-1,

@@ -164,7 +164,7 @@ func TestValidateRecommend(t *testing.T) {
 		{"popular and explored", with(explore(thompson(1, 1)), func(r *pb.RecommendRequest) {
 			r.List = pb.ListKind_LIST_KIND_POPULAR
 		}), []string{"exploration"}},
-		{"unknown mode", seen(&pb.SeenPolicy{Mode: 4}), []string{"seen.mode"}},
+		{"unknown mode", seen(&pb.SeenPolicy{Mode: 99}), []string{"seen.mode"}},
 		{"types 50",
 			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: ids(50)}), nil},
 		{"types missing", seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES}),
@@ -180,6 +180,12 @@ func TestValidateRecommend(t *testing.T) {
 		{"reappear though included",
 			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE,
 				ReappearAfter: durationpb.New(1)}), []string{"seen.reappear_after"}},
+		{"reappear though nothing else is listed",
+			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_ONLY,
+				ReappearAfter: durationpb.New(1)}), []string{"seen.reappear_after"}},
+		{"types though nothing else is listed",
+			seen(&pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_ONLY, EventTypes: []string{"buy"}}),
+			[]string{"seen.event_types"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ts.recommend.Recommend(ctx(t), tt.req)

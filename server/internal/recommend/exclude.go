@@ -15,6 +15,7 @@ import (
 // seenRule is a compiled seen policy. It tells which of the seen items must not be returned.
 type seenRule struct {
 	none   bool         // no item at all
+	only   bool         // and no other item is returned
 	typed  bool         // only events of kinds count
 	kinds  []state.Kind // unless typed is false
 	oldest int64        // events before it, in seconds, no longer count
@@ -27,6 +28,8 @@ func newSeenRule(p *pb.SeenPolicy, now time.Time, kinds []state.Kind) seenRule {
 	switch p.GetMode() {
 	case pb.SeenPolicy_MODE_INCLUDE:
 		r.none = true
+	case pb.SeenPolicy_MODE_ONLY:
+		r.none, r.only = true, true
 	case pb.SeenPolicy_MODE_EXCLUDE_TYPES:
 		r.typed = true
 		for _, t := range p.GetEventTypes() {
@@ -63,19 +66,22 @@ func (l *list) exclude() {
 		}
 	}
 	allow := l.filter.GetAllowItemIds()
-	l.show(len(allow) > 0)
+	l.show(len(allow) > 0 || l.rule.only)
 	if len(allow) == 0 {
+		if l.rule.only {
+			l.allow(nil)
+		}
 		return
 	}
-	l.allowed = slices.Grow(l.allowed[:0], len(allow)) // not nil, even if no id is known
+	among := make([]int32, 0, len(allow))
 	for _, id := range allow {
 		if i, known := l.ItemIndex(id); known {
-			l.allowed = append(l.allowed, i)
+			among = append(among, i)
 		} else {
 			l.out.NoteUnknown(id)
 		}
 	}
-	l.call.Among = l.allowed
+	l.allow(among)
 }
 
 // show fills l.call by the catalogue, and adds l.skipped. With an allow list, which is the Among of
@@ -107,12 +113,7 @@ func (l *list) catalogueFilter() catalogue.Filter {
 // excludeAs is exclude with the filter of other, which has gone through exclude for the same model.
 // What other noted stays there.
 func (l *list) excludeAs(other *list) {
-	l.call.Among = nil
-	if other.call.Among != nil {
-		// A copy, as the search may reorder it; not nil, even if no id is known.
-		l.allowed = append(slices.Grow(l.allowed[:0], 1), other.call.Among...)
-		l.call.Among = l.allowed
-	}
+	l.allow(other.call.Among)
 	if skip := other.selection.Skip; skip != nil {
 		l.selection.SkipAll(skip)
 		l.skipWith(l.selection.Skip)

@@ -29,6 +29,7 @@ func (l *list) explain() {
 	for i := range items {
 		l.out.Explanations[i] = explanation(l.Model, int(l.req.GetExplain()), x, i, groups,
 			l.timed)
+		l.out.Explanations[i].Again = l.againOf(items[i])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/again"
 	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -62,7 +63,8 @@ type subject struct {
 	usable  bool // the query says something
 	timed   bool // the events have times
 	version store.Version
-	tail    *state.Tail // of the history, if it is to be explained
+	tail    *state.Tail // of the history, if its events are needed
+	own     []again.Own // items of the history, if the list may have them
 }
 
 // take begins a list for a request that holds m. The list goes back by give, but not after a panic.
@@ -91,7 +93,7 @@ func (l *list) give() {
 	l.unmark()
 	pool := &l.s.lists[l.Arm.Index]
 	l.Lease, l.Model, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil, nil
-	l.watch, l.subject = stage.Watch{}, subject{}
+	l.watch, l.subject, l.rule = stage.Watch{}, subject{}, seenRule{kinds: l.rule.kinds}
 	l.before, l.pins = 0, l.pins[:0]
 	clear(l.named)
 	l.named = l.named[:0]

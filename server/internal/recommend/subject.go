@@ -38,9 +38,9 @@ func (l *list) findSubject(ctx context.Context) (err error) {
 	return nil
 }
 
-// view reads the stored state of the user, with its tail if the list is to be explained.
+// view reads the stored state of the user, with its tail if the list needs its events.
 func (l *list) view(ctx context.Context) error {
-	if l.req.GetExplain() > 0 {
+	if l.whole() {
 		return l.s.States.ViewTail(ctx, l.Model, l.req.GetUserId(), l.read)
 	}
 	return l.s.States.View(ctx, l.Model, l.req.GetUserId(), l.read)
@@ -79,6 +79,7 @@ func (l *list) readUser(u *state.User) {
 	l.skipped = l.rule.appendTo(l.skipped, u.Seen)
 	l.subject = subject{known: true, usable: u.Usable(), timed: true, version: u.Version,
 		tail: u.Tail}
+	l.readOwn(u)
 }
 
 // readQuery reads the query of a state and its variance.
@@ -89,9 +90,9 @@ func (l *list) readQuery(of *kalman.State) {
 	}
 }
 
-// newTail returns what records the events for an explanation; nil if none is wanted.
+// newTail returns what records the events; nil if the list does not need them.
 func (l *list) newTail() *state.Tail {
-	if l.req.GetExplain() > 0 {
+	if l.whole() {
 		return state.NewTail(l.Model)
 	}
 	return nil

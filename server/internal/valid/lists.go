@@ -144,8 +144,8 @@ func checkSeen(c *checker, p *pb.SeenPolicy) {
 	}
 	if after := p.GetReappearAfter(); after != nil {
 		switch {
-		case mode == pb.SeenPolicy_MODE_INCLUDE:
-			c.check("seen.reappear_after", "must be unset with MODE_INCLUDE")
+		case mode == pb.SeenPolicy_MODE_INCLUDE, mode == pb.SeenPolicy_MODE_ONLY:
+			c.check("seen.reappear_after", "must be unset with "+mode.String())
 		case after.CheckValid() != nil || after.AsDuration() <= 0:
 			c.check("seen.reappear_after", "must be more than 0")
 		}
