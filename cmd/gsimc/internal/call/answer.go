@@ -3,9 +3,10 @@ package call
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
@@ -63,17 +64,26 @@ func newExplanation(x *pb.Explanation, titles map[string]string) *Explanation {
 	}
 	out := &Explanation{Base: x.GetBase(), Trend: x.GetTrend(), Contributions: []Contribution{},
 		Remainder: x.GetRemainder()}
+	if again := x.GetAgain(); again != nil {
+		out.Again = &Again{Events: again.GetEvents(), Contribution: again.GetContribution(),
+			Time: stampText(again.GetEventTime())}
+	}
 	for _, c := range x.GetContributions() {
 		part := Contribution{
 			ID: c.GetItemId(), Title: titles[c.GetItemId()], Events: c.GetEvents(),
-			Contribution: c.GetContribution(), Local: c.GetLocal(),
-		}
-		if t := c.GetEventTime(); t != nil {
-			part.Time = t.AsTime().Format(time.RFC3339)
+			Contribution: c.GetContribution(), Local: c.GetLocal(), Time: stampText(c.GetEventTime()),
 		}
 		out.Contributions = append(out.Contributions, part)
 	}
 	return out
+}
+
+// stampText is a time in the form of RFC 3339; empty for none.
+func stampText(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return ""
+	}
+	return timeText(t.AsTime())
 }
 
 // print prints JSON, or a table with the columns that are not empty, the explanations, and what

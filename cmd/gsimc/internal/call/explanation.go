@@ -6,12 +6,32 @@ import (
 	"strings"
 )
 
-// Explanation takes a score apart: base, trend, contributions and remainder add up to it.
+// Explanation takes a score apart: base, trend, again, contributions and remainder add up to it.
 type Explanation struct {
 	Base          float64        `json:"base"`  // without any event of the user
 	Trend         float64        `json:"trend"` // of the item
+	Again         *Again         `json:"again,omitempty"`
 	Contributions []Contribution `json:"contributions"`
 	Remainder     float64        `json:"remainder"` // of all other events
+}
+
+// Again is what was added because the user had the item before.
+type Again struct {
+	Events       int32   `json:"events"`
+	Time         string  `json:"event_time,omitempty"` // of the newest event, RFC 3339
+	Contribution float64 `json:"contribution"`
+}
+
+// name says how often, and when last.
+func (x *Again) name() string {
+	text := fmt.Sprintf("again: %d times", x.Events)
+	if x.Events == 1 {
+		text = "again: once"
+	}
+	if x.Time != "" {
+		text += ", last at " + x.Time
+	}
+	return text
 }
 
 // Contribution is what the events on an item of the history added to a score.
@@ -28,16 +48,22 @@ type Contribution struct {
 const explanationKey = "The percentages are shares of all that raises or lowers a score. " +
 	"A new user, without a history, would get the first part alone."
 
-// rows are the parts of a score with their shares, as bars: base, trend, contributions by size,
-// remainder.
+// rows are the parts of a score with their shares, as bars: base, trend, again, contributions by
+// size, remainder.
 func (x *Explanation) rows() [][]string {
 	total := math.Abs(x.Base) + math.Abs(x.Trend) + math.Abs(x.Remainder)
+	if x.Again != nil {
+		total += math.Abs(x.Again.Contribution)
+	}
 	for _, c := range x.Contributions {
 		total += math.Abs(c.Contribution)
 	}
 	rows := [][]string{part(x.Base, total, "what everybody likes")}
 	if x.Trend != 0 {
 		rows = append(rows, part(x.Trend, total, "what is taken more or less now than before"))
+	}
+	if x.Again != nil {
+		rows = append(rows, part(x.Again.Contribution, total, x.Again.name()))
 	}
 	for _, c := range x.Contributions {
 		rows = append(rows, part(c.Contribution, total, named(c.ID, c.Title)))

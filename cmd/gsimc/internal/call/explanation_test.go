@@ -15,7 +15,7 @@ func TestExplanationBars(t *testing.T) {
 	var out bytes.Buffer
 	r := Answer{ModelVersion: "v", Items: []Item{{ID: "i", Score: 0.04, Source: "personalized",
 		Title: "Heat", Explanation: &Explanation{
-			Base: 0.05, Remainder: 0.01,
+			Base: 0.05, Remainder: 0.01, Again: &Again{Events: 3, Time: "T", Contribution: -0.05},
 			Contributions: []Contribution{{ID: "a", Title: "Ronin", Contribution: 0.03},
 				{ID: "b", Contribution: -0.01}},
 		}}}}
@@ -26,10 +26,11 @@ func TestExplanationBars(t *testing.T) {
   1  i     0.040000  personalized  Heat
 
 1. i Heat
-  ██████████  50 %  what everybody likes
-  ██████      30 %  a Ronin
-  ██          10 %  b, lowers it
-  ██          10 %  the other events
+  ███████  33 %  what everybody likes
+  ███████  33 %  again: 3 times, last at T, lowers it
+  ████     20 %  a Ronin
+  █         7 %  b, lowers it
+  █         7 %  the other events
 
 ` + explanationKey + `
 revision 0, model v

@@ -24,7 +24,7 @@ type Recommend struct {
 
 	List          string        `group:"The list:" default:"personal" enum:"personal,without-trends,popular,trending" help:"personal, the same without-trends, what is popular now, or what is trending: taken more often than in the training data."`
 	Items         int           `group:"The list:" short:"n" default:"10" help:"Length of the list, 1 to 1000."`
-	Seen          string        `group:"The list:" default:"exclude" enum:"exclude,include" help:"Items of the history: exclude or include."`
+	Seen          string        `group:"The list:" default:"exclude" enum:"exclude,include,only" help:"Items of the history: exclude, include, or only these, a list of what the user comes back to."`
 	SeenTypes     []string      `group:"The list:" placeholder:"TYPE,..." help:"Exclude only items with an event of these types."`
 	ReappearAfter time.Duration `group:"The list:" default:"0s" help:"Seen items come back after this time. 0s: never."`
 	MinRevision   uint64        `group:"The list:" placeholder:"R" help:"Answer from a history of at least this revision."`
@@ -53,6 +53,7 @@ func (Recommend) Help() string {
   gsimc recommend --user alice --any-categories thriller,comedy --no-labels trailer
   gsimc recommend --user alice --max-per-category 3 --lambda 0.7 --pin 816692=3
   gsimc recommend --user alice --list trending --any-categories comedy
+  gsimc recommend --user alice --seen only
   gsimc recommend --similar-to 1375666`
 }
 
@@ -74,8 +75,11 @@ func (c *Recommend) Check() error {
 		errs = append(errs, cli.About("%s goes with %s and the flags for which items only",
 			"--similar-to", "--items"))
 	}
-	if c.Seen == "include" && len(c.SeenTypes) > 0 {
-		errs = append(errs, cli.About("%s include does not go with %s", "--seen", "--seen-types"))
+	if c.Seen != "exclude" && len(c.SeenTypes) > 0 {
+		errs = append(errs, cli.About("%s "+c.Seen+" does not go with %s", "--seen", "--seen-types"))
+	}
+	if c.Seen == "only" && c.ReappearAfter > 0 {
+		errs = append(errs, cli.About("%s only does not go with %s", "--seen", "--reappear-after"))
 	}
 	errs = append(errs, cli.InRange("--explain", float64(c.Explain), 0, 50),
 		cli.InRange("--beta", c.Beta, 0, 100))
@@ -99,7 +103,7 @@ func (c *Recommend) Check() error {
 
 // forSomebody reports whether a flag is given that needs somebody to recommend to.
 func (c *Recommend) forSomebody() bool {
-	return c.Seen == "include" || len(c.SeenTypes) > 0 || c.ReappearAfter > 0 ||
+	return c.Seen != "exclude" || len(c.SeenTypes) > 0 || c.ReappearAfter > 0 ||
 		c.MinRevision > 0 || c.Attribute || c.List != "personal" ||
 		c.Explain > 0 || c.Explore != "none" || c.placeFlags.given()
 }
@@ -121,6 +125,8 @@ func (c *Recommend) request() *pb.RecommendRequest {
 	switch {
 	case c.Seen == "include":
 		r.Seen.Mode = pb.SeenPolicy_MODE_INCLUDE
+	case c.Seen == "only":
+		r.Seen.Mode = pb.SeenPolicy_MODE_ONLY
 	case len(c.SeenTypes) > 0:
 		r.Seen.Mode = pb.SeenPolicy_MODE_EXCLUDE_TYPES
 	default:

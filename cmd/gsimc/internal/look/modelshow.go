@@ -116,6 +116,9 @@ func describeDynamics(line func(name, format string, args ...any), d *model.Desc
 		line("trends", "half-life %.0f events, by spans of %v, gain %.3g", t.HalfLife,
 			time.Duration(t.Span)*time.Second, t.Gain)
 	}
+	if a := d.Spec.Again; !a.None() {
+		line("again", "%s", a)
+	}
 	if d.Deviation == nil {
 		line("deviation", "not tracked")
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
@@ -99,6 +100,7 @@ func (c *Cmd) printSummary(a *cli.App, j *job) {
 		rows = append(rows, data.SolverRows(basis, wanted)...)
 	}
 	rows = append(rows, j.quality.rows(part.Validation.Len())...)
+	rows = append(rows, repeatRows(&j.result.Live)...)
 	if j.compared != nil {
 		rows = append(rows, comparisonRows(c.Compare, j.compared)...)
 	}
@@ -116,6 +118,22 @@ func (c *Cmd) printSummary(a *cli.App, j *job) {
 	}
 	cli.PrintTable(a.Stdout, rows)
 	a.Printf("\nnext: gsimc serve --model %s\n", c.Out)
+}
+
+// repeatRows tells how often users come back to items, and what to make of it.
+func repeatRows(l *train.Live) [][]string {
+	if l.Repeats == 0 {
+		return nil
+	}
+	advice := "no list is better for it: leave seen items out"
+	if !l.Again.None() {
+		advice = "beside the list of new items, offer one of these (recommend --seen only)"
+	}
+	return [][]string{
+		{"repeats", fmt.Sprintf("%.1f %% of the newest events are on an item that the user had:",
+			100*l.Repeats)},
+		{"", advice},
+	}
 }
 
 // choiceRow tells of the choice of the rank and the ridge.

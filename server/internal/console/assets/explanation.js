@@ -10,6 +10,7 @@ export function explanation(item) {
   const parts = [
     ["What anybody gets", x.base],
     ...(x.trend === 0 ? [] : [["How often it is taken now", x.trend]]),
+    ...(x.again ? [[`Again, after ${x.again.events} ${x.again.events === 1 ? "event" : "events"} on it`, x.again.contribution]] : []),
     ...x.contributions.map((c) => [
       `${items.title(c.itemId)}${c.events > 1 ? ` (${c.events} events)` : ""}`, c.contribution, c.local]),
     ...(x.remainder === 0 ? [] : [["All other events", x.remainder]]),
