@@ -56,38 +56,26 @@ func localFields(s *Spec) []metaField {
 	}
 }
 
-// trendFields lists the fields of the trends. Only files of models with trends have them.
-func trendFields(s *Spec) []metaField {
-	return []metaField{
-		{trendKey, &s.Trend.HalfLife}, {"trend_span", &s.Trend.Span},
-		{"trend_gain", &s.Trend.Gain},
+// optionalFields lists groups of fields that only files of models with trends, or with a term for
+// repeats, have. The first of a group is above 0 then.
+func optionalFields(s *Spec) [][]metaField {
+	return [][]metaField{
+		{{"trend_half_life", &s.Trend.HalfLife}, {"trend_span", &s.Trend.Span},
+			{"trend_gain", &s.Trend.Gain}},
+		{{"again_decay", &s.Again.Decay}, {"again_days", &s.Again.Days},
+			{"again_constant", &s.Again.Constant}, {"again_recency", &s.Again.Recency},
+			{"again_newest", &s.Again.Newest}},
 	}
 }
-
-// againFields lists the fields of the items that users come back to. Only files of models with them
-// have them.
-func againFields(s *Spec) []metaField {
-	return []metaField{
-		{againKey, &s.Again.Decay}, {"again_days", &s.Again.Days},
-		{"again_constant", &s.Again.Constant}, {"again_recency", &s.Again.Recency},
-		{"again_newest", &s.Again.Newest},
-	}
-}
-
-const (
-	trendKey = "trend_half_life"
-	againKey = "again_decay"
-)
 
 // metadata returns the metadata of the file, without the checksum.
 func (m *Model) metadata() map[string]string {
 	meta := map[string]string{formatKey: formatVersion}
 	fields := append(metaFields(&m.spec), localFields(&m.spec)...)
-	if m.spec.Trend.HalfLife > 0 {
-		fields = append(fields, trendFields(&m.spec)...)
-	}
-	if !m.spec.Again.None() {
-		fields = append(fields, againFields(&m.spec)...)
+	for _, group := range optionalFields(&m.spec) {
+		if *group[0].value.(*float64) > 0 {
+			fields = append(fields, group...)
+		}
 	}
 	for _, f := range fields {
 		meta[f.name] = sealed.Format(f.value)
@@ -105,11 +93,10 @@ func specOf(meta map[string]string) (Spec, error) {
 	if meta[formatKey] != formatWithoutLocal {
 		fields = append(fields, localFields(&s)...)
 	}
-	if _, trends := meta[trendKey]; trends {
-		fields = append(fields, trendFields(&s)...)
-	}
-	if _, again := meta[againKey]; again {
-		fields = append(fields, againFields(&s)...)
+	for _, group := range optionalFields(&s) {
+		if _, has := meta[group[0].name]; has {
+			fields = append(fields, group...)
+		}
 	}
 	for _, f := range fields {
 		text, ok := meta[f.name]

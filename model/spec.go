@@ -56,11 +56,8 @@ type Spec struct {
 	// Weight of 0 tells that no local term was better. The zero value is no local term.
 	Local local.Spec
 
-	// Trend are the constants of trends, see [Model.SetLive]. Zero: there are none.
+	// The constants of trends and of repeats, see [Model.SetLive]. Zero: there are none.
 	Trend trend.Spec
-
-	// Again are the constants of the items that users come back to, see [Model.SetLive]. Zero:
-	// their scores are the model's alone.
 	Again again.Spec
 
 	// TrainUsers is the number of users that the basis was learned from. No degree is larger.
