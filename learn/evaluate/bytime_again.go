@@ -10,7 +10,8 @@ import (
 
 // AllNext is how [Dynamics] foresees all visits from T on, those to items that the user had before
 // among them. The history of a target are all events of its user before it, with their repeats. An
-// event that follows one on the same item is no target. A user has up to [mostTargets].
+// event that follows one on the same item is no target. A user has up to [mostNext]: more than of new
+// items, as repeats are more frequent in the end of a session than in the beginning.
 type AllNext struct {
 	Users, Targets int
 	Repeats        int // targets that the user had before
@@ -23,6 +24,9 @@ type AllNext struct {
 
 	Spec again.Spec // of the term
 }
+
+// mostNext is the number of visits of a user that are targets.
+const mostNext = 20
 
 // NextMetric is the NDCG@10 of one kind of list over all targets, over repeats and over others.
 type NextMetric struct{ All, Repeats, New float64 }
@@ -57,7 +61,7 @@ func (x *ByTime) nextTargets() (all []nextTarget, users int) {
 		before := len(all)
 		for at, e := range h {
 			if at > 0 && e.Time >= x.Begin && e.Item != h[at-1].Item &&
-				len(all)-before < mostTargets {
+				len(all)-before < mostNext {
 				all = append(all, nextTarget{h[:at+1], int32(u)})
 			}
 		}

@@ -16,8 +16,12 @@ type Live struct {
 	Repeats float64 // share of the newest visits that are to an item that the user had before
 }
 
-// fewestRepeats is the share of repeats below which nothing is learned of them.
-const fewestRepeats = 0.005
+const (
+	// fewestRepeats is the share of repeats below which nothing is learned of them.
+	fewestRepeats = 0.005
+
+	mostVisits = 20 // of a user: repeats are more frequent later in a session
+)
 
 // FindLive chooses the constants for m, a model of the training users of p. A second model is
 // learned from all training events but the newest, like m but with a smaller rank and without
@@ -92,7 +96,7 @@ func (x *past) visits() (some []visit, share float64) {
 		}
 		h, taken, had := x.whole(u), 0, map[int32]bool{}
 		for at, e := range h {
-			if at > 0 && e.Time >= x.begin && e.Item != h[at-1].Item && taken < mostPerUser {
+			if at > 0 && e.Time >= x.begin && e.Item != h[at-1].Item && taken < mostVisits {
 				all = append(all, target{u, at})
 				taken++
 				if had[e.Item] {

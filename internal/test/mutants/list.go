@@ -83,6 +83,20 @@ var ofModels = []mutant{
 		is:   `spec.SpanOf(times[u])`,
 		pkg:  "./learn/train", test: "TestTrendsDoNotLookAhead",
 	},
+	{
+		name: "reloads", breaks: "a page that is loaded again counts as coming back to its item",
+		file: "model/again/own.go",
+		was:  `n > 0 && dst[n-1].Item == e.Item`,
+		is:   `n > 0 && false`,
+		pkg:  "./model/again", test: "TestTerm",
+	},
+	{
+		name: "repeatsmoved", breaks: "repeats lose their place when rare items are left out",
+		file: "learn/dataset/repeats.go",
+		was:  `r.User, r.Place, r.Item = users, kept, newItem[r.Item]`,
+		is:   `r.User, r.Item = users, newItem[r.Item]`,
+		pkg:  "./learn/dataset", test: "TestWhole",
+	},
 }
 
 // ofServers break calls, what servers keep in memory, and commands.
@@ -93,6 +107,13 @@ var ofServers = []mutant{
 		was:  `if _, seen := h.first[item]; !seen {`,
 		is:   `{`,
 		pkg:  "./server/internal/coldstart", test: "TestTrendsCountUsersOnce",
+	},
+	{
+		name: "onlystays", breaks: "a list of new items has the policy of a list of old ones",
+		file: "server/internal/recommend/list.go",
+		was:  `seenRule{kinds: l.rule.kinds}`,
+		is:   `l.rule`,
+		pkg:  "./server", test: "TestBatchIsManyRecommends",
 	},
 	{
 		name: "trendsstay", breaks: "an erased user counts on in the trends",
