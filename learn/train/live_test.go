@@ -15,8 +15,9 @@ import (
 	"github.com/gsimc/gsimc/model"
 )
 
-// returning are users who come one after the other and make twelve visits to 60 items each. A share
-// of the visits is to an item that the user had, one of the newest above all.
+// returning are users who come one after the other and make twelve visits each, to one of four
+// shelves of 50 items. A share of the visits is to an item that the user had, one of the newest above
+// all.
 func returning(t *testing.T, share float64) *dataset.Interactions {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 8))
@@ -25,15 +26,15 @@ func returning(t *testing.T, share float64) *dataset.Interactions {
 		t.Fatal(err)
 	}
 	for u := range 400 {
-		mine := rng.Perm(60)
+		mine, shelf := rng.Perm(50), 50*rng.IntN(4)
 		var h []int
 		for j := range 12 {
-			i := mine[j]
+			i := shelf + mine[j]
 			if j > 1 && rng.Float64() < share {
 				i = h[max(0, len(h)-2-min(rng.IntN(6), rng.IntN(6)))]
 			}
 			h = append(h, i)
-			err := b.Add(fmt.Sprintf("u%03d", u), fmt.Sprintf("i%02d", i),
+			err := b.Add(fmt.Sprintf("u%03d", u), fmt.Sprintf("i%03d", i),
 				int64(86_400*u+3600*j), 1)
 			if err != nil {
 				t.Fatal(err)

@@ -54,7 +54,7 @@ func (c *Choice) IsRepeat() bool { return c.at >= 0 }
 
 // Fitted is the largest value of
 //
-//	L(τ, γ) = Σ_choices ln softmax_target(τ ŷ + Σ_a γ_a f_a) − |γ|²/(2·10²)
+//	L(τ, γ) = Σ_choices ln softmax_target(τ ŷ + Σ_a γ_a f_a) − |γ|²/2000
 //
 // and where it lies. f are 1, the recency and −[newest] of own items, and 0 of others. The last
 // term is a weak prior: L is strictly concave in γ, and has a largest value where no choice is the
@@ -67,7 +67,7 @@ type Fitted struct {
 
 const (
 	numParams = 4 // τ and γ
-	ridge     = 1.0 / 100
+	ridge     = 1.0 / 1000
 
 	// significant is the least growth of a likelihood by γ that is more than chance: half of the
 	// 99th percentile of χ² with three degrees of freedom.
@@ -101,27 +101,41 @@ func Fit(choices []Choice) Fitted {
 	return f
 }
 
-// Choose returns the likeliest constants if the lists with them are better than those of the model
-// alone but the newest item, which no choice is, by more than local.Certainty, and the zero value if
-// not. Likelihood by itself is no measure of lists.
-func Choose(choices []Choice) Spec {
+// shares are the candidates of [Choose], as parts of the likeliest c.
+var shares = []float64{0.5, 0.75, 1, 1.25, 1.5}
+
+// Choose returns the constants that put the choices at the best places, out of parts of the
+// likeliest ones. It is the zero value if these lists are no better than those of the model alone
+// without the newest item, which no choice is, by more than local.Certainty. Likelihood by itself is
+// no measure of lists.
+func Choose(choices []Choice) (best Spec) {
 	s := Fit(choices).Spec
 	if s.None() {
 		return s
 	}
-	plain := Spec{Decay: s.Decay, Newest: math.MaxFloat32 / 2}
-	users, gains := make([]int32, len(choices)), make([]float64, len(choices))
-	parallel.TasksWith(len(choices), func() func(t int) {
-		return func(t int) {
-			c := &choices[t]
-			users[t], gains[t] = c.User, local.Gain(c.place(&s))-local.Gain(c.place(&plain))
-		}
-	})
-	mean, _ := stat.Mean(gains)
-	if !(mean > float64(local.Certainty*stat.ErrBy(users, gains, mean))) {
-		return Spec{}
+	users := make([]int32, len(choices))
+	for t := range choices {
+		users[t] = choices[t].User
 	}
-	return s
+	plain, most := places(choices, Spec{Decay: s.Decay, Newest: math.MaxFloat32 / 2}), 0.0
+	for _, share := range shares {
+		x := s.Scaled(share)
+		gains := stat.Difference(places(choices, x), plain)
+		mean, _ := stat.Mean(gains)
+		if mean > most && mean > float64(local.Certainty*stat.ErrBy(users, gains, mean)) {
+			best, most = x, mean
+		}
+	}
+	return best
+}
+
+// places are the values of the targets' places with a term.
+func places(choices []Choice, s Spec) []float64 {
+	values := make([]float64, len(choices))
+	parallel.TasksWith(len(choices), func() func(t int) {
+		return func(t int) { values[t] = local.Gain(choices[t].place(&s)) }
+	})
+	return values
 }
 
 // place is the place of the target among all items with the term.
