@@ -71,7 +71,8 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`history. Items that nobody has before the point of time are no targets, and users ` +
 		`without a history are shown popular items. Constants are chosen likewise at an earlier ` +
 		`point of time. ± counts the targets of a user as one. dynamics-trend is dynamics with ` +
-		`an addition for what users take at the time of the target.
+		`an addition for what users take at the time of the target. Where users come back to ` +
+		`items, a second table has all next events, up to 20 of a user.
 
 --protocol new-items trains the model that is served without some items. It is then ` +
 		`extended by these items as the server does it, all at once, from the first 1, 2, 5 and ` +
