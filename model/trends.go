@@ -11,8 +11,8 @@ import (
 	"github.com/gsimc/gsimc/model/trend"
 )
 
-// SetLive sets the constants of trends and of repeats, which are chosen with the model at hand. It is
-// the last step of making a model, before anybody else uses it: the version is another one then.
+// SetLive sets the constants of trends and of repeats, which are chosen with the model at hand. It
+// is the last step of making a model, before anybody else uses it: the version is another one then.
 func (m *Model) SetLive(trends trend.Spec, own again.Spec) error {
 	if err := errors.Join(trends.Validate(), own.Validate()); err != nil {
 		return err

@@ -96,8 +96,8 @@ func (h *hashWriter) hex() string {
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
-// Only returns a copy of the histories of some users, without repeats. The indices of the users must
-// ascend. Items keep theirs.
+// Only returns a copy of the histories of some users, without repeats. The indices of the users
+// must ascend. Items keep theirs.
 func (d *Interactions) Only(users []int32) *Interactions {
 	out := &Interactions{Items: d.Items, Ptr: make([]int64, 1, len(users)+1)}
 	for _, u := range users {
@@ -116,7 +116,8 @@ func (d *Interactions) Only(users []int32) *Interactions {
 }
 
 // HoldOutLast takes the last event of each of the users away, in place, with the repeats after it,
-// and returns the items of these events. users must ascend. Ids keep their indices, even the id of an item without events.
+// and returns the items of these events. users must ascend. Ids keep their indices, even the id of
+// an item without events.
 func (d *Interactions) HoldOutLast(users []int32) (items []int32) {
 	items = make([]int32, 0, len(users))
 	kept, from := int64(0), int64(0)

@@ -10,8 +10,8 @@ import (
 
 // AllNext is how [Dynamics] foresees all visits from T on, those to items that the user had before
 // among them. The history of a target are all events of its user before it, with their repeats. An
-// event that follows one on the same item is no target. A user has up to [mostNext]: more than of new
-// items, as repeats are more frequent in the end of a session than in the beginning.
+// event that follows one on the same item is no target. A user has up to [mostNext]: more than of
+// new items, as repeats are more frequent in the end of a session than in the beginning.
 type AllNext struct {
 	Users, Targets int
 	Repeats        int // targets that the user had before

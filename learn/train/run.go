@@ -24,8 +24,9 @@ type Result struct {
 }
 
 // Run trains a model on the training users of p: the solver finds the basis of their item graph,
-// then the dynamics are learned from them, the noise from the validation users, and the trends and the
-// repeats from the newest events. The errors are those of [Config.Check], spectral.Solve and model.New.
+// then the dynamics are learned from them, the noise from the validation users, and the trends and
+// the repeats from the newest events. The errors are those of [Config.Check], spectral.Solve and
+// model.New.
 func Run(p *dataset.Partition, cfg Config) (*Result, error) {
 	basis, err := Solve(p, cfg)
 	if err != nil {

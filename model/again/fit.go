@@ -106,8 +106,8 @@ var shares = []float64{0.5, 0.75, 1, 1.25, 1.5}
 
 // Choose returns the constants that put the choices at the best places, out of parts of the
 // likeliest ones. It is the zero value if these lists are no better than those of the model alone
-// without the newest item, which no choice is, by more than local.Certainty. Likelihood by itself is
-// no measure of lists.
+// without the newest item, which no choice is, by more than local.Certainty. Likelihood by itself
+// is no measure of lists.
 func Choose(choices []Choice) (best Spec) {
 	s := Fit(choices).Spec
 	if s.None() {

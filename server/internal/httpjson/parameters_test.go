@@ -132,7 +132,7 @@ func TestUnknownParametersAreRefused(t *testing.T) {
 		{list + "?explain=true", "explain", "must be a whole number"},
 		{list + "?packed=2", "packed", "must be true or false"},
 		{list + "?seen.mode=INCLUDE", "seen.mode",
-			"must be one of MODE_UNSPECIFIED, MODE_EXCLUDE, MODE_EXCLUDE_TYPES, MODE_INCLUDE"},
+			"must be one of MODE_UNSPECIFIED, MODE_EXCLUDE, MODE_EXCLUDE_TYPES, MODE_INCLUDE, MODE_ONLY"},
 		{list + "?a;b=1", "the query", "cannot be read"},
 		{"/v1/users/ann?page_size=1", "page_size", "is not a parameter of this call"},
 		{"/v1/users/ann/export?page_size=1", "page_size", "is not a parameter of this call"},

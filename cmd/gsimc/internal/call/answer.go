@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
@@ -71,7 +71,8 @@ func newExplanation(x *pb.Explanation, titles map[string]string) *Explanation {
 	for _, c := range x.GetContributions() {
 		part := Contribution{
 			ID: c.GetItemId(), Title: titles[c.GetItemId()], Events: c.GetEvents(),
-			Contribution: c.GetContribution(), Local: c.GetLocal(), Time: stampText(c.GetEventTime()),
+			Contribution: c.GetContribution(), Local: c.GetLocal(),
+			Time: stampText(c.GetEventTime()),
 		}
 		out.Contributions = append(out.Contributions, part)
 	}

@@ -76,7 +76,8 @@ func (c *Recommend) Check() error {
 			"--similar-to", "--items"))
 	}
 	if c.Seen != "exclude" && len(c.SeenTypes) > 0 {
-		errs = append(errs, cli.About("%s "+c.Seen+" does not go with %s", "--seen", "--seen-types"))
+		errs = append(errs, cli.About("%s "+c.Seen+" does not go with %s", "--seen",
+			"--seen-types"))
 	}
 	if c.Seen == "only" && c.ReappearAfter > 0 {
 		errs = append(errs, cli.About("%s only does not go with %s", "--seen", "--reappear-after"))

@@ -100,7 +100,8 @@ func printAllNext(w io.Writer, x *evaluate.AllNext) {
 		{"excluded", x.Excluded}, {"allowed, the model alone", x.Alone},
 		{"the same but the newest", x.NotNewest}, {"allowed, as trained", x.Again},
 	} {
-		fmt.Fprintf(w, "%-28s %8.4f %8.4f %8.4f\n", row.name, row.of.All, row.of.Repeats, row.of.New)
+		m := row.of
+		fmt.Fprintf(w, "%-28s %8.4f %8.4f %8.4f\n", row.name, m.All, m.Repeats, m.New)
 	}
 	if x.Spec.None() {
 		fmt.Fprintln(w, "no term for seen items makes these lists better: none is used")
