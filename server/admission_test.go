@@ -505,7 +505,8 @@ func ignorant(t *testing.T, ts *testServer, method string, body proto.Message) *
 // a busy machine many calls of an attacker are refused, and owe little: there are more attackers
 // than it takes.
 func TestUnreadAnswersHaveABound(t *testing.T) {
-	ts := start(t, setup{bounds: func(b *bounds) { b.maxUnreadSize = 1 << 20 },
+	ts := start(t, setup{
+		bounds: func(b *bounds) { b.maxUnreadSize, b.sendTimeout = 1<<20, time.Hour },
 		config: func(c *Config) { c.MaxConcurrentStreams = 100 }})
 	var attackers []*h2test.Client
 	closed := func() int { return len(attackers) - openOf(attackers) }

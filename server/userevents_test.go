@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
@@ -232,9 +233,11 @@ func appendEvent(t *testing.T, st store.Store, user, id string) {
 
 // An export that its client does not read makes room.
 func TestUnreadExportsMakeRoom(t *testing.T) {
-	ts := start(t, setup{bounds: func(b *bounds) { b.users.Exports = users.NewExports(1) }})
+	ts := start(t, setup{bounds: func(b *bounds) {
+		b.users.Exports, b.sendTimeout = users.NewExports(1), time.Hour
+	}})
 	ts.written(t, "ann", 10*users.ExportChunk) // more than is under way
-	unread, err := ts.users.ExportUser(ctx(t), &pb.ExportUserRequest{UserId: "ann"})
+	unread, err := ts.users.ExportUser(t.Context(), &pb.ExportUserRequest{UserId: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
