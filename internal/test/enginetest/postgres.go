@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -227,13 +228,16 @@ func (p *Postgres) command(program string, args ...string) (string, []string) {
 func (p *Postgres) run(host Host, program string, args ...string) error {
 	path, args := p.command(program, args...)
 	cmd := exec.Command(path, args...)
-	cmd.Dir = p.dir
-	return do(host, func() error {
-		if output, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", program, err, output)
-		}
-		return nil
-	})
+	var output bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, &output, &output
+	err := startOn(host, cmd)
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", program, err, &output)
+	}
+	return nil
 }
 
 // own gives a folder to the user of the servers.

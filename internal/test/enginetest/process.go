@@ -45,6 +45,13 @@ var starts = sync.OnceValue(func() chan func() {
 	return c
 })
 
+// startOn starts a command on a host, in the thread of starts.
+func startOn(host Host, cmd *exec.Cmd) error {
+	started := make(chan error)
+	starts() <- func() { started <- do(host, cmd.Start) }
+	return <-started
+}
+
 // childDelay is how long the children of a process that has ended are waited for.
 const childDelay = 10 * time.Second
 
@@ -68,10 +75,7 @@ func (p *Process) Start() error {
 	written := struct{ io.Writer }{output}
 	cmd.WaitDelay = childDelay
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, written, written, dyingWithParent()
-	done := make(chan struct{})
-	starts() <- func() { err = do(p.host, cmd.Start); close(done) }
-	<-done
-	if err != nil {
+	if err := startOn(p.host, cmd); err != nil {
 		_ = output.Close()
 		return fmt.Errorf("start %s: %w", p.path, err)
 	}
