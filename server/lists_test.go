@@ -83,6 +83,11 @@ func TestListKinds(t *testing.T) {
 			t.Errorf("%s: of few items %v is the first one", kind, got[0])
 		}
 	}
+	mine := kindOf(pb.ListKind_LIST_KIND_POPULAR)
+	mine.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_ONLY}
+	if got := ts.ask(t, mine); len(got.GetItems()) != 2 || len(got.GetDegradations()) > 0 {
+		t.Errorf("of two own items %v are popular, with %v", listOf(got), got.GetDegradations())
+	}
 	if !slices.ContainsFunc(personal.GetItems(), func(x *pb.ScoredItem) bool {
 		return x.GetExplanation().GetTrend() != 0
 	}) {

@@ -34,9 +34,9 @@ func (c chunked[T]) at(i int32) *T { return &c[i>>chunkShift][i&chunkMask] }
 //	                Weight are copied one after the other             20 (24)
 //
 // so the peak is 20 bytes, or 24 with weights, and 2 more with event types. A row that repeats an
-// item has 24 more from sorting on, if there are times. Memory that is no
-// longer needed goes back to the operating system between the steps: the collector alone would let
-// the process grow to twice the memory in use.
+// item has 24 more from sorting on, and about as many again while these grow, if there are times.
+// Memory that is no longer needed goes back to the operating system between the steps: the
+// collector alone would let the process grow to twice the memory in use.
 type columns struct {
 	rows   int32
 	user   chunked[int32]

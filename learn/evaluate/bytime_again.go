@@ -13,23 +13,32 @@ import (
 // event that follows one on the same item is no target. A user has up to [mostNext]: more than of
 // new items, as repeats are more frequent in the end of a session than in the beginning.
 type AllNext struct {
-	Users, Targets int
-	Repeats        int // targets that the user had before
+	Users   int `json:"users"`
+	Targets int `json:"targets"`
+	Repeats int `json:"repeats"` // targets that the user had before
 
 	// The lists that a server makes, and, for comparison, those without the newest item.
-	Excluded, Alone, NotNewest, Again NextMetric
+	Excluded  NextMetric `json:"excluded"`
+	Alone     NextMetric `json:"alone"`
+	NotNewest NextMetric `json:"not_newest"`
+	Again     NextMetric `json:"again"`
 
 	// Change is by which part of itself the NDCG@10 of NotNewest changes with the term.
-	Change, ChangeErr float64
+	Change    float64 `json:"change"`
+	ChangeErr float64 `json:"change_stderr"`
 
-	Spec again.Spec // of the term
+	Spec again.Spec `json:"spec"` // of the term
 }
 
 // mostNext is the number of visits of a user that are targets.
 const mostNext = 20
 
 // NextMetric is the NDCG@10 of one kind of list over all targets, over repeats and over others.
-type NextMetric struct{ All, Repeats, New float64 }
+type NextMetric struct {
+	All     float64 `json:"all"`
+	Repeats float64 `json:"repeats"`
+	New     float64 `json:"new"`
+}
 
 // nextTarget is the last visit of a history, over the items of a model.
 type nextTarget struct {

@@ -38,12 +38,12 @@ func FindLive(p *dataset.Partition, m *model.Model, progress Progress) (live Liv
 	if err != nil {
 		return Live{}, err
 	}
+	live.Again, live.Repeats = x.again(early) // first, as each choice holds a score of every item
 	choices, times := x.choices(early)
 	if len(choices) == 0 {
 		return Live{}, nil
 	}
 	live.Trend = x.likeliest(choices, times, degrees(early))
-	live.Again, live.Repeats = x.again(early)
 	if live.Trend.Gain > 0 || !live.Again.None() {
 		then, now := spreadOf(choices), x.spreadNow(m)
 		live.Trend.Gain = scaled(live.Trend.Gain, then, now)

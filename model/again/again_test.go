@@ -3,6 +3,7 @@ package again
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/ranking"
@@ -45,6 +46,8 @@ func TestTerm(t *testing.T) {
 			[]own{{7, 1, 2, 1 + 10*ln(1./2)}, {3, 1, 4, 1 + 10*ln(1) - 100}}},
 		{"an item that is disliked", false, kalman.History{at(7, 1), {Item: 3, Weight: -1}, at(7, 2)},
 			[]own{{7, 1, 2, 1 + 10*ln(1) - 100}}},
+		{"an item that is disliked in the end", false, kalman.History{at(7, 1), at(3, 2), at(7, 3),
+			{Item: 3, Weight: -1}, {Item: 7}}, []own{{7, 1, 3, 1 + 10*ln(1) - 100}}},
 		{"events of tomorrow", true, kalman.History{at(7, 200)},
 			[]own{{7, 1, 200, 1 + 10*ln(1) - 100}}},
 	} {
@@ -68,8 +71,10 @@ func TestTerm(t *testing.T) {
 func slow(s *Spec, h kalman.History, item int32, now int64) (recency float64, newest bool) {
 	h = h[max(0, len(h)-Most):]
 	var kept kalman.History
-	for _, e := range h {
-		if e.Weight > 0 {
+	for j, e := range h {
+		if e.Weight > 0 && !slices.ContainsFunc(h[j:], func(later kalman.Event) bool {
+			return later.Item == e.Item && later.Weight < 0
+		}) {
 			kept = append(kept, e)
 		}
 	}

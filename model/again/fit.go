@@ -2,6 +2,7 @@ package again
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/internal/num/stat"
@@ -33,7 +34,8 @@ type rest struct{ tau, log, mean, variance float64 }
 // all items before it, and become the choice's.
 func NewChoice(scores []float32, h kalman.History, user int32) Choice {
 	last := len(h) - 1
-	c := Choice{Scores: scores, User: user, history: h[:last], time: h[last].Time,
+	c := Choice{Scores: scores, User: user, history: slices.Clone(h[max(0, last-Most):last]),
+		time:   h[last].Time,
 		target: h[last].Item, at: -1, rest: rest{tau: math.NaN()}}
 	c.ownBy(&Spec{})
 	for i, o := range c.own {
@@ -48,9 +50,6 @@ func NewChoice(scores []float32, h kalman.History, user int32) Choice {
 
 // ownBy finds the own items by the decay and the ages of s.
 func (c *Choice) ownBy(s *Spec) { c.own = s.Of(c.history, c.time) }
-
-// IsRepeat reports whether the user had the item before.
-func (c *Choice) IsRepeat() bool { return c.at >= 0 }
 
 // Fitted is the largest value of
 //

@@ -2,6 +2,7 @@ package again
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
@@ -22,32 +23,35 @@ type Own struct {
 	newest  float64 // 1 of the item of the last visit, else 0
 }
 
-// visits appends the visits of h to dst. The weight of each is above 0.
-func visits(dst, h kalman.History) kalman.History {
-	for _, e := range h[max(0, len(h)-Most):] {
-		if !(e.Weight > 0) {
-			continue
+// visits returns the visits of h: events with a weight above 0, unless one on the same item has a
+// weight below 0 later. Of those that follow each other on an item, the last one stands for all.
+func visits(h kalman.History) (v kalman.History) {
+	disliked := map[int32]bool{}
+	for _, e := range slices.Backward(h[max(0, len(h)-Most):]) {
+		switch {
+		case e.Weight < 0:
+			disliked[e.Item] = true
+		case !(e.Weight > 0) || disliked[e.Item]:
+		case len(v) > 0 && v[len(v)-1].Item == e.Item:
+		default:
+			v = append(v, e)
 		}
-		if n := len(dst); n > 0 && dst[n-1].Item == e.Item {
-			dst[n-1].Time = e.Time
-			continue
-		}
-		dst = append(dst, e)
 	}
-	return dst
+	slices.Reverse(v)
+	return v
 }
 
 // Of returns the items of the user's own history at a time in seconds, in the order of their first
 // visits. Without a term, the items are the same.
 func (s *Spec) Of(h kalman.History, now int64) []Own {
-	v := visits(nil, h)
+	v := visits(h)
 	at := make(map[int32]int, len(v))
 	var own []Own
 	for j, e := range v {
 		i, met := at[e.Item]
 		if !met {
 			i = len(own)
-			at[e.Item], own = i, append(own, Own{Item: e.Item})
+			at[e.Item], own = i, append(own, Own{Item: e.Item, Last: math.MinInt64})
 		}
 		o := &own[i]
 		age := float64(len(v) - j)
@@ -55,7 +59,7 @@ func (s *Spec) Of(h kalman.History, now int64) []Own {
 			age = 1 + float64(max(now-e.Time, 0))/day
 		}
 		o.recency += math.Pow(age, -s.Decay)
-		o.Visits, o.Last = o.Visits+1, e.Time
+		o.Visits, o.Last = o.Visits+1, max(o.Last, e.Time)
 	}
 	for i := range own {
 		own[i].recency = math.Log(own[i].recency)
@@ -79,16 +83,20 @@ func (s *Spec) AddTo(boosts []ranking.Boost, own []Own) []ranking.Boost {
 	if s.None() {
 		return boosts
 	}
-	at := make(map[int32]int, len(boosts))
+	at := make(map[int32]int, len(own))
+	for i := range own {
+		at[own[i].Item] = i
+	}
 	for b := range boosts {
-		at[boosts[b].Item] = b
+		if i, met := at[boosts[b].Item]; met {
+			boosts[b].Score += float32(s.Term(&own[i]))
+			delete(at, boosts[b].Item)
+		}
 	}
 	for i := range own {
-		o, term := &own[i], float32(s.Term(&own[i]))
-		if b, met := at[o.Item]; met {
-			boosts[b].Score += term
-		} else {
-			boosts = append(boosts, ranking.Boost{Item: o.Item, Score: term})
+		o := &own[i]
+		if _, left := at[o.Item]; left {
+			boosts = append(boosts, ranking.Boost{Item: o.Item, Score: float32(s.Term(o))})
 		}
 	}
 	return boosts

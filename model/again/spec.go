@@ -9,11 +9,11 @@ import (
 
 // Spec are the constants of the term.
 type Spec struct {
-	Decay    float64 // δ; 0: there is no term
-	Days     bool    // ages are in days, not in visits
-	Constant float64 // c₀, in units of scores as c₁ and c₂ are
-	Recency  float64 // c₁
-	Newest   float64 // c₂
+	Decay    float64 `json:"decay"`    // δ; 0: there is no term
+	Days     bool    `json:"days"`     // ages are in days, not in visits
+	Constant float64 `json:"constant"` // c₀, in units of scores as c₁ and c₂ are
+	Recency  float64 `json:"recency"`  // c₁
+	Newest   float64 `json:"newest"`   // c₂
 }
 
 // None reports whether the scores stay as they are.
@@ -37,11 +37,12 @@ func (s *Spec) Validate() error {
 	if !(s.Decay > 0 && s.Decay <= mostDecay) {
 		return fault.New("Decay", s.Decay, "a number above 0 and up to 10, or 0 for no term at all")
 	}
-	for name, c := range map[string]float64{
-		"Constant": s.Constant, "Recency": s.Recency, "Newest": s.Newest,
-	} {
-		if math.IsNaN(c) || math.IsInf(c, 0) {
-			return fault.New(name, c, "a finite number")
+	for _, field := range []struct {
+		name string
+		c    float64
+	}{{"Constant", s.Constant}, {"Recency", s.Recency}, {"Newest", s.Newest}} {
+		if !(math.Abs(field.c) <= largest) {
+			return fault.New(field.name, field.c, "a number from -1e30 to 1e30")
 		}
 	}
 	return nil
@@ -58,7 +59,11 @@ func (s *Spec) Scaled(factor float64) Spec {
 	return x
 }
 
-const mostDecay = 10
+// Bounds of a Spec, by which every term is finite.
+const (
+	mostDecay = 10
+	largest   = 1e30
+)
 
 // decays are the candidates of δ.
 var decays = []float64{0.3, 0.6, 1}

@@ -968,7 +968,8 @@ type ScoreItemsRequest struct {
 	// 1 to 1000 ids of 1 to 256 bytes; with explain at most 100. An id that is there again counts
 	// once, at its first place.
 	ItemIds []string `protobuf:"bytes,4,rep,name=item_ids,json=itemIds,proto3" json:"item_ids,omitempty"`
-	// What to do with seen items. Unset: they are excluded; MODE_INCLUDE scores them too.
+	// What to do with seen items. Unset: they are excluded; MODE_INCLUDE scores them too, as it does
+	// in a list.
 	Seen *SeenPolicy `protobuf:"bytes,7,opt,name=seen,proto3" json:"seen,omitempty"`
 	// As RecommendRequest.min_user_revision.
 	MinUserRevision uint64 `protobuf:"varint,8,opt,name=min_user_revision,json=minUserRevision,proto3" json:"min_user_revision,omitempty"`

@@ -172,7 +172,8 @@ const (
 	// two lists, MODE_EXCLUDE and MODE_ONLY, are often better than one.
 	SeenPolicy_MODE_INCLUDE SeenPolicy_Mode = 3
 	// Exclude all other items: a list "again" of what has an event with a weight above 0 among the
-	// newest 1000 of the history, with the scores of MODE_INCLUDE. Empty without a history.
+	// newest 1000 of the history, and none below 0 later, with the scores of MODE_INCLUDE. Empty
+	// without a history. Without a model (NO_MODEL), of all seen items.
 	SeenPolicy_MODE_ONLY SeenPolicy_Mode = 4
 )
 

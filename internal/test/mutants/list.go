@@ -86,8 +86,8 @@ var ofModels = []mutant{
 	{
 		name: "reloads", breaks: "a page that is loaded again counts as coming back to its item",
 		file: "model/again/own.go",
-		was:  `n > 0 && dst[n-1].Item == e.Item`,
-		is:   `n > 0 && false`,
+		was:  `case len(v) > 0 && v[len(v)-1].Item == e.Item:`,
+		is:   `case false:`,
 		pkg:  "./model/again", test: "TestTerm",
 	},
 	{

@@ -13,7 +13,8 @@ import (
 
 // whole reports whether the list needs the events of the subject, and not its state alone.
 func (l *list) whole() bool {
-	return l.req.GetExplain() > 0 || l.rule.only || l.rule.none && !l.again().None()
+	byScore := l.req.GetList() <= pb.ListKind_LIST_KIND_WITHOUT_TRENDS
+	return l.req.GetExplain() > 0 || l.rule.only || l.rule.none && byScore && !l.again().None()
 }
 
 func (l *list) again() *again.Spec {
@@ -70,12 +71,14 @@ func (l *list) allowOwn(among []int32) {
 
 // againOf is the part of a score that is there because the user had the item; nil if none is.
 func (l *list) againOf(item int32) *pb.Again {
-	spec := l.again()
 	at := slices.IndexFunc(l.own, func(o again.Own) bool { return o.Item == item })
-	if at < 0 || spec.None() {
+	if at < 0 {
 		return nil
 	}
-	o := &l.own[at]
+	spec, o := l.again(), &l.own[at]
+	if spec.None() {
+		return nil
+	}
 	part := &pb.Again{Events: int32(o.Visits), Contribution: spec.Term(o)}
 	if l.timed {
 		part.EventTime = timestamppb.New(time.Unix(o.Last, 0))

@@ -233,7 +233,7 @@ func (l *list) degrade(short bool) {
 	case !l.usable:
 		*d = append(*d, pb.Degradation_DEGRADATION_NO_USABLE_HISTORY)
 	}
-	if short {
+	if short && !l.rule.only { // of what a user comes back to there may be as much as there is
 		*d = append(*d, pb.Degradation_DEGRADATION_FILTER_TOO_NARROW)
 	}
 }
