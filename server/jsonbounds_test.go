@@ -132,9 +132,13 @@ func TestJSONBodiesMakeRoom(t *testing.T) {
 		code, _ := c.do("POST", "/v1/recommend", strings.Repeat(" ", size)+list)
 		return code == http.StatusOK
 	})
-	if code := stalled[0].status(t); code != http.StatusTooManyRequests {
-		t.Errorf("the oldest stalled body: %d", code)
+	// Which of them the server took first is its own: TestBodiesMakeRoom has the order.
+	for _, raw := range stalled {
+		if raw.status(t) == http.StatusTooManyRequests {
+			return
+		}
 	}
+	t.Error("no stalled body was told that it made room")
 }
 
 // What follows a body in chunks is read by nobody: a proxy may take it for the body, by a

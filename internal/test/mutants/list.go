@@ -285,7 +285,7 @@ var ofServers = []mutant{
 		file: "server/internal/admission/bodies.go",
 		was:  `g.end(t)`,
 		is:   ``,
-		pkg:  "./server", test: "TestJSONBodiesMakeRoom",
+		pkg:  "./server/internal/admission", test: "TestBodiesMakeRoom",
 	},
 	{
 		name: "heldbodies", breaks: "bodies that made room fill the memory of a busy server",

@@ -6,6 +6,29 @@ import (
 	"time"
 )
 
+// Large bodies make room, the oldest first and no more than are needed; small ones stay.
+func TestBodiesMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(t, func(c *Config) { c.MaxBodies, c.MaxReceiving = 2 << 20, 100 })
+		var stalled []*Ticket
+		for _, size := range []int{SmallBody, 1 << 19, 1 << 19, 1 << 19} {
+			ticket, err := g.Receive(t.Context(), "/r")
+			must(t, err)
+			must(t, ticket.Grow(size))
+			stalled = append(stalled, ticket)
+			time.Sleep(4 * slowAfter)
+		}
+		newcomer, err := g.Receive(t.Context(), "/r")
+		must(t, err)
+		must(t, newcomer.Grow(1<<20))
+		for i, want := range []bool{false, true, true, false} {
+			if got := stalled[i].Evicted(); got != want {
+				t.Errorf("body %d made room: %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
 // Bodies that made room are held for a while on a busy machine: they take as much as the others,
 // and then newcomers wait.
 func TestBodiesThatAreHeld(t *testing.T) {
