@@ -6,12 +6,14 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
@@ -190,6 +192,34 @@ func TestSalvageFlippedBits(t *testing.T) {
 		}
 		soak.Injected(t, mended, "flipped bits")
 	}
+}
+
+// TestSalvageListOfTables flips bits in the list of tables of a store: all users are saved as they
+// were.
+func TestSalvageListOfTables(t *testing.T) {
+	t.Parallel()
+	soak.Native(t)
+	disk, before := layers(t, true)
+	names, err := disk.List("store/" + engine.DataName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, rng := "", rand.New(rand.NewPCG(9, 9))
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if strings.HasPrefix(name, "MANIFEST-") {
+			path = "store/" + engine.DataName + "/" + name // the newest one at the end
+		}
+	}
+	size, times := sizeOf(t, disk, path), soak.Times(10)
+	for range times {
+		at := rng.IntN(size)
+		what := fmt.Sprintf("%s, byte %d of %d", path, at, size)
+		damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
+		if whole := accounted(t, what, damaged, before); whole != len(before) {
+			t.Fatalf("%s: %d users of %d are whole", what, whole, len(before))
+		}
+	}
+	soak.Injected(t, times, "flipped bits")
 }
 
 // TestSalvageLostTables cuts off, removes and spoils each table of a store: each user is saved,

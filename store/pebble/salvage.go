@@ -26,7 +26,8 @@ const salvageBatch = 1000
 // be damaged, to a new one, and does not change the old one. Histories keep their events and
 // revisions; the new store has an id of its own. A history that is known to be damaged is left out
 // as a whole, since what follows from a part of it would be taken for the whole. A [Doubtful] one
-// is written, and told. Damage to the list of tables is an error.
+// is written, and told. Damage of more than a bit to the list of tables is an error: tables that it
+// does not name may hold users who were erased.
 //
 // The directory to write to must be empty, or there must be none. It gets its content at once, when
 // all is written and has been checked. Salvage calls progress with the bytes of tables looked at

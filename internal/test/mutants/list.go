@@ -281,6 +281,13 @@ var ofServers = []mutant{
 		pkg:  "./server", test: "TestJSONUnreadAnswers",
 	},
 	{
+		name: "listbits", breaks: "a flipped bit of the list of tables costs the whole store",
+		file: "store/pebble/internal/mend/mend.go",
+		was:  `if err == nil && strings.HasPrefix(f.PathBase(path), listPrefix) {`,
+		is:   `if false {`,
+		pkg:  "./store/pebble", test: "TestSalvageListOfTables",
+	},
+	{
 		name: "jsonstalled", breaks: "bodies that stall keep others out",
 		file: "server/internal/admission/bodies.go",
 		was:  `g.end(t)`,

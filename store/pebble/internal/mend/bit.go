@@ -18,6 +18,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func masked(crc uint32) uint32   { return bits.RotateLeft32(crc, 17) + maskDelta }
 func unmasked(crc uint32) uint32 { return bits.RotateLeft32(crc-maskDelta, -17) }
 
+// whole reports whether the checksum at the end of a block fits.
+func whole(b []byte) bool {
+	body := len(b) - checksumBytes
+	return body > 0 &&
+		binary.LittleEndian.Uint32(b[body:]) == masked(crc32.Checksum(b[:body], castagnoli))
+}
+
 // mendBlock flips back the one bit of a block, as it is on disk with its checksum at the end, that
 // makes the checksum fit, and returns where it stands. found is false if the checksum fits as it
 // is, or if no single bit makes it fit: the block is then left as it is.

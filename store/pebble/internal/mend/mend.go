@@ -1,7 +1,8 @@
 // Package mend lets the storage engine read the folder of a damaged store: a flipped bit of a table
-// is flipped back in what is read, and a table that is cut off, gone or unreadable is an empty one.
-// Nothing on disk is changed. It is for looking at a store and for saving what is left of it. A
-// store that serves is not read through it: what a bit flip has harmed, another one may have too.
+// or of the list of tables is flipped back in what is read, and a table that is cut off, gone or
+// unreadable is an empty one. Nothing on disk is changed. It is for looking at a store and for
+// saving what is left of it. A store that serves is not read through it: what a bit flip has
+// harmed, another one may have too.
 package mend
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// FS is a file system that mends the tables of the engine. It is safe for concurrent use, but for
-// the functions that leave tables out.
+// FS is a file system that mends the tables of the engine and their list. It is safe for concurrent
+// use, but for the functions that leave tables out.
 type FS struct {
 	vfs.FS
 	dir   string           // of the tables
@@ -45,6 +46,13 @@ func (f *FS) Bits() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.bits)
+}
+
+// note counts a bit that was flipped back.
+func (f *FS) note(name string, at int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.bits[fmt.Sprintf("%s at %d", name, at)] = true
 }
 
 // LeaveOut makes a table of a size an empty one.
@@ -126,6 +134,9 @@ func (f *FS) Open(path string, opts ...vfs.OpenOption) (vfs.File, error) {
 		return f.empty.open(bytes)
 	}
 	file, err := f.FS.Open(path, opts...)
+	if err == nil && strings.HasPrefix(f.PathBase(path), listPrefix) {
+		return f.openList(path, file)
+	}
 	if err != nil || !strings.HasSuffix(path, ".sst") {
 		return file, err
 	}
@@ -157,9 +168,7 @@ func (m *mended) ReadAt(p []byte, off int64) (n int, err error) {
 		at, found = mendBlock(p)
 	}
 	if found {
-		m.of.mu.Lock()
-		m.of.bits[fmt.Sprintf("%s at %d", m.name, off+int64(at))] = true
-		m.of.mu.Unlock()
+		m.of.note(m.name, off+int64(at))
 	}
 	return n, err
 }

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
@@ -42,6 +44,46 @@ func TestEachBit(t *testing.T) {
 						found)
 				}
 			}
+		}
+	}
+}
+
+// TestEachBitOfLists flips each bit of a list of tables that goes over the end of a block, and
+// pairs of bits of two chunks: they are flipped back.
+func TestEachBitOfLists(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	var list bytes.Buffer
+	w := record.NewWriter(&list)
+	for _, n := range []int{100, chunkBlock - 150, 200, 1} {
+		if _, err := w.WriteRecord(block(rng, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := list.Bytes()
+	if flipped := mendChunks(bytes.Clone(want)); flipped != nil {
+		t.Errorf("a whole list is mended at %d", flipped)
+	}
+	first, end := 111+chunkHeader, len(want)
+	for at := range want {
+		if first < at && at < chunkBlock-60 { // others like it
+			continue
+		}
+		got := bytes.Clone(want)
+		got[at] ^= 1 << rng.IntN(8)
+		flipped := mendChunks(got)
+		if !bytes.Equal(got, want) || !slices.Equal(flipped, []int{at}) {
+			t.Fatalf("byte %d of %d: mended at %d", at, end, flipped)
+		}
+		if at >= chunkBlock {
+			continue
+		}
+		got[at] ^= 1
+		got[end-1] ^= 1 // in another chunk
+		if flipped := mendChunks(got); !bytes.Equal(got, want) || len(flipped) != 2 {
+			t.Fatalf("bytes %d and %d: mended at %d", at, end-1, flipped)
 		}
 	}
 }
