@@ -62,9 +62,9 @@ func withSeen(req *pb.RecommendRequest, mode pb.SeenPolicy_Mode) *pb.RecommendRe
 	return req
 }
 
-// Lists with seen items are those that an evaluation ranks, for a user of the store and for a
-// history in the request; a model without the constants scores all items as ever. ONLY has the
-// user's own items, with the same scores.
+// A server ranks seen items as an evaluation does, for a user of the store and for a history in the
+// request. A model without the constants scores them like all others. ONLY has the user's own items,
+// with the same scores.
 func TestAgainIsServedAsEvaluated(t *testing.T) {
 	for name, spec := range map[string]again.Spec{
 		"visits":   {Decay: 0.6, Constant: 1, Recency: 2, Newest: 3},

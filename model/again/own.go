@@ -23,8 +23,9 @@ type Own struct {
 	newest  float64 // 1 of the item of the last visit, else 0
 }
 
-// visits returns the visits of h: events with a weight above 0, unless one on the same item has a
-// weight below 0 later. Of those that follow each other on an item, the last one stands for all.
+// visits returns the visits of h. A visit is an event with a weight above 0 that no event of a
+// weight below 0 follows on the same item. Where visits of one item follow each other directly, the
+// last one stands for all.
 func visits(h kalman.History) (v kalman.History) {
 	disliked := map[int32]bool{}
 	for _, e := range slices.Backward(h[max(0, len(h)-Most):]) {

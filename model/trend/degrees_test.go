@@ -42,7 +42,7 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// Whatever an item has, the number is one.
+// The expected number of users is finite and above 0, whatever is known of an item.
 func TestExpectedOfExtremes(t *testing.T) {
 	d := DegreesOf(3, func(i int32) int64 { return []int64{0, 40, 9_000}[i] })
 	for _, users := range []float64{1, 2, 1e4, 1e9} {
