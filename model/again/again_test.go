@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/num/newton"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -172,7 +173,7 @@ func TestDerivatives(t *testing.T) {
 		choices[i].ownBy(&Spec{Decay: 0.6})
 	}
 	for range 20 {
-		var at params
+		var at newton.Params
 		for a := range at {
 			at[a] = rng.NormFloat64()
 		}
@@ -182,13 +183,13 @@ func TestDerivatives(t *testing.T) {
 			up, down := at, at
 			up[a], down[a] = up[a]+step, down[a]-step
 			above, below := derivatives(choices, up), derivatives(choices, down)
-			if slope := (above.value - below.value) / (2 * step); math.Abs(slope-m.gradient[a]) > 1e-5 {
-				t.Errorf("at %v the gradient %d is %v, want %v", at, a, m.gradient[a], slope)
+			if slope := (above.Value - below.Value) / (2 * step); math.Abs(slope-m.Gradient[a]) > 1e-5 {
+				t.Errorf("at %v the gradient %d is %v, want %v", at, a, m.Gradient[a], slope)
 			}
 			for b := range at {
-				slope := (above.gradient[b] - below.gradient[b]) / (2 * step)
-				if math.Abs(slope+m.matrix[a][b]) > 1e-5 {
-					t.Errorf("at %v the matrix %d, %d is %v, want %v", at, a, b, m.matrix[a][b], -slope)
+				slope := (above.Gradient[b] - below.Gradient[b]) / (2 * step)
+				if math.Abs(slope+m.Matrix[a][b]) > 1e-5 {
+					t.Errorf("at %v the matrix %d, %d is %v, want %v", at, a, b, m.Matrix[a][b], -slope)
 				}
 			}
 		}
@@ -225,7 +226,7 @@ func TestLikelihoodAgainstSoftmax(t *testing.T) {
 			t.Errorf("choice %d has the place %d, want %d", i, got, place)
 		}
 	}
-	got := derivatives(choices, params{2, 2 * s.Constant, 2 * s.Recency, 2 * s.Newest}).value
+	got := derivatives(choices, newton.Params{2, 2 * s.Constant, 2 * s.Recency, 2 * s.Newest}).Value
 	if math.Abs(got-want) > 1e-6 {
 		t.Errorf("the likelihood is %v, want %v", got, want)
 	}

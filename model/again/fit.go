@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gsimc/gsimc/internal/num/newton"
 	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/internal/ranking"
@@ -65,8 +66,7 @@ type Fitted struct {
 }
 
 const (
-	numParams = 4 // τ and γ
-	ridge     = 1.0 / 1000
+	ridge = 1.0 / 1000
 
 	// significant is the least growth of a likelihood by γ that is more than chance: half of the
 	// 99th percentile of χ² with three degrees of freedom.
@@ -77,13 +77,15 @@ const (
 // the τ that is the likeliest without a term. So the items that are not the user's own, nearly all,
 // are summed up once for all of them.
 func Fit(choices []Choice) Fitted {
-	theta, without := climb(choices, params{}, [numParams]bool{true})
+	type free = [newton.Most]bool // of τ and the three parts of γ
+	likelihood := func(at newton.Params) newton.Moments { return derivatives(choices, at) }
+	theta, without := newton.Climb(newton.Params{}, free{true}, likelihood)
 	plain, best, f := theta, theta, Fitted{Without: without, Value: math.Inf(-1)}
 	for _, s := range Candidates() {
 		for i := range choices {
 			choices[i].ownBy(&s)
 		}
-		at, value := climb(choices, plain, [numParams]bool{false, true, true, true})
+		at, value := newton.Climb(plain, free{false, true, true, true}, likelihood)
 		if value > f.Value {
 			f.Spec, f.Value, best = s, value, at
 		}
@@ -91,7 +93,7 @@ func Fit(choices []Choice) Fitted {
 	for i := range choices {
 		choices[i].ownBy(&f.Spec)
 	}
-	theta, f.Value = climb(choices, best, [numParams]bool{true, true, true, true})
+	theta, f.Value = newton.Climb(best, free{true, true, true, true}, likelihood)
 	tau := theta[0]
 	f.Spec.Constant, f.Spec.Recency, f.Spec.Newest = theta[1]/tau, theta[2]/tau, theta[3]/tau
 	if !(tau > 0) || f.Value-f.Without < significant || f.Spec.Validate() != nil {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/num/newton"
 )
 
 // event is a first event of a user on an item.
@@ -168,10 +170,10 @@ func TestFitFindsTheTop(t *testing.T) {
 	choices := simulate(rand.New(rand.NewPCG(5, 6)), 60, 20, 1, 1)
 	l := Fit(choices, Plain(choices))
 	for _, d := range [][2]float64{{0.01, 0}, {-0.01, 0}, {0, 0.01}, {0, -0.01}, {0.01, -0.01}} {
-		if near := derivatives(choices, l.Tau+d[0], l.Gamma+d[1]).value; near > l.Value {
+		if near := derivatives(choices)(newton.Params{l.Tau + d[0], l.Gamma + d[1]}).Value; near > l.Value {
 			t.Errorf("L at %v from the top is %v, above %v", d, near, l.Value)
 		}
-		if near := derivatives(choices, 0, 0).value; near > l.Without {
+		if near := derivatives(choices)(newton.Params{}).Value; near > l.Without {
 			t.Errorf("L(0, 0) = %v, above the largest L(τ, 0) = %v", near, l.Without)
 		}
 	}
