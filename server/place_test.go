@@ -169,9 +169,10 @@ func TestPlacementRefuses(t *testing.T) {
 		fields []string
 	}{
 		"diversity": {func(r *pb.RecommendRequest) {
-			r.Diversity = &pb.Diversity{MaxPerCategory: -1, Lambda: proto.Float64(1.5)}
+			r.Diversity = &pb.Diversity{MaxPerCategory: -1, MaxNewItems: 1001,
+				Lambda: proto.Float64(1.5)}
 			r.PageSize, r.Exploration, r.Paged = 101, thompson(1, 1), true
-		}, []string{"diversity.max_per_category", "diversity.lambda", "page_size", "exploration",
+		}, []string{"diversity.max_per_category", "diversity.max_new_items", "diversity.lambda", "page_size", "exploration",
 			"paged"}},
 		"pins": {func(r *pb.RecommendRequest) {
 			r.Pinned = pins(&pb.Pin{ItemId: "a", Position: 1}, &pb.Pin{ItemId: "a", Position: 11},

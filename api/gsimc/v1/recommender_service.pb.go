@@ -527,7 +527,10 @@ type Diversity struct {
 	// Maximal marginal relevance: the next item is the one with the largest lambda * r - (1 - lambda)
 	// * s, where r is its score, brought to 0 to 1 over the pool, and s its cosine with the chosen item
 	// that is most like it, by the model. 0 to 1. Unset: 1, by score.
-	Lambda        *float64 `protobuf:"fixed64,2,opt,name=lambda,proto3,oneof" json:"lambda,omitempty"`
+	Lambda *float64 `protobuf:"fixed64,2,opt,name=lambda,proto3,oneof" json:"lambda,omitempty"`
+	// The most items that a list may have of those that the model was not trained on: 1 to 1000. Some
+	// of them may be there by their content alone. 0: any number.
+	MaxNewItems   int32 `protobuf:"varint,3,opt,name=max_new_items,json=maxNewItems,proto3" json:"max_new_items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -572,6 +575,13 @@ func (x *Diversity) GetMaxPerCategory() int32 {
 func (x *Diversity) GetLambda() float64 {
 	if x != nil && x.Lambda != nil {
 		return *x.Lambda
+	}
+	return 0
+}
+
+func (x *Diversity) GetMaxNewItems() int32 {
+	if x != nil {
+		return x.MaxNewItems
 	}
 	return 0
 }
@@ -2002,10 +2012,11 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x05paged\x18\x11 \x01(\bB\x03\xe0A\x01R\x05paged\x12!\n" +
 	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattribute\x123\n" +
 	"\x04list\x18\x13 \x01(\x0e2\x12.gsimc.v1.ListKindB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04listB\x10\n" +
-	"\asubject\x12\x05\xbaH\x02\b\x01\"\x88\x01\n" +
+	"\asubject\x12\x05\xbaH\x02\b\x01\"\xbb\x01\n" +
 	"\tDiversity\x127\n" +
 	"\x10max_per_category\x18\x01 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x0emaxPerCategory\x127\n" +
-	"\x06lambda\x18\x02 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x06lambda\x88\x01\x01B\t\n" +
+	"\x06lambda\x18\x02 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x06lambda\x88\x01\x01\x121\n" +
+	"\rmax_new_items\x18\x03 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\vmaxNewItemsB\t\n" +
 	"\a_lambda\"X\n" +
 	"\x03Pin\x12&\n" +
 	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x12)\n" +

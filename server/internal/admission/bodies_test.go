@@ -9,7 +9,7 @@ import (
 // Large bodies make room, the oldest first and no more than are needed; small ones stay.
 func TestBodiesMakeRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(t, func(c *Config) { c.MaxBodies, c.MaxReceiving = 2 << 20, 100 })
+		g := newGate(t, func(c *Config) { c.MaxBodies, c.MaxReceiving = 2<<20, 100 })
 		var stalled []*Ticket
 		for _, size := range []int{SmallBody, 1 << 19, 1 << 19, 1 << 19} {
 			ticket, err := g.Receive(t.Context(), "/r")

@@ -19,13 +19,17 @@ import (
 type Rule struct {
 	// MaxPerCategory is the most items of one category; 0: any number.
 	MaxPerCategory int
+	// MaxNew is the most items that are New; 0: any number.
+	MaxNew int
+	New    func(item int32) bool // not called if MaxNew is 0
 	// Lambda, from 0 to 1, is the weight of an item's score, that of its being unlike the others
 	// being 1 - Lambda. 1: the order of the pool.
 	Lambda float64
 }
 
 // Select appends to dst up to n items of a pool, in the order of their choice. The next item is,
-// among those whose categories are not full, the first one with the largest
+// among those whose categories are not full, and the new ones unless these are, the first one with
+// the largest
 //
 //	Lambda * r - (1 - Lambda) * max over the chosen items j of alike(i, j)
 //
@@ -56,6 +60,7 @@ type choice struct {
 	categories [][]uint32
 	low, width float64 // of the scores
 
+	fresh   int // chosen items that are new
 	taken   []bool
 	nearest []float32      // by item of the pool: to the chosen item that is most alike
 	full    map[uint32]int // chosen items of a category
@@ -103,8 +108,11 @@ func (c *choice) next(others bool) int {
 	return best
 }
 
-// allowed tells whether the categories of an item have room.
+// allowed tells whether there is room for an item.
 func (c *choice) allowed(at int) bool {
+	if c.isNew(at) && c.fresh >= c.rule.MaxNew {
+		return false
+	}
 	if c.rule.MaxPerCategory == 0 || c.categories == nil {
 		return true
 	}
@@ -112,8 +120,14 @@ func (c *choice) allowed(at int) bool {
 		func(category uint32) bool { return c.full[category] >= c.rule.MaxPerCategory })
 }
 
+// isNew tells of items whose number is bounded.
+func (c *choice) isNew(at int) bool { return c.rule.MaxNew > 0 && c.rule.New(c.pool[at].Item) }
+
 func (c *choice) take(at int, first bool, alike func(i, j int32) float32) {
 	c.taken[at] = true
+	if c.isNew(at) {
+		c.fresh++
+	}
 	if c.categories != nil {
 		for _, category := range c.categories[at] {
 			c.full[category]++

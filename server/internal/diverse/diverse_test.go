@@ -11,6 +11,8 @@ import (
 	"github.com/gsimc/gsimc/internal/ranking"
 )
 
+func isNew(item int32) bool { return item%3 == 0 }
+
 // oracle spells the rule out: every value anew, for every item, at every step.
 func oracle(
 	r Rule, pool []ranking.Scored, n int, categories [][]uint32, alike func(i, j int32) float32,
@@ -33,7 +35,13 @@ func oracle(
 				}
 				fits = fits && (r.MaxPerCategory == 0 || same < r.MaxPerCategory)
 			}
-			if !fits {
+			fresh := 0
+			for _, other := range chosen {
+				if isNew(pool[other].Item) {
+					fresh++
+				}
+			}
+			if !fits || r.MaxNew > 0 && isNew(p.Item) && fresh == r.MaxNew {
 				continue
 			}
 			value, nearest := 0.0, math.Inf(-1)
@@ -86,7 +94,8 @@ func TestSelectAgainstOracle(t *testing.T) {
 			}
 			return dot / 12
 		}
-		r := Rule{MaxPerCategory: rng.IntN(4), Lambda: float64(rng.IntN(5)) / 4}
+		r := Rule{MaxPerCategory: rng.IntN(4), Lambda: float64(rng.IntN(5)) / 4,
+			MaxNew: rng.IntN(6), New: isNew}
 		n := rng.IntN(30)
 		want := oracle(r, pool, n, categories, alike)
 		got := r.Select(nil, pool, n, categories, alike)

@@ -71,7 +71,8 @@ func (l *list) rankPlain(ctx context.Context, size int) error {
 func (l *list) diversify(n int) {
 	pool, d := l.out.Top, l.req.GetDiversity()
 	rule := diverse.Rule{MaxPerCategory: int(d.GetMaxPerCategory()),
-		Lambda: valid.Value(d.Lambda)}
+		Lambda: valid.Value(d.Lambda), MaxNew: int(d.GetMaxNewItems()),
+		New: func(item int32) bool { return !l.InBase(item) }}
 	var categories [][]uint32
 	if rule.MaxPerCategory > 0 {
 		categories = l.Items.Categories(len(pool),

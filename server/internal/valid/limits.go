@@ -35,9 +35,9 @@ const (
 	// of full calls, in tenths, as [wire.Limits] counts them
 	maxNamesTogether = MaxItems * maxItemNames / 10
 
-	maxPins       = 100
-	maxDiverse    = 100 // items of a diverse list
-	maxOfCategory = 1000
+	maxPins    = 100
+	maxDiverse = 100 // items of a diverse list
+	maxOfKind  = 1000
 
 	// maxRecommendationID is longer than any id that a server makes today.
 	maxRecommendationID = 256

@@ -15,10 +15,8 @@ const (
 // checkPlacement checks diversity and pins, and what does not go with them.
 func checkPlacement(c *checker, r *pb.RecommendRequest) {
 	if d := r.GetDiversity(); d != nil {
-		if n := d.GetMaxPerCategory(); n < 0 || n > maxOfCategory {
-			c.check("diversity.max_per_category",
-				fmt.Sprintf("must be from 0 to %d", maxOfCategory))
-		}
+		checkMost(c, "diversity.max_per_category", d.GetMaxPerCategory())
+		checkMost(c, "diversity.max_new_items", d.GetMaxNewItems())
 		if l := d.Lambda; l != nil && !(*l >= 0 && *l <= 1) { // false for NaN too
 			c.check("diversity.lambda", "must be a number from 0 to 1")
 		}
@@ -32,6 +30,13 @@ func checkPlacement(c *checker, r *pb.RecommendRequest) {
 	}
 	if len(r.GetPinned()) > 0 {
 		checkPins(c, r)
+	}
+}
+
+// checkMost checks the most items of a kind.
+func checkMost(c *checker, field string, n int32) {
+	if n < 0 || n > maxOfKind {
+		c.check(field, fmt.Sprintf("must be from 0 to %d", maxOfKind))
 	}
 }
 
