@@ -167,13 +167,14 @@ const (
 	SeenPolicy_MODE_EXCLUDE SeenPolicy_Mode = 1
 	// Exclude the items that have an event of one of event_types.
 	SeenPolicy_MODE_EXCLUDE_TYPES SeenPolicy_Mode = 2
-	// Exclude nothing. The scores of the items of the history are those that the model tells of the
-	// items that users come back to, see Explanation.again. They may push all others off the list:
+	// Exclude nothing. If the model knows what users come back to, the items of the history have a
+	// term for that in their scores, see Explanation.again. They may push all others off the list:
 	// two lists, MODE_EXCLUDE and MODE_ONLY, are often better than one.
 	SeenPolicy_MODE_INCLUDE SeenPolicy_Mode = 3
-	// Exclude all other items: a list "again" of what has an event with a weight above 0 among the
-	// newest 1000 of the history, and none below 0 later, with the scores of MODE_INCLUDE. Empty
-	// without a history. Without a model (NO_MODEL), of all seen items.
+	// A list "again": the items of the history alone, with the scores of MODE_INCLUDE. An item is on
+	// it if the newest 1000 events have one on it with a weight above 0, and none with a weight below
+	// 0 after that. The list is empty without a history. Without a model (NO_MODEL) it has all seen
+	// items.
 	SeenPolicy_MODE_ONLY SeenPolicy_Mode = 4
 )
 
