@@ -115,6 +115,28 @@ func (d *Interactions) Only(users []int32) *Interactions {
 	return out
 }
 
+// Before returns a copy of the events before a point of time, which d must have. Users and items
+// keep their indices, even without events.
+func (d *Interactions) Before(t int64) *Interactions {
+	out := &Interactions{Users: d.Users, Items: d.Items, Ptr: make([]int64, 1, len(d.Ptr))}
+	for u := range d.Users {
+		lo := d.Ptr[u]
+		n, _ := slices.BinarySearch(d.Time[lo:d.Ptr[u+1]], t)
+		hi := lo + int64(n)
+		out.Item, out.Time = append(out.Item, d.Item[lo:hi]...), append(out.Time, d.Time[lo:hi]...)
+		if d.Weight != nil {
+			out.Weight = append(out.Weight, d.Weight[lo:hi]...)
+		}
+		out.Ptr = append(out.Ptr, int64(len(out.Item)))
+	}
+	for _, r := range d.Repeats {
+		if r.Time < t {
+			out.Repeats = append(out.Repeats, r)
+		}
+	}
+	return out
+}
+
 // HoldOutLast takes the last event of each of the users away, in place, with the repeats after it,
 // and returns the items of these events. users must ascend. Ids keep their indices, even the id of
 // an item without events.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/learn/dataset"
-	"github.com/gsimc/gsimc/learn/train"
 )
 
 // ByTime divides events at a point of time T, as time divides them for a server: what is learned
@@ -19,9 +18,10 @@ import (
 // before T.
 type ByTime struct {
 	Begin      int64 // T, in seconds since 1970
+	End        int64 // of what is predicted, after T; the largest number if that has no end
 	Validation int64 // V, before T
 
-	Events  int // from T on
+	Events  int // from T on, before End
 	Unknown int // of these, events whose items nobody has before T; they are no targets
 
 	Users   int // with targets, as far as they are tested
@@ -39,19 +39,29 @@ type ByTime struct {
 	// Choosing.
 	Final *dataset.Partition
 
-	// AllNext is of [ByTime.Run], for data whose users come back to items; nil for others.
+	// Old, if set before [ByTime.Run], is a model that ranks the targets too, as [Frozen] and
+	// [FrozenTrending]. Unseen is the number of targets whose items it does not know.
+	Old    *Aged
+	Unseen int
+
+	// AllNext is of [ByTime.Run], for data whose users come back to items; nil for others. Fitted
+	// is its model with learned dynamics; nil without.
 	AllNext *AllNext
+	Fitted  *Aged
 
 	limit   int // of users that are tested; 0: all
 	targets timeTargets
-	final   stream     // to the targets of Final
-	live    train.Live // of Run
+	final   stream // to the targets of Final
 }
 
 // TimeSplit are the constants of [SplitByTime].
 type TimeSplit struct {
 	Share float64 // of all events, the newest, that come from T on: above 0, below 0.5
 	Users int     // largest number of users to test, evenly spaced, and to validate by; 0: all
+
+	// Later is the number of such shares that are newer than the one to test. Their events have not
+	// happened yet.
+	Later int
 }
 
 // mostTargets is the number of events of a user, from a point of time on, that are targets.
@@ -69,9 +79,12 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 			Field: "Data", Problem: "the events have no times to be divided by",
 		}
 	}
-	x, err := newByTime(d, o.Share)
+	x, err := newByTime(d, o)
 	if err != nil {
 		return nil, err
+	}
+	if o.Later > 0 {
+		d = d.Before(x.End)
 	}
 	var place []int32
 	x.Final, place = trainedBefore(d, x.Begin)
@@ -94,24 +107,30 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	return x, nil
 }
 
-// newByTime finds the two points of time.
-func newByTime(d *dataset.Interactions, share float64) (*ByTime, error) {
+// newByTime finds the points of time, from the newest on.
+func newByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	times := slices.Clone(d.Time)
 	slices.Sort(times)
-	after := int(share * float64(len(times)))
+	after := int(o.Share * float64(len(times)))
 	if after == 0 {
-		return nil, fault.New("TestShare", share,
+		return nil, fault.New("TestShare", o.Share,
 			fmt.Sprintf("a share of %d events that is one or more", len(times)))
 	}
-	x := &ByTime{Begin: times[len(times)-after]}
-	earlier := before(times, x.Begin)
-	if earlier == 0 {
-		return nil, fault.New("TestShare", share,
-			"a share that leaves events of an earlier time to learn from")
+	x := &ByTime{End: math.MaxInt64}
+	for later := o.Later; ; later-- {
+		x.Begin = times[max(0, len(times)-after)]
+		earlier := before(times, x.Begin)
+		if earlier == 0 {
+			return nil, fault.New("TestShare", o.Share,
+				"a share that leaves events of an earlier time to learn from")
+		}
+		if later == 0 {
+			x.Events = len(times) - earlier
+			x.Validation = times[max(0, earlier-after)]
+			return x, nil
+		}
+		x.End, times = x.Begin, times[:earlier]
 	}
-	x.Events = len(times) - earlier
-	x.Validation = times[max(0, earlier-after)]
-	return x, nil
 }
 
 // before returns how many of the sorted times lie before t.

@@ -1,12 +1,12 @@
 package evaluate
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/num/stat"
-	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -66,8 +66,8 @@ func (x *ByTime) Choose(opt Options) ([]Method, error) { return Choose(x.Choosin
 // learned reports whether m has learned dynamics.
 func learned(m *model.Model) bool { return m.Spec().Dynamics.Kind == model.DynamicsLearned }
 
-// Run ranks the targets by each method, with Final as the partition, and by [Trending] with learned
-// dynamics. Trending ranks a cold target by what is popular at its time, and the others by
+// Run ranks the targets by each method, with Final as the partition, and with learned dynamics by
+// [Trending] and by the model of Old. Trending ranks a cold target by what is popular at its time, and the others by
 // the degrees of the training, as a server without trends answers a user without events. The
 // standard errors are those of a mean over users whose targets belong together.
 func (x *ByTime) Run(opt Options) ([]Result, error) {
@@ -85,23 +85,13 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	degrees := train.Incidence(x.Final).Degrees()
-	var cold []int32
-	for _, target := range x.targets.cold {
-		cold = append(cold, int32(ranking.Of(degrees, target, nil)))
-	}
+	cold := rankCold(x, train.Incidence(x.Final).Degrees())
 	for i := range results {
 		results[i].Ranks = append(results[i].Ranks, cold...)
 	}
 	if fitted != nil {
-		r, err := x.runTrending(fitted)
-		if err != nil {
+		if results, err = x.runLive(fitted, results, opt.Done); err != nil {
 			return nil, err
-		}
-		x.AllNext = x.runAgain(fitted, x.live.Again)
-		results = append(results, r)
-		if opt.Done != nil {
-			opt.Done(&results[len(results)-1])
 		}
 	}
 	for i := range results {
@@ -111,6 +101,39 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 		}
 	}
 	return results, nil
+}
+
+// runLive appends the results of what a server does with a model beside its scores.
+func (x *ByTime) runLive(
+	m *model.Model, results []Result, done func(*Result),
+) ([]Result, error) {
+	live, err := train.FindLive(x.Final, m, nil)
+	if err != nil {
+		return nil, fault.In(Trending, err)
+	}
+	x.Fitted = &Aged{m, live.Trend, x.final.place}
+	add := func(r Result) {
+		if results = append(results, r); done != nil {
+			done(&r)
+		}
+	}
+	trending := x.runTrending(m, live.Trend)
+	x.AllNext = x.runAgain(m, live.Again)
+	add(trending)
+	if x.Old != nil {
+		for _, r := range x.runOld() {
+			add(r)
+		}
+	}
+	return results, nil
+}
+
+// rankCold ranks the cold targets by numbers of users.
+func rankCold[T cmp.Ordered](x *ByTime, degrees []T) (ranks []int32) {
+	for _, target := range x.targets.cold {
+		ranks = append(ranks, rank(degrees, target, nil))
+	}
+	return ranks
 }
 
 // metricByUser is [MetricAt] with the standard error of targets that are independent only if their

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -60,30 +59,10 @@ func degrees(m *model.Model) []int64 {
 }
 
 // runTrending ranks all targets by m and trends, with the constants that a training chooses.
-func (x *ByTime) runTrending(m *model.Model) (Result, error) {
-	live, err := train.FindLive(x.Final, m, nil)
-	if err != nil {
-		return Result{}, fault.In(Trending, err)
-	}
-	spec := live.Trend
-	x.live = live
+func (x *ByTime) runTrending(m *model.Model, spec trend.Spec) Result {
 	r := newResult(Trending, x.rankTrending(m, spec))
 	r.Chosen = map[string]float64{ChosenHalfLife: spec.HalfLife, ChosenGain: spec.Gain}
-	return r, nil
-}
-
-// TrendChange returns by which part of itself the NDCG@10 of [Dynamics] changes with trends, on
-// targets with a history, and the standard error of that ratio, by users. It is not ok without both
-// results.
-func (x *ByTime) TrendChange(results []Result) (change, stderr float64, ok bool) {
-	with := slices.IndexFunc(results, func(r Result) bool { return r.Name == Trending })
-	without := slices.IndexFunc(results, func(r Result) bool { return r.Name == Dynamics })
-	if with < 0 || without < 0 {
-		return 0, 0, false
-	}
-	n := x.Final.Test.Len()
-	return changeByUser(10, results[without].Ranks[:n], results[with].Ranks[:n],
-		x.targets.users[:n])
+	return r
 }
 
 // rankTrending ranks the targets, the cold ones last. A cold target is ranked by what is popular.

@@ -85,7 +85,8 @@ func TestTrendsFindWhatIsInFashion(t *testing.T) {
 	if was, is := plain.Metrics[0].NDCG, trending.Metrics[0].NDCG; is < 1.2*was {
 		t.Errorf("NDCG@10 is %v with trends and %v without, want more", is, was)
 	}
-	if change, stderr, ok := x.TrendChange([]Result{*plain, *trending}); !ok || change < 0.2 ||
+	cuts := []Cut{x.Cut([]Result{*plain, *trending})}
+	if change, stderr, ok := Change(cuts, Dynamics, Trending); !ok || change < 0.2 ||
 		stderr <= 0 || stderr > change {
 		t.Errorf("the change is %v ± %v (%v)", change, stderr, ok)
 	}
@@ -99,7 +100,7 @@ func TestTrendsFindWhatIsInFashion(t *testing.T) {
 // foresee it.
 func checkForesight(t *testing.T, x *ByTime, trending *Result) {
 	t.Helper()
-	spec := x.live.Trend
+	spec := x.Fitted.trend
 	shares := make([]int64, len(x.Final.Items))
 	ratesBefore := func(s *stream, time int64) *trend.Rates {
 		span := spec.SpanOf(time)

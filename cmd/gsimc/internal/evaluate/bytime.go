@@ -26,12 +26,13 @@ func (c *Cmd) checkTime() error {
 		err = cli.About("%s divides the users, and %s time divides their events: leave one out",
 			"--split", "--protocol")
 	}
-	return errors.Join(err, cli.Above("--test-share", c.TestShare, 0),
-		cli.Below("--test-share", c.TestShare, 0.5),
+	return errors.Join(err, cli.InRange("--time-cuts", float64(c.TimeCuts), 1, 100),
+		cli.Above("--test-share", c.TestShare, 0),
+		cli.Below("--test-share", c.TestShare, 1/float64(1+max(1, c.TimeCuts))),
 		cli.InRange("--time-users", float64(c.TimeUsers), 0, 1e9))
 }
 
-// byTime runs the protocol and prints a table or a JSON object.
+// byTime runs the protocol at each cut, the oldest first, and prints tables or a JSON object.
 func (c *Cmd) byTime(
 	a *cli.App, p progress.Progress, events *dataset.Interactions, read *dataset.Report,
 ) error {
@@ -39,49 +40,97 @@ func (c *Cmd) byTime(
 		return cli.Flagf("--data", "the times look like positions, and a split by time needs "+
 			"times: --time-unit s takes them as seconds")
 	}
-	x, err := evaluate.SplitByTime(events, evaluate.TimeSplit{
-		Share: c.TestShare, Users: c.TimeUsers,
-	})
-	if err != nil {
-		return err
+	var cuts []evaluate.Cut
+	var report evaluationOfCuts
+	var oldest *evaluate.Aged
+	for later := range c.TimeCuts {
+		x, err := evaluate.SplitByTime(events, evaluate.TimeSplit{
+			Share: c.TestShare, Users: c.TimeUsers, Later: c.TimeCuts - 1 - later,
+		})
+		if err != nil {
+			return err
+		}
+		x.Old = oldest
+		opt, results, elapsed, err := c.cut(p, x)
+		if err != nil {
+			return err
+		}
+		if oldest == nil {
+			oldest = x.Fitted
+		}
+		if cuts = append(cuts, x.Cut(results)); c.JSON {
+			report.Cuts = append(report.Cuts, c.reportByTime(x, &opt, results, elapsed))
+		} else {
+			c.printCut(a.Stdout, x, &opt, results, elapsed)
+		}
 	}
+	switch {
+	case !c.JSON && c.TimeCuts > 1:
+		printCuts(a.Stdout, cuts)
+	case c.JSON && c.TimeCuts > 1:
+		report.All = reportCuts(cuts)
+		return errors.Join(a.PrintJSON(report), c.drawAge(a, cuts))
+	case c.JSON:
+		return a.PrintJSON(report.Cuts[0])
+	}
+	return c.drawAge(a, cuts)
+}
+
+// cut runs the methods at one cut.
+func (c *Cmd) cut(p progress.Progress, x *evaluate.ByTime) (
+	opt evaluate.Options, results []evaluate.Result, elapsed []time.Duration, err error,
+) {
 	methods, err := c.methods(x.Final)
 	if err != nil {
-		return err
+		return opt, nil, nil, err
 	}
-	opt := evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
+	opt = evaluate.Options{Methods: methods, MRFCFA: c.MrfcfA}
 	if err := c.chooseByTime(p, x, &opt); err != nil {
-		return err
+		return opt, nil, nil, err
 	}
 	if err := c.prepare(p, x.Final, &opt); err != nil {
-		return err
+		return opt, nil, nil, err
 	}
-	results, elapsed, err := timed(p, opt, x.Run)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return a.PrintJSON(c.reportByTime(x, &opt, results, elapsed))
-	}
-	a.Printf("%s training events of %s users and %s items before %s\n"+
+	results, elapsed, err = timed(p, opt, x.Run)
+	return opt, results, elapsed, err
+}
+
+// printCut prints the results of one cut.
+func (c *Cmd) printCut(
+	w io.Writer, x *evaluate.ByTime, opt *evaluate.Options, results []evaluate.Result,
+	elapsed []time.Duration,
+) {
+	fmt.Fprintf(w, "%s training events of %s users and %s items before %s\n"+
 		"%s events from then on, %s of them on items that are new\n"+
 		"%s targets of %s users, %s of them without an event before\n",
 		cli.Grouped(len(x.Final.Train.Item)), cli.Grouped(x.Final.Train.Len()),
 		cli.Grouped(len(x.Final.Items)),
 		dateText(x.Begin), cli.Grouped(x.Events), cli.Grouped(x.Unknown), cli.Grouped(x.Targets),
 		cli.Grouped(x.Users), cli.Grouped(x.Cold))
-	c.printBases(a.Stdout, &opt)
-	printResults(a.Stdout, results, elapsed)
-	if change, stderr, ok := x.TrendChange(results); ok {
-		fmt.Fprintf(a.Stdout, "trends change the NDCG@10 of targets with a history by "+
+	if x.Old != nil {
+		fmt.Fprintf(w, "%s targets on items that the frozen model does not know\n",
+			cli.Grouped(x.Unseen))
+	}
+	c.printBases(w, opt)
+	printResults(w, results, elapsed)
+	if change, stderr, ok := trendChange(x, results); ok {
+		fmt.Fprintf(w, "trends change the NDCG@10 of targets with a history by "+
 			"%+.1f ± %.1f %%\n", 100*change, 100*stderr)
 	}
-	printAllNext(a.Stdout, x.AllNext)
+	printAllNext(w, x.AllNext)
 	if x.Choosing != nil {
-		fmt.Fprintf(a.Stdout, "the validation users are those with events from %s to then\n",
+		fmt.Fprintf(w, "the validation users are those with events from %s to then\n",
 			dateText(x.Validation))
 	}
-	return nil
+	if c.TimeCuts > 1 {
+		fmt.Fprintln(w)
+	}
+}
+
+func trendChange(
+	x *evaluate.ByTime, results []evaluate.Result,
+) (change, stderr float64, ok bool) {
+	return evaluate.Change([]evaluate.Cut{x.Cut(results)}, evaluate.Dynamics, evaluate.Trending)
 }
 
 // printAllNext prints how all next visits are foreseen, repeats among them.
@@ -148,6 +197,7 @@ type evaluationByTime struct {
 		Unknown    int   `json:"events_of_unknown_items"`
 		Targets    int   `json:"targets"`
 		Cold       int   `json:"targets_without_history"`
+		Unseen     int   `json:"targets_unknown_to_frozen,omitempty"`
 
 		// The part of itself by which trends change the NDCG@10 of targets with a history.
 		TrendChange    float64 `json:"trend_change,omitempty"`
@@ -165,8 +215,8 @@ func (c *Cmd) reportByTime(
 	e.Users.Test = x.Users
 	e.Time.Begin, e.Time.Validation = x.Begin, x.Validation
 	e.Time.Events, e.Time.Unknown = x.Events, x.Unknown
-	e.Time.Targets, e.Time.Cold = x.Targets, x.Cold
+	e.Time.Targets, e.Time.Cold, e.Time.Unseen = x.Targets, x.Cold, x.Unseen
 	e.Time.AllNext = x.AllNext
-	e.Time.TrendChange, e.Time.TrendChangeErr, _ = x.TrendChange(results)
+	e.Time.TrendChange, e.Time.TrendChangeErr, _ = trendChange(x, results)
 	return e
 }

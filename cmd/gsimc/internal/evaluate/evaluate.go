@@ -32,7 +32,8 @@ type Cmd struct {
 
 	Methods   string  `group:"Methods:" placeholder:"LIST" help:"Comma-separated: popularity, dynamics, mrfcf, and gs-imc, bgs-imc and bgs-online with a filter (gs-imc tikhonov) or without one (all filters); or all of these. By name only: gs-imc-best (the filter chosen on the validation users), vsknn, markov, ease, ease-forgetting. Default: popularity,gs-imc-best,dynamics,vsknn,ease; without ease beyond ${ease_quick_items} items, and without vsknn where it takes minutes."`
 	Protocol  string  `group:"Protocol:" default:"last-item" enum:"last-item,time,new-items" help:"last-item: rank the last item of each test user. time: train on the events before a point of time, and rank those after it, each after the events before it. new-items: train without some items, show a few users of each to the model, and rank the newest items of test users."`
-	TestShare float64 `group:"Protocol:" default:"0.1" help:"time: share of the events, the newest, that are not trained on; above 0, below 0.5."`
+	TestShare float64 `group:"Protocol:" default:"0.1" help:"time: share of the events, the newest, that are predicted at each of --time-cuts; above 0, below 1/(1 + cuts)."`
+	TimeCuts  int     `group:"Protocol:" default:"3" help:"time: number of points of time, each followed by --test-share of the events."`
 	TimeUsers int     `group:"Protocol:" default:"2000" help:"time: largest number of users to test; 0: all."`
 	NewShare  float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
 
@@ -42,7 +43,7 @@ type Cmd struct {
 	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs, the figures of the eigensolver, and how right the reported uncertainty of scores is."`
 
 	JSON bool   `group:"Output:" name:"json" help:"Print one JSON object."`
-	SVG  string `group:"Output:" name:"svg" placeholder:"DIR" help:"last-item: draw accuracy by history length and by popularity, energy by frequency, and the reliability of variances to SVG files in this folder, which is made if it is missing."`
+	SVG  string `group:"Output:" name:"svg" placeholder:"DIR" help:"Draw to SVG files in this folder, which is made if it is missing. last-item: accuracy by history length and by popularity, energy by frequency, and the reliability of variances. time: accuracy by the age of the model."`
 }
 
 // Help is the manual under the flags.
@@ -72,7 +73,10 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`without a history are shown popular items. Constants are chosen likewise at an earlier ` +
 		`point of time. ± counts the targets of a user as one. dynamics-trend is dynamics with ` +
 		`an addition for what users take at the time of the target. Where users come back to ` +
-		`items, a second table has all next events, up to 20 of a user.
+		`items, a second table has all next events, up to 20 of a user. With several --time-cuts ` +
+		`all of this is done at each of them, with what is known by then, and the last tables ` +
+		`join them: spread is the standard deviation between cuts. The frozen methods keep the ` +
+		`model of the first cut, and --svg draws how it ages.
 
 --protocol new-items trains the model that is served without some items. It is then ` +
 		`extended by these items as the server does it, all at once, from the first 1, 2, 5 and ` +
@@ -169,11 +173,17 @@ func (c *Cmd) methods(part *dataset.Partition) ([]evaluate.Method, error) {
 
 // checkSVG checks --svg.
 func (c *Cmd) checkSVG() error {
-	if c.SVG != "" && c.Protocol != protocolLastItem {
-		return cli.About("%s draws the figures of %s "+protocolLastItem+": leave one out",
-			data.SVGFlag, "--protocol")
+	switch {
+	case c.SVG == "" || c.Protocol == protocolLastItem:
+		return nil
+	case c.Protocol == protocolTime && c.TimeCuts < 2:
+		return cli.About("%s draws how a model ages from cut to cut: raise %s", data.SVGFlag,
+			"--time-cuts")
+	case c.Protocol == protocolTime:
+		return nil
 	}
-	return nil
+	return cli.About("%s draws the figures of %s "+protocolLastItem+" and "+protocolTime+
+		": leave one out", data.SVGFlag, "--protocol")
 }
 
 // notices is where lines go that are not part of the figures: an object of --json stays alone.
