@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ type timeReport struct {
 func TestEvaluateByTime(t *testing.T) {
 	path := writeFile(t, "events.csv", sixUsers)
 	args := []string{"evaluate", "--data", path, "--protocol", "time", "--test-share", "0.25",
-		"--methods", "popularity,vsknn"}
+		"--time-cuts", "1", "--methods", "popularity,vsknn"}
 	table := mustRun(t, args...)
 	for _, want := range []string{
 		"12 training events of 5 users and 3 items before 2024-01-01 13:00:00",
@@ -71,13 +72,74 @@ func TestEvaluateByTime(t *testing.T) {
 func TestEvaluateByTimeDefaults(t *testing.T) {
 	events, _ := smallModel(t)
 	table := mustRun(t, "evaluate", "--data", events, "--protocol", "time", "--rank", "16")
-	for _, name := range []string{"popularity", "gs-imc-best", "dynamics", "vsknn", "ease"} {
+	for _, name := range []string{"popularity", "gs-imc-best", "dynamics", "vsknn", "ease",
+		"dynamics-frozen-trend", "all 3 cuts", "spread", "dynamics-trend over dynamics: "} {
 		if !strings.Contains(table, name) {
 			t.Errorf("the table lacks %s:\n%s", name, table)
 		}
 	}
 	if strings.Contains(table, "squared errors") {
 		t.Errorf("the histories repeat each other, so there is no calibration:\n%s", table)
+	}
+}
+
+// cutsReport is what the tests read of the JSON output of several cuts.
+type cutsReport struct {
+	Cuts []timeReport
+	All  struct {
+		Targets int
+		Methods map[string]map[string]float64
+		Changes []struct {
+			From, To       string
+			Change, Stderr float64
+		}
+	}
+}
+
+// The newest of several cuts is what a single one is, and all are joined and drawn.
+func TestEvaluateByTimeCuts(t *testing.T) {
+	events, _ := smallModel(t)
+	args := []string{"evaluate", "--data", events, "--protocol", "time", "--rank", "16", "--methods",
+		"popularity,dynamics", "--json"}
+	var single timeReport
+	one := append(slices.Clone(args), "--time-cuts", "1")
+	if err := json.Unmarshal([]byte(mustRun(t, one...)), &single); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	code, out, told := runCLI(t, nil, append(args, "--svg", dir)...)
+	if code != cli.ExitOK {
+		t.Fatalf("exit code %d: %s", code, told)
+	}
+	checkDrawings(t, told, dir, map[string][]string{"age": {"frozen, with trends", "trained again"}})
+	var got cutsReport
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Cuts) != 3 || len(got.All.Changes) != 4 || len(got.All.Methods) != 5 {
+		t.Fatalf("the report is %+v", got)
+	}
+	last, targets := got.Cuts[2], 0
+	for _, c := range got.Cuts {
+		targets += c.Time.Targets
+	}
+	if last.Time != single.Time || targets != got.All.Targets {
+		t.Errorf("%+v of %d targets at the last cut, want %+v of %d", last.Time, targets,
+			single.Time, got.All.Targets)
+	}
+	for name, figures := range single.Methods {
+		for figure, want := range figures {
+			if have := last.Methods[name][figure]; figure != "seconds" && have != want {
+				t.Errorf("%s of %s is %v at the last cut, want %v", figure, name, have, want)
+			}
+		}
+		mean := 0.0
+		for _, c := range got.Cuts {
+			mean += c.Methods[name]["ndcg@10"] * float64(c.Time.Targets) / float64(targets)
+		}
+		if have := got.All.Methods[name]["ndcg@10"]; math.Abs(have-mean) > 1e-12 {
+			t.Errorf("%s: NDCG@10 of all cuts is %v, want %v", name, have, mean)
+		}
 	}
 }
 
@@ -89,7 +151,7 @@ func TestEvaluateByTimeRefuses(t *testing.T) {
 			"a,y,2024-01-01T01:00:00Z\nb,x,2024-01-01T01:00:00Z\nb,y,2024-01-01T01:00:00Z\n",
 	} {
 		code, stdout, stderr := runCLI(t, nil, "evaluate", "--data", writeFile(t, "e.csv", text),
-			"--protocol", "time", "--test-share", "0.4")
+			"--protocol", "time", "--test-share", "0.4", "--time-cuts", "1")
 		if code == cli.ExitOK || stdout != "" || !strings.Contains(stderr, want) {
 			t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
 		}

@@ -134,7 +134,8 @@ func TestSVGRefused(t *testing.T) {
 	for name, args := range map[string][]string{
 		"model show": {"model", "show", path, "--svg", events},
 		"evaluate":   {"evaluate", "--data", events, "--svg", filepath.Join(events, "below")},
-		"protocol":   {"evaluate", "--data", events, "--protocol", "time", "--svg", t.TempDir()},
+		"protocol": {"evaluate", "--data", events, "--protocol", "time", "--time-cuts", "1",
+			"--svg", t.TempDir()},
 	} {
 		code, _, stderr := runCLI(t, nil, args...)
 		if code == cli.ExitOK || !strings.Contains(stderr, "--svg") {

@@ -50,6 +50,7 @@ func TestWhole(t *testing.T) {
 		}
 		for u, user := range d.Users {
 			check("read", user, d.Items, d.Whole(u), 50)
+			check("before", user, d.Items, d.Before(20).Whole(u), 20)
 		}
 		split := make(Split, len(d.Users))
 		for u := range split {

@@ -91,11 +91,14 @@ func TestSplitByTime(t *testing.T) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		d := timedEvents(rng, 20+rng.IntN(60), 20+rng.IntN(60))
-		x, err := SplitByTime(d, TimeSplit{Share: 0.1 + 0.3*rng.Float64()})
+		o := TimeSplit{Later: int(seed % 4)}
+		o.Share = (0.1 + 0.3*rng.Float64()) / float64(1+o.Later)
+		x, err := SplitByTime(d, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		warm, cold, unknown := oracleByTime(d, x.Begin, x.Begin, math.MaxInt64)
+		checkCut(t, d, x, o)
+		warm, cold, unknown := oracleByTime(d, x.Begin, x.Begin, x.End)
 		if diff := cmp.Diff(warm, describe(d, x.Final, &x.Final.Test)); diff != "" {
 			t.Fatalf("seed %d: test histories (-want +got):\n%s", seed, diff)
 		}
@@ -119,6 +122,22 @@ func TestSplitByTime(t *testing.T) {
 		if diff := cmp.Diff(warm, describe(d, x.Choosing, &x.Choosing.Validation)); diff != "" {
 			t.Fatalf("seed %d: validation histories (-want +got):\n%s", seed, diff)
 		}
+	}
+}
+
+// checkCut checks that the later cuts and x have the share of events each, and those of equal times.
+func checkCut(t *testing.T, d *dataset.Interactions, x *ByTime, o TimeSplit) {
+	t.Helper()
+	times := slices.Sorted(slices.Values(d.Time))
+	left, share, end := len(times), int(o.Share*float64(len(times))), int64(math.MaxInt64)
+	for range o.Later {
+		end = times[left-share]
+		left = slices.Index(times, end)
+	}
+	begin := times[left-share]
+	if x.End != end || x.Begin != begin || x.Events != left-slices.Index(times, begin) {
+		t.Fatalf("%+v: %d events from %d to %d, want %d from %d to %d", o, x.Events, x.Begin, x.End,
+			left-slices.Index(times, begin), begin, end)
 	}
 }
 

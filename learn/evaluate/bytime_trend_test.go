@@ -43,10 +43,23 @@ func byTimeOf(
 	t *testing.T, d *dataset.Interactions,
 ) (x *ByTime, plain, trending *Result) {
 	t.Helper()
-	x, err := SplitByTime(d, TimeSplit{Share: 0.1})
+	x, results := cutOf(t, d, TimeSplit{Share: 0.1}, nil)
+	if len(results) != 2 || results[1].Name != Trending {
+		t.Fatalf("the results are %+v, want those of dynamics without and with trends", results)
+	}
+	return x, &results[0], &results[1]
+}
+
+// cutOf runs learned dynamics at a cut, with constants chosen before, and an older model.
+func cutOf(
+	t *testing.T, d *dataset.Interactions, o TimeSplit, old *Aged,
+) (x *ByTime, results []Result) {
+	t.Helper()
+	x, err := SplitByTime(d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	x.Old = old
 	opt := func(p *dataset.Partition) Options {
 		spec := train.Recommended()
 		spec.TrainUsers = int64(p.Train.Len())
@@ -67,17 +80,13 @@ func byTimeOf(
 	}
 	final := opt(x.Final)
 	final.Methods = methods
-	results, err := x.Run(final)
-	if err != nil {
+	if results, err = x.Run(final); err != nil {
 		t.Fatal(err)
 	}
-	if namesOf(methods) != Dynamics || len(results) != 2 || results[1].Name != Trending {
-		t.Fatalf("the results are %+v, want those of dynamics without and with trends", results)
+	if x.targets.cold == nil || namesOf(methods) != Dynamics {
+		t.Fatalf("no target is cold, or the methods are %s", namesOf(methods))
 	}
-	if x.targets.cold == nil {
-		t.Fatal("no target is cold")
-	}
-	return x, &results[0], &results[1]
+	return x, results
 }
 
 func TestTrendsFindWhatIsInFashion(t *testing.T) {
