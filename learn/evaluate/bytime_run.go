@@ -67,9 +67,9 @@ func (x *ByTime) Choose(opt Options) ([]Method, error) { return Choose(x.Choosin
 func learned(m *model.Model) bool { return m.Spec().Dynamics.Kind == model.DynamicsLearned }
 
 // Run ranks the targets by each method, with Final as the partition, and with learned dynamics by
-// [Trending] and by the model of Old. Trending ranks a cold target by what is popular at its time, and the others by
-// the degrees of the training, as a server without trends answers a user without events. The
-// standard errors are those of a mean over users whose targets belong together.
+// [Trending] and by the model of Old. Trending ranks a cold target by what is popular at its time,
+// and the others by the degrees of the training, as a server without trends answers a user without
+// events. The standard errors are those of a mean over users whose targets belong together.
 func (x *ByTime) Run(opt Options) ([]Result, error) {
 	if x.Final.Test.Len() == 0 {
 		return nil, errors.New("no user has an event before one to predict: nothing to measure")

@@ -77,6 +77,13 @@ var ofModels = []mutant{
 		pkg:  "./learn/evaluate", test: "TestTrends",
 	},
 	{
+		name: "cutahead", breaks: "an early cut knows what happens after its test period",
+		file: "learn/evaluate/bytime.go",
+		was:  `d = d.Before(x.End)`,
+		is:   `_ = d.Before(x.End)`,
+		pkg:  "./learn/evaluate", test: "TestSplitByTime",
+	},
+	{
 		name: "gainahead", breaks: "the gain of trends is chosen by the events that they foresee",
 		file: "learn/train/trends.go",
 		was:  `spec.SpanOf(times[u]) - 1`,

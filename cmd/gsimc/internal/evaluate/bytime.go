@@ -41,7 +41,7 @@ func (c *Cmd) byTime(
 			"times: --time-unit s takes them as seconds")
 	}
 	var cuts []evaluate.Cut
-	var report evaluationOfCuts
+	var reports []evaluationByTime
 	var oldest *evaluate.Aged
 	for later := range c.TimeCuts {
 		x, err := evaluate.SplitByTime(events, evaluate.TimeSplit{
@@ -59,21 +59,25 @@ func (c *Cmd) byTime(
 			oldest = x.Fitted
 		}
 		if cuts = append(cuts, x.Cut(results)); c.JSON {
-			report.Cuts = append(report.Cuts, c.reportByTime(x, &opt, results, elapsed))
+			reports = append(reports, c.reportByTime(x, &opt, results, elapsed))
 		} else {
 			c.printCut(a.Stdout, x, &opt, results, elapsed)
 		}
 	}
+	return errors.Join(c.tellCuts(a, cuts, reports), c.drawAge(a, cuts))
+}
+
+// tellCuts ends the output of the protocol.
+func (c *Cmd) tellCuts(a *cli.App, cuts []evaluate.Cut, reports []evaluationByTime) error {
 	switch {
-	case !c.JSON && c.TimeCuts > 1:
-		printCuts(a.Stdout, cuts)
-	case c.JSON && c.TimeCuts > 1:
-		report.All = reportCuts(cuts)
-		return errors.Join(a.PrintJSON(report), c.drawAge(a, cuts))
+	case c.JSON && c.TimeCuts == 1:
+		return a.PrintJSON(reports[0])
 	case c.JSON:
-		return a.PrintJSON(report.Cuts[0])
+		return a.PrintJSON(evaluationOfCuts{reports, reportCuts(cuts)})
+	case c.TimeCuts > 1:
+		printCuts(a.Stdout, cuts)
 	}
-	return c.drawAge(a, cuts)
+	return nil
 }
 
 // cut runs the methods at one cut.

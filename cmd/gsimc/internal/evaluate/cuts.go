@@ -86,8 +86,11 @@ func printCuts(w io.Writer, cuts []evaluate.Cut) {
 	}
 	fmt.Fprintf(w, "all %d cuts, %s targets:\n\n", len(cuts), cli.Grouped(targets))
 	cli.PrintTable(w, rows, 1, 2, 3, 4, 5, 6, 7, 8, 9)
-	fmt.Fprint(w, "\n± is the standard error by users, spread the standard deviation between cuts; "+
-		"with history and\nwithout: the NDCG@10 of targets after events of their user and of others\n\n")
+	fmt.Fprint(w, `
+± is the standard error by users, spread the standard deviation between cuts; with history and
+without: the NDCG@10 of targets after events of their user and of others
+
+`)
 	var right []int
 	for i := range cuts {
 		right = append(right, i+1)
@@ -100,7 +103,7 @@ func printCuts(w io.Writer, cuts []evaluate.Cut) {
 	}
 }
 
-// drawAge draws the NDCG@10 of models that are made once or at each cut.
+// drawAge draws the NDCG@10 of models that are made once or at each cut, and beside the best.
 func (c *Cmd) drawAge(a *cli.App, cuts []evaluate.Cut) error {
 	if c.SVG == "" {
 		return nil
@@ -109,27 +112,31 @@ func (c *Cmd) drawAge(a *cli.App, cuts []evaluate.Cut) error {
 		evaluate.Frozen: "frozen", evaluate.FrozenTrending: "frozen, with trends",
 		evaluate.Dynamics: "trained again", evaluate.Trending: "trained again, with trends",
 	}
-	var curves []chart.Curve
+	x := chart.Axis{Label: "days from the training of the frozen model"}
+	panels := []chart.Panel{{X: x, Y: chart.Axis{Label: "NDCG@10"}}, {X: x, Y: chart.Axis{
+		Label: "NDCG@10 of targets with a history, beside trained again with trends"}}}
 	for _, p := range evaluate.Pool(cuts) {
 		name, ok := names[p.Name]
 		if !ok {
 			continue
 		}
-		curve := chart.Curve{Name: name, Marks: true}
+		curves := [2]chart.Curve{{Name: name, Marks: true}, {Name: name, Marks: true}}
 		for i, m := range p.ByCut {
 			days := float64(cuts[i].Begin-cuts[0].Begin) / (24 * 60 * 60)
-			curve.Points = append(curve.Points, chart.Point{X: days, Y: m.NDCG, Err: m.NDCGErr})
+			change, stderr, _ := evaluate.Change(cuts[i:i+1], evaluate.Trending, p.Name)
+			curves[0].Points = append(curves[0].Points,
+				chart.Point{X: days, Y: m.NDCG, Err: m.NDCGErr})
+			curves[1].Points = append(curves[1].Points,
+				chart.Point{X: days, Y: 1 + change, Err: stderr})
 		}
-		curves = append(curves, curve)
+		for k := range panels {
+			panels[k].Curves = append(panels[k].Curves, curves[k])
+		}
 	}
 	return data.WriteSVG(c.notices(a), c.SVG, []data.Drawing{{Name: "age", Figure: chart.Figure{
 		Title: "Accuracy by the age of the model",
 		Note: fmt.Sprintf("Each point: %.3g %% of the events, from that time on. "+
 			"Bars: ± one standard error by users.", 100*c.TestShare),
-		Panels: []chart.Panel{{
-			X:      chart.Axis{Label: "days from the training of the frozen model"},
-			Y:      chart.Axis{Label: "NDCG@10"},
-			Curves: curves,
-		}},
+		Panels: panels,
 	}}})
 }
