@@ -158,6 +158,8 @@ func TestBadFlags(t *testing.T) {
 			"--test-share: 0.5, want a number below 0.5"},
 		{evaluate + "--protocol time --test-share 0.3", "--test-share: 0.3, want a number below 0.25"},
 		{evaluate + "--protocol time --time-cuts 0", "--time-cuts: 0, want 1 to 100"},
+		{evaluate + "--protocol time --svg d --methods ease",
+			"--svg draws how the model of dynamics ages: add it to --methods"},
 		{evaluate + "--protocol new-items --svg d",
 			"--svg draws the figures of --protocol last-item and time"},
 		{evaluate + "--protocol time --time-users -1", "--time-users: -1, want 0 to 1e+09"},

@@ -180,7 +180,12 @@ func (c *Cmd) checkSVG() error {
 		return cli.About("%s draws how a model ages from cut to cut: raise %s", data.SVGFlag,
 			"--time-cuts")
 	case c.Protocol == protocolTime:
-		return nil
+		methods, err := evaluate.ParseMethods(c.Methods)
+		if err != nil || evaluate.NeedsOf(methods).Learned {
+			return nil // no list stands for one with dynamics, and Check tells of a bad one
+		}
+		return cli.About("%s draws how the model of dynamics ages: add it to %s", data.SVGFlag,
+			"--methods")
 	}
 	return cli.About("%s draws the figures of %s "+protocolLastItem+" and "+protocolTime+
 		": leave one out", data.SVGFlag, "--protocol")
