@@ -15,6 +15,7 @@ type extension struct {
 	of    *Model           // the base
 	index map[string]int32 // of ids, in the numbering of the extended model
 	local *local.Graph     // further entries and rows of the local term; nil for none
+	near  [][]int32        // see Like
 }
 
 // NewItem is an item with a row in the basis of a model, from [Evidence.Place] or from a document
@@ -28,6 +29,7 @@ type NewItem struct {
 	encoderScale, decoderScale float32
 	graphScale                 float64
 	local                      local.Arrival
+	near                       []int32 // items of the base that it borrowed from
 }
 
 // Extend returns a model of the items of the base, [Model.Base], and the given items. The given
@@ -92,6 +94,7 @@ func (e *extension) append(m *Model, item *NewItem) {
 	e.decoderScale = append(e.decoderScale, item.decoderScale)
 	e.basis = append(e.basis, item.row...)
 	e.predictions = append(e.predictions, item.predictions...)
+	e.near = append(e.near, item.near)
 }
 
 // popular merges the items of e into the popularity order of the base.

@@ -94,7 +94,7 @@ func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
 		sealed.Numbers("encoder_scale", encoderScale),
 		sealed.Numbers("decoder_scale", decoderScale),
 	}
-	ts = append(ts, sealed.Texts("item", ids)...)
+	ts = append(append(ts, sealed.Texts("item", ids)...), nearTensors(items)...)
 	if m.local == nil {
 		return ts
 	}
@@ -145,6 +145,7 @@ func (m *Model) newItems(f *safetensors.File) ([]NewItem, error) {
 	encoderScale := safetensors.Array[float32](r, "encoder_scale", n)
 	decoderScale := safetensors.Array[float32](r, "decoder_scale", n)
 	ids := r.Strings("item", n)
+	near := m.readNear(r, n)
 	var arrivals []local.Arrival
 	if m.local != nil {
 		arrivals = sealed.ReadArrivals(r, &m.spec.Local, m.n, ids)
@@ -162,7 +163,7 @@ func (m *Model) newItems(f *safetensors.File) ([]NewItem, error) {
 		items[i] = NewItem{ID: ids[i], Users: users[i],
 			row: row(basis, i, m.k), predictions: row(predictions, i, m.width),
 			encoderScale: encoderScale[i], decoderScale: decoderScale[i],
-			graphScale: graphScale[i]}
+			graphScale: graphScale[i], near: near[i]}
 		if arrivals != nil {
 			items[i].local = arrivals[i]
 		}

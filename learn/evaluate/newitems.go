@@ -171,7 +171,7 @@ func (x *NewItems) Extend(of *model.Model, m int) (*model.Model, error) {
 	items := make([]model.NewItem, len(x.Hidden))
 	for i, users := range x.comings {
 		count := min(m, len(users))
-		expected := trained.Expected(float64(count), users[count-1].since)
+		expected := trained.Expected(float64(count), users[count-1].since, 0)
 		if items[i], err = evidence.Place(i, expected); err != nil {
 			return nil, err
 		}

@@ -19,6 +19,8 @@ type Graph struct {
 
 	// more holds further entries of the n rows, and further rows, see Extend; nil for none.
 	more *Graph
+
+	columns *columns // nil for more
 }
 
 // NewGraph returns the graph of n = len(ptr)−1 rows for the constants of s. It keeps the slices,
@@ -60,6 +62,7 @@ func NewGraph(s *Spec, ptr []int64, item []int32, value []float32) (*Graph, erro
 const maxValue = 1e30
 
 func (g *Graph) setFades(s *Spec) {
+	g.columns = new(columns)
 	g.fades = make([]float32, s.Events)
 	fade := float32(1)
 	for p := range g.fades {

@@ -42,6 +42,13 @@ func DegreesOf(items int, degree func(item int32) int64) (d Degrees) {
 // point at these users.
 const doubt = 20
 
+// What the degrees of neighbours in content say: the variance of ln d_i about ln near, and how much
+// of the doubt they take.
+var (
+	nearVariance = 1.0
+	nearTrust    = 20.0
+)
+
 // Expected returns the number of users that an item would have in the training, from m ≥ 1 users so
 // far, and the events on any items since the first of them.
 //
@@ -51,11 +58,14 @@ const doubt = 20
 // is that of any item of the training before anything is seen. The first user says nothing: an item
 // appears by one. m/T would have heavy tails: of many new items with few users each, those are on
 // top that chance has given two users in a moment.
-func (d Degrees) Expected(users, events float64) float64 {
-	t := events / d.Events
+func (d Degrees) Expected(users, events, near float64) float64 {
+	t, prior := events/d.Events, math.Log(max(near, 1))
 	logs, most := make([]float64, len(d.bins)), math.Inf(-1)
 	for i, b := range d.bins {
-		logs[i] = (users-1)*b.log - t*b.mean
+		logs[i] = max(users-1, 0)*b.log - t*b.mean
+		if near > 0 {
+			logs[i] -= (b.log - prior) * (b.log - prior) / (2 * nearVariance)
+		}
 		most = max(most, logs[i])
 	}
 	var sum, of float64
@@ -64,5 +74,9 @@ func (d Degrees) Expected(users, events float64) float64 {
 		sum += p
 		of += p * b.mean
 	}
-	return of / sum * users * users / (users*users + doubt)
+	known := users * users
+	if near > 0 {
+		known += nearTrust
+	}
+	return of / sum * known / (users*users + doubt)
 }

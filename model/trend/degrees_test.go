@@ -35,7 +35,7 @@ func TestExpected(t *testing.T) {
 			}
 			m := float64(users)
 			want := sums[users] / items[users] * m * m / (m*m + 20)
-			if got := d.Expected(m, exposure*all); math.Abs(got-want) > 0.1*want {
+			if got := d.Expected(m, exposure*all, 0); math.Abs(got-want) > 0.1*want {
 				t.Errorf("%v users in %v trainings: %v are expected, want %v", m, exposure, got, want)
 			}
 		}
@@ -47,7 +47,7 @@ func TestExpectedOfExtremes(t *testing.T) {
 	d := DegreesOf(3, func(i int32) int64 { return []int64{0, 40, 9_000}[i] })
 	for _, users := range []float64{1, 2, 1e4, 1e9} {
 		for _, events := range []float64{0, 1, 1e5, 1e12} {
-			if got := d.Expected(users, events); !(got > 0 && got <= 9_000) {
+			if got := d.Expected(users, events, 0); !(got > 0 && got <= 9_000) {
 				t.Errorf("%v users in %v events: %v are expected", users, events, got)
 			}
 		}

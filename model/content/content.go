@@ -1,0 +1,139 @@
+// Package content finds the known items whose content is closest to that of a new item.
+//
+// The content of an item is a set of tokens: the words of its title, the pairs of adjacent words,
+// its categories and its labels. A token t that N_t of N documents have counts
+//
+//	idf_t = ln((N + 1)/(N_t + 1))
+//
+// and two items are as similar as the cosine of the vectors of their tokens. One that all items
+// have counts nothing, and one that no other has makes an item less similar to all.
+package content
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/gsimc/gsimc/internal/ranking"
+)
+
+// Document is what an item says of itself.
+type Document struct {
+	Title              string
+	Categories, Labels []string
+}
+
+// Neighbour is a known item that is similar to another one.
+type Neighbour struct {
+	Item       int32
+	Similarity float64 // cosine, in (0, 1]
+}
+
+// Index holds the documents of items. It does not change, and is safe for concurrent use.
+type Index struct {
+	n     int // items
+	count int // documents
+
+	// The lists of items by token, ascending: list t is items[ptr[t]:ptr[t+1]].
+	tokens []uint64 // ascending
+	ptr    []int
+	items  []int32
+
+	norms   []float32 // by item; 0: no document, or nothing that counts
+	scratch *sync.Pool
+}
+
+// scratch is the memory of one search.
+type scratch struct {
+	sums []float32 // n, zero between calls
+	top  ranking.TopN
+}
+
+// posting is a token of an item.
+type posting struct {
+	token uint64
+	item  int32
+}
+
+// NewIndex returns an index of documents of items 0…n−1 of a model, each at most once. Items without
+// one are left out. It takes 4 bytes for each token of each item, and 16 for each token and item.
+func NewIndex(n int, documents iter.Seq2[int32, Document]) *Index {
+	x := &Index{n: n, norms: make([]float32, n)}
+	x.scratch = &sync.Pool{New: func() any { return &scratch{sums: make([]float32, n)} }}
+	var all []posting
+	for item, d := range documents {
+		x.count++
+		for _, token := range d.tokens() {
+			all = append(all, posting{token, item})
+		}
+	}
+	slices.SortFunc(all, func(a, b posting) int {
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.item, b.item))
+	})
+	x.items = make([]int32, len(all))
+	for at, p := range all {
+		if x.items[at] = p.item; at == 0 || p.token != all[at-1].token {
+			x.tokens, x.ptr = append(x.tokens, p.token), append(x.ptr, at)
+		}
+	}
+	x.tokens, x.ptr = slices.Clip(x.tokens), append(x.ptr, len(all))
+	x.setNorms()
+	return x
+}
+
+// setNorms sets norms, the lengths of the items' vectors.
+func (x *Index) setNorms() {
+	squares := make([]float64, x.n)
+	for t := range x.tokens {
+		items := x.items[x.ptr[t]:x.ptr[t+1]]
+		idf := x.idf(len(items))
+		for _, i := range items {
+			squares[i] += float64(idf * idf)
+		}
+	}
+	for i, square := range squares {
+		x.norms[i] = float32(math.Sqrt(square))
+	}
+}
+
+// idf is the weight of a token that a number of documents have.
+func (x *Index) idf(have int) float64 {
+	return math.Log(float64(x.count+1) / float64(have+1))
+}
+
+// Nearest returns up to k items of the largest similarity above 0, largest first, ties by index.
+func (x *Index) Nearest(d Document, k int) []Neighbour {
+	s := x.scratch.Get().(*scratch)
+	defer x.scratch.Put(s)
+	square := 0.0
+	for _, token := range d.tokens() {
+		var items []int32
+		if t, found := slices.BinarySearch(x.tokens, token); found {
+			items = x.items[x.ptr[t]:x.ptr[t+1]]
+		}
+		idf := x.idf(len(items))
+		square += idf * idf
+		weight := float32(idf * idf)
+		for _, i := range items {
+			s.sums[i] += weight
+		}
+	}
+	norm := float32(math.Sqrt(square))
+	for i, sum := range s.sums {
+		if sum > 0 {
+			s.sums[i] = min(1, sum/(x.norms[i]*norm))
+		}
+	}
+	s.top.Reset(make([]ranking.Scored, 0, k), k)
+	s.top.Offer(0, s.sums, nil)
+	clear(s.sums)
+	var near []Neighbour
+	for _, best := range s.top.Sorted() {
+		if best.Score > 0 {
+			near = append(near, Neighbour{best.Item, float64(best.Score)})
+		}
+	}
+	return near
+}

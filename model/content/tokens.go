@@ -1,0 +1,47 @@
+package content
+
+import (
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// The kinds of tokens, which are never equal to each other.
+const (
+	word     = "w"
+	pair     = "p"
+	category = "c"
+	label    = "l"
+)
+
+// tokens returns hashes of the tokens of d, each once, ascending. Of two tokens in a million
+// million one pair has equal hashes.
+func (d *Document) tokens() []uint64 {
+	var all []uint64
+	words := strings.FieldsFunc(strings.ToLower(d.Title), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	for i, w := range words {
+		all = append(all, hash(word, w))
+		if i > 0 {
+			all = append(all, hash(pair, words[i-1]+" "+w))
+		}
+	}
+	for _, c := range d.Categories {
+		all = append(all, hash(category, c))
+	}
+	for _, l := range d.Labels {
+		all = append(all, hash(label, l))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func hash(kind, text string) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, kind)
+	io.WriteString(h, text)
+	return h.Sum64()
+}
