@@ -105,7 +105,7 @@ func (m *Model) borrowedRow(users float64, of []local.Share) []float64 {
 // with m the histories of the item that were added, and the borrowed ones those of [Model.Borrow].
 // Without neighbours it is Place, and without histories Borrow.
 func (e *Evidence) PlaceNear(i int, users float64, near []content.Neighbour) (NewItem, error) {
-	histories := e.items[i].users
+	histories := e.rows.Users(i)
 	if len(near) == 0 {
 		return e.Place(i, users)
 	}

@@ -426,8 +426,8 @@ func TestPlaceIsBounded(t *testing.T) {
 	if d := x.Degree(n); d != base.NumTrainUsers() {
 		t.Errorf("degree %d, want at most the %d training users", d, base.NumTrainUsers())
 	}
-	// sample·scale² loop is at most κ/2, and the sum at most maxClosure times the known item's part
-	s := item.graphScale * 1e6 / 2 * maxClosure * math.Pow(8, -0.8) * base.graphScale[0]
+	// sample·scale² loop is at most κ/2, and the sum at most twice the known item's part
+	s := item.graphScale * 1e6 / 2 * 2 * math.Pow(8, -0.8) * base.graphScale[0]
 	for j, u := range row(base.basis, 0, base.Rank()) {
 		limit := 2 * s * math.Abs(float64(u)) / base.kappa[j] * (1 + 1e-6)
 		if math.Abs(float64(item.row[j])) > limit {
