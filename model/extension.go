@@ -76,6 +76,7 @@ func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
 		users                      []int64
 		ids                        []string
 		arrivals                   []local.Arrival
+		near                       [][]int32
 	)
 	for i := range items {
 		item := &items[i]
@@ -84,6 +85,7 @@ func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
 		decoderScale = append(decoderScale, item.decoderScale)
 		graphScale, users = append(graphScale, item.graphScale), append(users, item.Users)
 		ids, arrivals = append(ids, item.ID), append(arrivals, item.local)
+		near = append(near, item.near)
 	}
 	n := int64(len(items))
 	ts := []sealed.Tensor{
@@ -94,7 +96,7 @@ func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
 		sealed.Numbers("encoder_scale", encoderScale),
 		sealed.Numbers("decoder_scale", decoderScale),
 	}
-	ts = append(append(ts, sealed.Texts("item", ids)...), nearTensors(items)...)
+	ts = append(append(ts, sealed.Texts("item", ids)...), sealed.Near(near)...)
 	if m.local == nil {
 		return ts
 	}
@@ -145,7 +147,7 @@ func (m *Model) newItems(f *safetensors.File) ([]NewItem, error) {
 	encoderScale := safetensors.Array[float32](r, "encoder_scale", n)
 	decoderScale := safetensors.Array[float32](r, "decoder_scale", n)
 	ids := r.Strings("item", n)
-	near := m.readNear(r, n)
+	near := sealed.ReadNear(r, n, m.n, ContentNeighbours)
 	var arrivals []local.Arrival
 	if m.local != nil {
 		arrivals = sealed.ReadArrivals(r, &m.spec.Local, m.n, ids)

@@ -1,12 +1,13 @@
 // Package content finds the known items whose content is closest to that of a new item.
 //
 // The content of an item is a set of tokens: the words of its title, the pairs of adjacent words,
-// its categories and its labels. A token t that N_t of N documents have counts
+// the years in it and their decades, the categories and the labels. A token that N_t of N documents
+// have counts
 //
 //	idf_t = ln((N + 1)/(N_t + 1))
 //
-// and two items are as similar as the cosine of the vectors of their tokens. One that all items
-// have counts nothing, and one that no other has makes an item less similar to all.
+// and two items are as similar as the cosine of the vectors of their tokens. A token that all items
+// have counts nothing, and one that no other item has makes an item less similar to all.
 package content
 
 import (
@@ -15,8 +16,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-
-	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // Document is what an item says of itself.
@@ -41,14 +40,8 @@ type Index struct {
 	ptr    []int
 	items  []int32
 
-	norms   []float32 // by item; 0: no document, or nothing that counts
-	scratch *sync.Pool
-}
-
-// scratch is the memory of one search.
-type scratch struct {
-	sums []float32 // n, zero between calls
-	top  ranking.TopN
+	norms   []float32  // by item; 0: no document, or nothing that counts
+	scratch *sync.Pool // of *search
 }
 
 // posting is a token of an item.
@@ -61,7 +54,7 @@ type posting struct {
 // one are left out. It takes 4 bytes for each token of each item, and 16 for each token and item.
 func NewIndex(n int, documents iter.Seq2[int32, Document]) *Index {
 	x := &Index{n: n, norms: make([]float32, n)}
-	x.scratch = &sync.Pool{New: func() any { return &scratch{sums: make([]float32, n)} }}
+	x.scratch = &sync.Pool{New: func() any { return &search{x: x, sums: make([]float32, n)} }}
 	var all []posting
 	for item, d := range documents {
 		x.count++
@@ -88,9 +81,8 @@ func (x *Index) setNorms() {
 	squares := make([]float64, x.n)
 	for t := range x.tokens {
 		items := x.items[x.ptr[t]:x.ptr[t+1]]
-		idf := x.idf(len(items))
 		for _, i := range items {
-			squares[i] += float64(idf * idf)
+			squares[i] += x.square(len(items))
 		}
 	}
 	for i, square := range squares {
@@ -98,42 +90,8 @@ func (x *Index) setNorms() {
 	}
 }
 
-// idf is the weight of a token that a number of documents have.
-func (x *Index) idf(have int) float64 {
-	return math.Log(float64(x.count+1) / float64(have+1))
-}
-
-// Nearest returns up to k items of the largest similarity above 0, largest first, ties by index.
-func (x *Index) Nearest(d Document, k int) []Neighbour {
-	s := x.scratch.Get().(*scratch)
-	defer x.scratch.Put(s)
-	square := 0.0
-	for _, token := range d.tokens() {
-		var items []int32
-		if t, found := slices.BinarySearch(x.tokens, token); found {
-			items = x.items[x.ptr[t]:x.ptr[t+1]]
-		}
-		idf := x.idf(len(items))
-		square += idf * idf
-		weight := float32(idf * idf)
-		for _, i := range items {
-			s.sums[i] += weight
-		}
-	}
-	norm := float32(math.Sqrt(square))
-	for i, sum := range s.sums {
-		if sum > 0 {
-			s.sums[i] = min(1, sum/(x.norms[i]*norm))
-		}
-	}
-	s.top.Reset(make([]ranking.Scored, 0, k), k)
-	s.top.Offer(0, s.sums, nil)
-	clear(s.sums)
-	var near []Neighbour
-	for _, best := range s.top.Sorted() {
-		if best.Score > 0 {
-			near = append(near, Neighbour{best.Item, float64(best.Score)})
-		}
-	}
-	return near
+// square is the square of the weight of a token that a number of documents have.
+func (x *Index) square(have int) float64 {
+	idf := math.Log(float64(x.count+1) / float64(have+1))
+	return idf * idf
 }

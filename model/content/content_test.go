@@ -23,6 +23,9 @@ func drawn(n int, seed uint64) map[int32]Document {
 		for range rng.IntN(5) {
 			words = append(words, name())
 		}
+		if rng.IntN(3) == 0 {
+			words = append(words, fmt.Sprint(1985+rng.IntN(30)))
+		}
 		if d := (Document{Title: strings.Join(words, " ")}); rng.IntN(8) > 0 {
 			for range rng.IntN(3) {
 				d.Categories, d.Labels = append(d.Categories, name()), append(d.Labels, name())
@@ -39,6 +42,9 @@ func tokensOf(d Document) map[string]bool {
 	words := strings.Fields(d.Title)
 	for i, w := range words {
 		all["word "+w] = true
+		if len(w) == 4 && (w[:2] == "19" || w[:2] == "20") {
+			all["year "+w], all["decade "+w[:3]] = true, true
+		}
 		if i > 0 {
 			all["pair "+words[i-1]+" "+w] = true
 		}

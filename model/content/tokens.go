@@ -14,6 +14,7 @@ const (
 	pair     = "p"
 	category = "c"
 	label    = "l"
+	year     = "y"
 )
 
 // tokens returns hashes of the tokens of d, each once, ascending. Of two tokens in a million
@@ -28,6 +29,9 @@ func (d *Document) tokens() []uint64 {
 		if i > 0 {
 			all = append(all, hash(pair, words[i-1]+" "+w))
 		}
+		if isYear(w) {
+			all = append(all, hash(year, w), hash(year, w[:3]))
+		}
 	}
 	for _, c := range d.Categories {
 		all = append(all, hash(category, c))
@@ -37,6 +41,13 @@ func (d *Document) tokens() []uint64 {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// isYear reports whether a word looks like a year: in the titles of films, books and cars it says
+// more of an item than its other words.
+func isYear(w string) bool {
+	return len(w) == 4 && (w[:2] == "19" || w[:2] == "20") &&
+		strings.Trim(w, "0123456789") == ""
 }
 
 func hash(kind, text string) uint64 {

@@ -42,22 +42,20 @@ func DegreesOf(items int, degree func(item int32) int64) (d Degrees) {
 // point at these users.
 const doubt = 20
 
-// What the degrees of neighbours in content say: the variance of ln d_i about ln near, and how much
-// of the doubt they take.
-var (
-	nearVariance = 1.0
-	nearTrust    = 20.0
-)
+// nearVariance is the variance of ln d about ln near, chosen likewise.
+const nearVariance = 4
 
 // Expected returns the number of users that an item would have in the training, from m ≥ 1 users so
-// far, and the events on any items since the first of them.
+// far, and the events on any items since the first of them. near is the number that items of like
+// content have, 0 if nothing is known of it.
 //
 //	D̂ = E · m²/(m² + c),     E = Σ d_i p_i / Σ p_i,     p_i = d_i^(m−1) e^(−d_i T)
 //
 // T is events/Σ d_i. E is the posterior mean of a rate D if m − 1 is Poisson of the mean D·T, and D
-// is that of any item of the training before anything is seen. The first user says nothing: an item
-// appears by one. m/T would have heavy tails: of many new items with few users each, those are on
-// top that chance has given two users in a moment.
+// is that of any item of the training before anything is seen; with near, times e^(−(ln d − ln
+// near)²/2σ²). The first user says nothing: an item appears by one. m/T would have heavy tails: of many new items with few users each, those are on
+// top that chance has given two users in a moment. With near there is no doubt, and m may be 0: the
+// item's row does not point at these few users.
 func (d Degrees) Expected(users, events, near float64) float64 {
 	t, prior := events/d.Events, math.Log(max(near, 1))
 	logs, most := make([]float64, len(d.bins)), math.Inf(-1)
@@ -74,9 +72,8 @@ func (d Degrees) Expected(users, events, near float64) float64 {
 		sum += p
 		of += p * b.mean
 	}
-	known := users * users
 	if near > 0 {
-		known += nearTrust
+		return of / sum
 	}
-	return of / sum * known / (users*users + doubt)
+	return of / sum * users * users / (users*users + doubt)
 }
