@@ -9,6 +9,7 @@ import (
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/model/trend"
 )
 
@@ -28,6 +29,9 @@ const MinHiddenUsers = 5
 type NewItems struct {
 	Reduced *dataset.Partition // without the hidden items; trains the model to be extended
 	Hidden  []string           // ids of the hidden items, in bytewise order
+
+	// Content is what items say of themselves, by id; nil: nothing is known.
+	Content map[string]content.Document
 
 	full    *dataset.Partition // with all items
 	tested  *dataset.Histories // the users whose events are targets
@@ -146,10 +150,12 @@ func (x *NewItems) come(rng *rand.Rand) {
 }
 
 // Extend shows m early users of each hidden item to a model of Reduced, and returns the extended
-// model.
-func (x *NewItems) Extend(of *model.Model, m int) (*model.Model, error) {
+// model. near holds the neighbours in content of each hidden item, or is nil.
+func (x *NewItems) Extend(
+	of *model.Model, m int, near [][]content.Neighbour,
+) (*model.Model, error) {
 	evidence, err := of.NewEvidence(x.Hidden, nil)
-	if err != nil || m == 0 {
+	if err != nil {
 		return of, err
 	}
 	history := make([][]int32, x.full.Train.Len()) // by user; nil: shows nothing
@@ -168,15 +174,47 @@ func (x *NewItems) Extend(of *model.Model, m int) (*model.Model, error) {
 		}
 	}
 	trained := trend.DegreesOf(of.NumItems(), of.Degree)
-	items := make([]model.NewItem, len(x.Hidden))
+	var items []model.NewItem
 	for i, users := range x.comings {
-		count := min(m, len(users))
-		expected := trained.Expected(float64(count), users[count-1].since, 0)
-		if items[i], err = evidence.Place(i, expected); err != nil {
+		var like []content.Neighbour
+		if near != nil {
+			like = near[i]
+		}
+		count, since := min(m, len(users)), 0.0
+		if count > 0 {
+			since = users[count-1].since
+		} else if len(like) == 0 {
+			continue // nothing is known of it
+		}
+		expected := trained.Expected(float64(count), since, of.DegreeNear(like))
+		item, err := evidence.PlaceNear(i, expected, like)
+		if err != nil {
 			return nil, err
 		}
+		items = append(items, item)
 	}
 	return of.Extend(items)
+}
+
+// nearest returns the neighbours in content of each hidden item among those of Reduced.
+func (x *NewItems) nearest() [][]content.Neighbour {
+	index := x.index(len(x.Reduced.Items), func(i int32) string { return x.Reduced.Items[i] })
+	near := make([][]content.Neighbour, len(x.Hidden))
+	for i, id := range x.Hidden {
+		near[i] = index.Nearest(x.Content[id], model.ContentNeighbours)
+	}
+	return near
+}
+
+// index returns the index of the Content of n items.
+func (x *NewItems) index(n int, id func(int32) string) *content.Index {
+	return content.NewIndex(n, func(yield func(int32, content.Document) bool) {
+		for i := range int32(n) {
+			if d, ok := x.Content[id(i)]; ok && !yield(i, d) {
+				return
+			}
+		}
+	})
 }
 
 // knownOf returns the history of a training user in the numbering of Reduced; −1 stands for a

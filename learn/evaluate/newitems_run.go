@@ -5,6 +5,7 @@ import (
 
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
 )
 
 // ShownUsers are the numbers of early users of a new item that [NewItems.Run] shows.
@@ -14,11 +15,18 @@ var ShownUsers = []int{0, 1, 2, 5, 10}
 const (
 	newItemsTargets = 8  // newest events of a test user that are targets, at most
 	newItemsCutoff  = 50 // list length N of its figures
+	contentEvents   = 10 // newest events that ByContent ranks by
+)
+
+// Names of methods that know what items say of themselves.
+const (
+	WithContent = "dynamics, content" // new items borrow from those of like content
+	ByContent   = "content"           // the mean similarity with the newest events of the user
 )
 
 // NewItemsResult holds the figures of a method after some users of each new item were shown.
 type NewItemsResult struct {
-	Method string // [Dynamics] or [Popularity]
+	Method string // [Dynamics], [Popularity], [WithContent] or [ByContent]
 	Shown  int    // one of ShownUsers
 	New    Metric // HR@50 and NDCG@50 of targets that were hidden, among all items
 	Known  Metric // of the other targets
@@ -51,28 +59,34 @@ func (x *NewItems) Run(
 			targets[1]++
 		}
 	}
-	var plain [2][]int32
-	for at, shown := range ShownUsers {
-		extended, err := x.Extend(m, shown)
-		if err != nil {
+	steps, near := 2*len(ShownUsers), [][]content.Neighbour(nil)
+	if x.Content != nil {
+		near, steps = x.nearest(), 3*len(ShownUsers)+1
+	}
+	r := &newRun{list: list, users: users, plain: map[string][]int32{}, progress: func(done int) {
+		if progress != nil {
+			progress(done, steps*len(list))
+		}
+	}}
+	extended := m
+	for _, shown := range ShownUsers {
+		if extended, err = x.Extend(m, shown, nil); err != nil {
 			return targets, nil, err
 		}
-		ranks := x.rankTargets(extended, list, func(done int) {
-			if progress != nil {
-				progress(at*len(list)+done, len(ShownUsers)*len(list))
-			}
-		})
-		if at == 0 {
-			plain = ranks
+		r.add(Dynamics, shown, x.byModel(extended, list))
+		r.add(Popularity, shown, x.byDegree(extended, list))
+		if x.Content == nil {
+			continue
 		}
-		for k, method := range []string{Dynamics, Popularity} {
-			r := NewItemsResult{Method: method, Shown: shown,
-				New: newMetric(list, ranks[k], true), Known: newMetric(list, ranks[k], false)}
-			r.Change, r.ChangeErr, _ = changeByUser(newItemsCutoff, plain[k], ranks[k], users)
-			results = append(results, r)
+		if extended, err = x.Extend(m, shown, near); err != nil {
+			return targets, nil, err
 		}
+		r.add(WithContent, shown, x.byModel(extended, list))
 	}
-	return targets, results, nil
+	if x.Content != nil {
+		r.add(ByContent, 0, x.byContent(extended, list))
+	}
+	return targets, r.results, nil
 }
 
 // targets are those of the test users.
@@ -90,30 +104,86 @@ func (x *NewItems) targets() (list []newTarget) {
 	return list
 }
 
-// rankTargets ranks the targets by a model, and by its numbers of users.
-func (x *NewItems) rankTargets(
-	m *model.Model, list []newTarget, progress func(done int),
-) (ranks [2][]int32) {
-	popular := degrees(m)
-	for k := range ranks {
-		ranks[k] = make([]int32, len(list))
+// newRun gathers the results of a run.
+type newRun struct {
+	list     []newTarget
+	users    []int32
+	plain    map[string][]int32 // ranks of a method without new items
+	results  []NewItemsResult
+	progress func(done int)
+}
+
+// add adds the result of a method.
+func (r *newRun) add(method string, shown int, ranks []int32) {
+	plain := method
+	if method == WithContent {
+		plain = Dynamics
 	}
-	method := LearnedDynamics()
-	forEach(len(list), progress, func() func(t int) {
-		scores, q := make([]float32, m.NumItems()), m.NewQuery()
+	if r.plain[plain] == nil {
+		r.plain[plain] = ranks
+	}
+	result := NewItemsResult{Method: method, Shown: shown,
+		New: newMetric(r.list, ranks, true), Known: newMetric(r.list, ranks, false)}
+	result.Change, result.ChangeErr, _ = changeByUser(newItemsCutoff, r.plain[plain], ranks, r.users)
+	r.results = append(r.results, result)
+	r.progress(len(r.results) * len(r.list))
+}
+
+// rank ranks the targets by the scores that a worker stores for the items of m.
+func (x *NewItems) rank(
+	m *model.Model, list []newTarget,
+	newWorker func() (score func(past model.History) []float32),
+) []int32 {
+	ranks := make([]int32, len(list))
+	forEach(len(list), nil, func() func(t int) {
+		score := newWorker()
 		return func(t int) {
 			past, seen, target := x.placeTarget(m, list[t])
-			if target < 0 {
-				ranks[0][t], ranks[1][t] = int32(len(x.full.Items)), int32(len(x.full.Items))
-				return
+			if ranks[t] = int32(len(x.full.Items)); target >= 0 {
+				ranks[t] = rank(score(past), target, seen)
 			}
-			method.queryTo(q, m, past)
-			m.ScoresTo(scores, q)
-			ranks[0][t] = rank(scores, target, seen)
-			ranks[1][t] = rank(popular, target, seen)
 		}
 	})
 	return ranks
+}
+
+// byModel ranks the targets by a model.
+func (x *NewItems) byModel(m *model.Model, list []newTarget) []int32 {
+	method := LearnedDynamics()
+	return x.rank(m, list, func() func(model.History) []float32 {
+		scores, q := make([]float32, m.NumItems()), m.NewQuery()
+		return func(past model.History) []float32 {
+			method.queryTo(q, m, past)
+			m.ScoresTo(scores, q)
+			return scores
+		}
+	})
+}
+
+// byDegree ranks the targets by the numbers of users that m has of its items.
+func (x *NewItems) byDegree(m *model.Model, list []newTarget) []int32 {
+	popular := make([]float32, m.NumItems())
+	for i := range popular {
+		popular[i] = float32(m.Degree(int32(i)))
+	}
+	return x.rank(m, list, func() func(model.History) []float32 {
+		return func(model.History) []float32 { return popular }
+	})
+}
+
+// byContent ranks the targets by content alone, among the items of m, which has all.
+func (x *NewItems) byContent(m *model.Model, list []newTarget) []int32 {
+	index := x.index(m.NumItems(), m.ItemID)
+	return x.rank(m, list, func() func(model.History) []float32 {
+		scores := make([]float32, m.NumItems())
+		return func(past model.History) []float32 {
+			clear(scores)
+			for _, e := range past[max(0, len(past)-contentEvents):] {
+				index.AddTo(scores, x.Content[m.ItemID(e.Item)])
+			}
+			return scores
+		}
+	})
 }
 
 // placeTarget returns what the query of a target comes from, the items before it, and the target,

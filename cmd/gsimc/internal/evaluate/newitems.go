@@ -12,6 +12,7 @@ import (
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -21,6 +22,9 @@ const protocolNewItems = "new-items"
 // checkNewItems checks the flags of the protocol.
 func (c *Cmd) checkNewItems() error {
 	if c.Protocol != protocolNewItems {
+		if c.ItemsFile != "" {
+			return cli.About("%s is read by %s new-items only", "--items-file", "--protocol")
+		}
 		return nil
 	}
 	var err error
@@ -36,6 +40,9 @@ func (c *Cmd) checkNewItems() error {
 func (c *Cmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
 	x, err := evaluate.HideItems(part, c.NewShare, c.Seed)
 	if err != nil {
+		return err
+	}
+	if x.Content, err = c.content(); err != nil {
 		return err
 	}
 	m, err := c.servedModel(p, x.Reduced)
@@ -59,6 +66,23 @@ func (c *Cmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition)
 		report.Figures = append(report.Figures, newItemsFigures(&results[i]))
 	}
 	return a.PrintJSON(report)
+}
+
+// content reads what items say of themselves, nil without a file.
+func (c *Cmd) content() (map[string]content.Document, error) {
+	if c.ItemsFile == "" {
+		return nil, nil
+	}
+	all := map[string]content.Document{}
+	take := func(row dataset.ItemRow) error {
+		all[row.ID] = content.Document{
+			Title: row.Title, Categories: row.Categories, Labels: row.Labels,
+		}
+		return nil
+	}
+	err := dataset.ReadItemRows(c.ItemsFile, dataset.ItemRowsOptions{Separator: c.Separator}, take,
+		func(bad *dataset.RowError) error { return bad })
+	return all, cli.Flag("--items-file", cli.PathError(err))
 }
 
 // servedModel trains a model as train does.
@@ -90,6 +114,7 @@ func newItemsFigures(r *evaluate.NewItemsResult) map[string]any {
 		"method": r.Method, "shown": r.Shown,
 		"new hr@50": r.New.HR, "new hr@50 stderr": r.New.HRErr,
 		"new ndcg@50": r.New.NDCG, "new ndcg@50 stderr": r.New.NDCGErr,
+		"known hr@50": r.Known.HR, "known hr@50 stderr": r.Known.HRErr,
 		"known ndcg@50": r.Known.NDCG, "known ndcg@50 stderr": r.Known.NDCGErr,
 		"change": r.Change, "change stderr": r.ChangeErr,
 	}
@@ -101,17 +126,23 @@ func printNewItems(w io.Writer, report *newItemsReport, results []evaluate.NewIt
 		"%d of %d targets are such items\n\n", report.Hidden, report.Items,
 		report.Targets.New, report.Targets.New+report.Targets.Known)
 	rows := [][]string{{"method", "users shown", "new: HR@50", "±", "NDCG@50", "±",
-		"known: NDCG@50", "±", "all: change of NDCG@50, %", "±"}}
+		"known: HR@50", "±", "NDCG@50", "±", "all: change of NDCG@50, %", "±"}}
 	for i := range results {
 		r := &results[i]
 		rows = append(rows, []string{r.Method, fmt.Sprint(r.Shown),
 			figure(r.New.HR), figure(r.New.HRErr), figure(r.New.NDCG), figure(r.New.NDCGErr),
+			figure(r.Known.HR), figure(r.Known.HRErr),
 			figure(r.Known.NDCG), figure(r.Known.NDCGErr),
 			fmt.Sprintf("%+.1f", 100*r.Change), fmt.Sprintf("%.1f", 100*r.ChangeErr)})
 	}
-	cli.PrintTable(w, rows, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	cli.PrintTable(w, rows, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 	fmt.Fprint(w, `
 users shown: early users of each hidden item, by whom the model is extended
 change: against showing no new items at all
 `)
+	if len(results) > 0 && results[len(results)-1].Method == evaluate.ByContent {
+		fmt.Fprint(w, `dynamics, content: new items borrow from known ones of like content
+content: similarity with the newest events of the user, all items
+`)
+	}
 }
