@@ -14,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -191,7 +192,14 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 	}
 	placed := make([]NewItem, items)
 	for i := range placed {
-		if placed[i], err = e.Place(i, float64(10*(i+1))); err != nil {
+		users, like := float64(10*(i+1)), []content.Neighbour(nil)
+		if i >= 3 { // some borrow, and the last one of them all
+			like = []content.Neighbour{{Item: 7, Similarity: 0.8}, {Item: 30, Similarity: 0.5}}
+		}
+		if placed[i], err = e.PlaceNear(i, users, like); i == 4 {
+			placed[i], err = base.Borrow(ids[i], users, like)
+		}
+		if err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/soak"
+	"github.com/gsimc/gsimc/model/content"
 )
 
 // extensions are extended models of every shape, with their items.
@@ -30,7 +31,7 @@ func documentOf(tb testing.TB, x *Model) (document []byte, items []NewItem) {
 		item := NewItem{ID: id, Users: at.degrees[i], row: row(at.basis, i, x.k),
 			predictions:  at.prediction(i),
 			encoderScale: at.encoderScale[i], decoderScale: at.decoderScale[i],
-			graphScale: at.graphScale[i]}
+			graphScale: at.graphScale[i], near: at.near[i]}
 		if x.local != nil {
 			tb.Fatal("an extended model does not hold the local terms of its items")
 		}
@@ -61,7 +62,11 @@ func localDocument(tb testing.TB) (base *Model, document []byte) {
 		}
 		items = append(items, item)
 	}
-	document, err = x.EncodeExtension(items)
+	borrowed, err := x.Borrow("d", 9, []content.Neighbour{{Item: 5, Similarity: 1}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	document, err = x.EncodeExtension(append(items, borrowed))
 	if err != nil {
 		tb.Fatal(err)
 	}

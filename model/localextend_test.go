@@ -54,7 +54,13 @@ func extendedLocal(tb testing.TB, n, k, items int) *Model {
 		if i >= items/2 {
 			from, at = later, i-items/2
 		}
-		item, err := from.Place(at, float64(20+i))
+		item, err := from.PlaceNear(at, float64(20+i), nil)
+		if i%4 == 3 {
+			item, err = from.PlaceNear(at, float64(20+i), alike(i, i+5))
+		}
+		if i == 2 {
+			item, err = m.Borrow(ids[i], 0, alike(11, 12, 40))
+		}
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -49,17 +49,19 @@ func (g *Graph) transposed() *Graph {
 }
 
 // Borrow returns an arrival of which no succession is known: its row and its column are those of
-// known items, each times its part and a scale. degree is the number of its users at the scale of
-// the training.
+// known items, each times its part and a scale. No item follows itself, so T has no diagonal; but
+// who has taken an item may well take another one that is like it, as one that often follows it. So
+// T_jj is the largest number of the row or column here. degree is the number of the arrival's users
+// at the scale of the training.
 func (g *Graph) Borrow(id string, s *Spec, degree int64, scale float64, of []Share) Arrival {
 	out := Arrival{id: id,
 		source: power(degree, s.SourceExponent), target: power(degree, s.TargetExponent)}
 	for _, x := range of {
 		part := x.Part * scale
 		items, values := g.Row(x.Item)
-		out.row = append(out.row, scaled(items, values, part)...)
+		out.row = appendScaled(out.row, x.Item, items, values, part)
 		items, values = g.column(x.Item)
-		out.column = append(out.column, scaled(items, values, part)...)
+		out.column = appendScaled(out.column, x.Item, items, values, part)
 	}
 	out.row = strongest(summed(out.row), s.Neighbours)
 	out.column = strongest(summed(out.column), sourcesPerNeighbour*s.Neighbours)
@@ -89,13 +91,15 @@ func (a *Arrival) Mix(other *Arrival, part float64, s *Spec) Arrival {
 	return out
 }
 
-// scaled returns entries of a row, times a factor.
-func scaled(items []int32, values []float32, by float64) []entry {
-	out := make([]entry, len(items))
+// appendScaled appends the entries of the row or column of item i to all, times a factor, with one
+// for itself.
+func appendScaled(all []entry, i int32, items []int32, values []float32, by float64) []entry {
+	most := float32(0)
 	for at, j := range items {
-		out[at] = entry{j, bounded(float64(values[at]) * by)}
+		all = append(all, entry{j, bounded(float64(values[at]) * by)})
+		most = max(most, values[at])
 	}
-	return out
+	return append(all, entry{i, bounded(float64(most) * by)})
 }
 
 // summed adds up the entries of each item, and orders them by item.

@@ -1,0 +1,76 @@
+package local
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// The columns of a graph hold what its rows hold.
+func TestColumns(t *testing.T) {
+	const n = 60
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := make([][]entry, n)
+	for i := range rows {
+		for j := range int32(n) {
+			if rng.IntN(6) == 0 {
+				rows[i] = append(rows[i], entry{j, rng.Float32()})
+			}
+		}
+	}
+	g := fromRows(rows)
+	g.columns = new(columns)
+	total := 0
+	for j := range int32(n) {
+		items, values := g.column(j)
+		if !slices.IsSorted(items) {
+			t.Errorf("column %d has the items %v", j, items)
+		}
+		for at, i := range items {
+			if got := g.Weight(i, j); got != values[at] {
+				t.Errorf("column %d has %v for row %d, want %v", j, values[at], i, got)
+			}
+		}
+		total += len(items)
+	}
+	if total != len(g.Item) {
+		t.Errorf("%d entries in the columns, want %d", total, len(g.Item))
+	}
+}
+
+// A borrowed arrival has no more entries than others, and no number that a graph may not have.
+func TestBorrowWithinBounds(t *testing.T) {
+	const n = 2000
+	s := Default()
+	s.Neighbours, s.Weight = 3, 1
+	rows := make([][]entry, n)
+	for i := range rows {
+		for j := range int32(3) {
+			rows[i] = append(rows[i], entry{(int32(i) + 1 + 7*j) % n, maxValue})
+		}
+		rows[i] = append(rows[i], entry{0, maxValue}) // a popular one
+		slices.SortFunc(rows[i], func(a, b entry) int { return int(a.item) - int(b.item) })
+	}
+	g := fromRows(rows)
+	g.columns = new(columns)
+	var of []Share
+	for j := range int32(10) {
+		of = append(of, Share{j, 1})
+	}
+	a := g.Borrow("new", &s, 5, 2, of)
+	if len(a.row) > 3 || len(a.column) > 30 || len(a.column) < 30 {
+		t.Errorf("%d entries of the row, %d of the column", len(a.row), len(a.column))
+	}
+	if _, err := TableOf([]Arrival{a}).Arrivals(&s, n, []string{"new"}); err != nil {
+		t.Error(err)
+	}
+	own := Arrival{id: "new", row: a.row[:1], column: a.column,
+		others: []acquaintance{{"x", maxValue, 1}}}
+	mixed := own.Mix(&a, 0.25, &s)
+	if _, err := TableOf([]Arrival{mixed}).Arrivals(&s, n, []string{"new"}); err != nil {
+		t.Error(err)
+	}
+	if mixed.others[0].column != 0.75 || own.others[0].column != 1 {
+		t.Errorf("others %+v, own %+v", mixed.others, own.others)
+	}
+}
