@@ -13,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -141,6 +142,41 @@ func TestNewItemsPayForThemselves(t *testing.T) {
 				t.Errorf("data %d: without new items %+v", seed, r)
 			}
 		}
+	}
+}
+
+// Where content decides, what new items say of themselves lists them before their first user, and
+// known items lose next to nothing.
+func TestNewItemsByContent(t *testing.T) {
+	p := colours(7)
+	x := hide(t, p, 0.2, 7)
+	x.Content = map[string]content.Document{}
+	for i, id := range p.Items {
+		x.Content[id] = content.Document{Title: fmt.Sprint("item ", i),
+			Categories: []string{fmt.Sprint("colour ", i%6)}}
+	}
+	figures := map[string][]evaluate.NewItemsResult{}
+	for _, r := range runNewItems(t, x, 24) {
+		figures[r.Method] = append(figures[r.Method], r)
+	}
+	plain, with := figures[evaluate.Dynamics], figures[evaluate.WithContent]
+	for at, r := range with {
+		if r.Change < plain[at].Change-2*r.ChangeErr {
+			t.Errorf("%d users shown: content changes the NDCG@50 of all targets from %+.3f to "+
+				"%+.3f ± %.3f", r.Shown, plain[at].Change, r.Change, r.ChangeErr)
+		}
+		if r.New.HR < plain[at].New.HR || r.Known.HR < 0.9*plain[0].Known.HR {
+			t.Errorf("%d users shown: HR@50 of new targets %.2f, %.2f without content; of known "+
+				"ones %.2f, %.2f without new items", r.Shown, r.New.HR, plain[at].New.HR,
+				r.Known.HR, plain[0].Known.HR)
+		}
+	}
+	if with[0].New.HR < 0.4 || with[0].Change <= 0 {
+		t.Errorf("without users HR@50 of new targets is %.2f, change %+.3f", with[0].New.HR,
+			with[0].Change)
+	}
+	if alone := figures[evaluate.ByContent]; len(alone) != 1 || alone[0].New.HR < 0.1 {
+		t.Errorf("by content alone: %+v", alone)
 	}
 }
 
