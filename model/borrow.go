@@ -13,7 +13,7 @@ const ContentNeighbours = 10
 
 // Constants of borrowed rows, chosen on hidden items and validation users of three data sets.
 const (
-	borrowedScale  = 1.2 // κ
+	borrowedScale  = 1.1 // κ
 	borrowedDegree = 0.8 // η: power of the item's number of users in units of a neighbour's
 	borrowedDoubt  = 50  // c: the squared number of histories that are worth as much
 )
@@ -57,8 +57,8 @@ func (m *Model) Borrow(id string, users float64, near []content.Neighbour) (NewI
 		users = m.DegreeNear(near)
 	}
 	if !(users > 0 && users < math.MaxInt64) {
-		return NewItem{}, fmt.Errorf("new item %q has %d neighbours and %v users, want some of both",
-			id, len(near), users)
+		return NewItem{}, fmt.Errorf("new item %q has %d neighbours and %v users, "+
+			"want some of both", id, len(near), users)
 	}
 	out := NewItem{ID: id, Users: int64(max(1, math.Round(users)))}
 	degree := min(out.Users, m.spec.TrainUsers)

@@ -87,6 +87,11 @@
 //	item_offsets   I64 [n+1]    as above
 //	item_ids       U8  [bytes]  as above
 //
+// If any of the items has borrowed its row, there follow the lists of the items that they are like,
+// most similar first:
+//
+//	near_offsets, near_items  I64 [n+1], I32 [·]   items of the base
+//
 // If the base has a local term, there follow the powers of the degrees, the lists of the items'
 // rows, of their columns and of the other new items next to them, and the names of those:
 //

@@ -124,7 +124,8 @@ func (r *newRun) add(method string, shown int, ranks []int32) {
 	}
 	result := NewItemsResult{Method: method, Shown: shown,
 		New: newMetric(r.list, ranks, true), Known: newMetric(r.list, ranks, false)}
-	result.Change, result.ChangeErr, _ = changeByUser(newItemsCutoff, r.plain[plain], ranks, r.users)
+	result.Change, result.ChangeErr, _ = changeByUser(newItemsCutoff, r.plain[plain], ranks,
+		r.users)
 	r.results = append(r.results, result)
 	r.progress(len(r.results) * len(r.list))
 }

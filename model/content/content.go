@@ -50,8 +50,8 @@ type posting struct {
 	item  int32
 }
 
-// NewIndex returns an index of documents of items 0…n−1 of a model, each at most once. Items without
-// one are left out. It takes 4 bytes for each token of each item, and 16 for each token and item.
+// NewIndex returns an index of documents of items 0…n−1 of a model, each at most once. Items
+// without one are left out. It takes 4 bytes for each token of each item, and 16 for each token.
 func NewIndex(n int, documents iter.Seq2[int32, Document]) *Index {
 	x := &Index{n: n, norms: make([]float32, n)}
 	x.scratch = &sync.Pool{New: func() any { return &search{x: x, sums: make([]float32, n)} }}

@@ -2,7 +2,6 @@ package content
 
 import (
 	"hash/fnv"
-	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -52,7 +51,6 @@ func isYear(w string) bool {
 
 func hash(kind, text string) uint64 {
 	h := fnv.New64a()
-	io.WriteString(h, kind)
-	io.WriteString(h, text)
+	h.Write([]byte(kind + text))
 	return h.Sum64()
 }

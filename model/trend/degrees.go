@@ -52,10 +52,12 @@ const nearVariance = 4
 //	D̂ = E · m²/(m² + c),     E = Σ d_i p_i / Σ p_i,     p_i = d_i^(m−1) e^(−d_i T)
 //
 // T is events/Σ d_i. E is the posterior mean of a rate D if m − 1 is Poisson of the mean D·T, and D
-// is that of any item of the training before anything is seen; with near, times e^(−(ln d − ln
-// near)²/2σ²). The first user says nothing: an item appears by one. m/T would have heavy tails: of many new items with few users each, those are on
-// top that chance has given two users in a moment. With near there is no doubt, and m may be 0: the
-// item's row does not point at these few users.
+// is that of any item of the training before anything is seen. The first user says nothing: an item
+// appears by one. m/T would have heavy tails: of many new items with few users each, those are on
+// top that chance has given two users in a moment.
+//
+// With near, p_i has the factor e^(−(ln d_i − ln near)²/2σ²), there is no doubt, D̂ = E, since the
+// item's row does not come from these few users alone, and m may be 0.
 func (d Degrees) Expected(users, events, near float64) float64 {
 	t, prior := events/d.Events, math.Log(max(near, 1))
 	logs, most := make([]float64, len(d.bins)), math.Inf(-1)

@@ -92,7 +92,7 @@ func New(b *Basis, items int) *Evidence {
 func (e *Evidence) Users(i int) int64 { return e.items[i].users }
 
 // Add takes in a user's history: item indices in the order of time, each at most once. Others than
-// those of b and the new ones stand for any other item. O(length·K) for each window with a new item.
+// those of b and the new ones stand for any other item. O(length·K) for each window with a new one.
 func (e *Evidence) Add(history []int32) {
 	for _, i := range history {
 		if e.places(i) {
@@ -195,8 +195,8 @@ func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
 	return math.Sqrt((all - own + own/sample) / all)
 }
 
-// Row returns the row of new item i, rotated, and what b.Scale is for others. users is the number of
-// users of the item among b.Users.
+// Row returns the row of new item i, rotated, and what b.Scale is for others. users is the number
+// of users of the item among b.Users.
 func (e *Evidence) Row(i int, users float64) (rotated []float64, scale float64) {
 	item := &e.items[i]
 	sample := users / float64(item.users)

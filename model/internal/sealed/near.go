@@ -35,15 +35,15 @@ func ReadNear(r *safetensors.Reader, m int64, n, most int) [][]int32 {
 	for i := range near {
 		from, to := ptr[i], ptr[i+1]
 		if from < 0 || from > to || to > int64(len(all)) || to-from > int64(most) {
-			r.Err = fmt.Errorf("the neighbours of new item %d run from %d to %d of %d, want at most %d",
-				i, from, to, len(all), most)
+			r.Err = fmt.Errorf("the neighbours of new item %d run from %d to %d of %d, "+
+				"want at most %d", i, from, to, len(all), most)
 			return nil
 		}
 		near[i] = all[from:to:to]
 		for at, j := range near[i] {
 			if j < 0 || int(j) >= n || slices.Contains(near[i][:at], j) {
-				r.Err = fmt.Errorf("new item %d is like %d, want different items from 0 to %d", i, j,
-					n-1)
+				r.Err = fmt.Errorf("new item %d is like %d, want different items from 0 to %d",
+					i, j, n-1)
 				return nil
 			}
 		}
