@@ -2,14 +2,18 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/model"
 )
 
 func TestEvaluateNewItems(t *testing.T) {
-	events, _ := smallModel(t)
+	events, file := smallModel(t)
 	args := []string{"evaluate", "--data", events, "--protocol", "new-items", "--rank", "16",
 		"--new-share", "0.3"}
 	code, out, stderr := runCLI(t, nil, args...)
@@ -32,6 +36,7 @@ func TestEvaluateNewItems(t *testing.T) {
 	if report.Hidden == 0 || report.Targets.New == 0 || report.Targets.Known == 0 {
 		t.Errorf("nothing is hidden, or nothing is to be found: %s", out)
 	}
+	checkContent(t, file, args)
 	found := map[any]any{}
 	for _, f := range report.Figures {
 		if f["method"] == "dynamics" {
@@ -40,5 +45,34 @@ func TestEvaluateNewItems(t *testing.T) {
 	}
 	if found[0.] != 0. || found[10.] == 0. || found[10.] == nil {
 		t.Errorf("the new items are found by %v, want none without users and some with ten", found)
+	}
+}
+
+// checkContent evaluates with a file of items, those of a model, and with one that is not there.
+func checkContent(t *testing.T, file string, args []string) {
+	t.Helper()
+	m, err := model.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	items := "item_id,title,categories\n"
+	for i := range int32(m.NumItems()) {
+		items += fmt.Sprintf("%s,Item %d,a|c%d\n", m.ItemID(i), i, i%5)
+	}
+	path := filepath.Join(t.TempDir(), "items.csv")
+	if err := os.WriteFile(path, []byte(items), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args = append(args, "--items-file", path, "--items-separator", "|")
+	code, out, stderr := runCLI(t, nil, args...)
+	if code != cli.ExitOK || !strings.Contains(out, "\n  dynamics, content") ||
+		!strings.Contains(out, "\n  content ") {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	args[len(args)-3] = path + ".none"
+	if code, _, stderr = runCLI(t, nil, args...); code == cli.ExitOK ||
+		!strings.Contains(stderr, "--items-file") {
+		t.Errorf("no file of items: exit code %d: %s", code, stderr)
 	}
 }
