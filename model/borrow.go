@@ -51,12 +51,15 @@ func (m *Model) DegreeNear(near []content.Neighbour) float64 {
 // with ω ∝ the squares of the similarities, Σω = 1. users is D̂, the number of users of the item at
 // the scale of the training, as for [Evidence.Place]; 0: DegreeNear. Neighbours are items of the
 // base. It is an error if there are none.
+//
+// O(k + entries of the local term). The first call for a base finds the columns of its local term,
+// which take as much memory as the rows from then on. It is safe for concurrent use.
 func (m *Model) Borrow(id string, users float64, near []content.Neighbour) (NewItem, error) {
-	m = m.Base()
+	m, near = m.Base(), near[:min(len(near), ContentNeighbours)]
 	if users <= 0 {
 		users = m.DegreeNear(near)
 	}
-	if !(users > 0 && users < math.MaxInt64) {
+	if len(near) == 0 || !(users > 0 && users < math.MaxInt64) {
 		return NewItem{}, fmt.Errorf("new item %q has %d neighbours and %v users, "+
 			"want some of both", id, len(near), users)
 	}

@@ -152,7 +152,7 @@ func TestPlaceNear(t *testing.T) {
 
 func TestBorrowNothing(t *testing.T) {
 	m := newLocal(t, 60, 4)
-	for _, users := range []float64{0, -1} {
+	for _, users := range []float64{0, -1, 5} {
 		if _, err := m.Borrow("new", users, nil); err == nil {
 			t.Errorf("an item of %v users is like nothing, and no error", users)
 		}
@@ -161,6 +161,9 @@ func TestBorrowNothing(t *testing.T) {
 		if _, err := m.Borrow("new", users, alike(1)); err == nil {
 			t.Errorf("%v users, and no error", users)
 		}
+	}
+	if x := borrow(t, m, 5, alike(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)); len(x.Like(60)) != 10 {
+		t.Errorf("an item like %v", x.Like(60))
 	}
 	if m.DegreeNear(nil) != 0 {
 		t.Error("no neighbours say how many users an item has")
