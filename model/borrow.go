@@ -15,7 +15,7 @@ const ContentNeighbours = 10
 const (
 	borrowedScale  = 1.1 // κ
 	borrowedDegree = 0.8 // η: power of the item's number of users in units of a neighbour's
-	borrowedDoubt  = 50  // c: the squared number of histories that are worth as much
+	borrowedDoubt  = 20  // c: the squared number of histories that are worth as much
 )
 
 // parts returns the part of each neighbour in a borrowed row, ω ∝ cos², Σω = 1.
