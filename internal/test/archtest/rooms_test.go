@@ -63,7 +63,7 @@ server/internal/origin:
 server/internal/socket:
 server/internal/diverse: internal/ranking
 server/internal/watched: internal/fault
-server/internal/catalogue: internal/ranking store
+server/internal/catalogue: internal/ranking model store
 server/internal/session: store
 server/internal/tenure: store
 server/internal/tracing: store

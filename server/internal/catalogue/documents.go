@@ -1,0 +1,71 @@
+package catalogue
+
+import (
+	"iter"
+
+	"github.com/gsimc/gsimc/model/content"
+)
+
+// documentsAtOnce is the number of items that are looked at under one lock, for which writes wait.
+const documentsAtOnce = 1024
+
+// Changes moves when the index changes.
+func (c *Catalogue) Changes() uint64 {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.changes
+}
+
+// Document returns what the catalogue says of an item, hidden or not. Its texts are those of the
+// index.
+func (c *Catalogue) Document(id string) (d content.Document, found bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	slot, found := c.items.slots[id]
+	if !found || c.items.entries[slot].damaged {
+		return content.Document{}, false
+	}
+	return c.items.document(slot), true
+}
+
+// Documents are those of the items that are wanted and not hidden, whether they are available now
+// or not. An item that is written meanwhile may come twice, or not at all.
+func (c *Catalogue) Documents(
+	wanted func(id string) bool,
+) iter.Seq2[string, content.Document] {
+	return func(yield func(string, content.Document) bool) {
+		ids, documents := []string{}, []content.Document{}
+		for from, more := int32(0), true; more; from += documentsAtOnce {
+			ids, documents = ids[:0], documents[:0]
+			c.mu.RLock()
+			end := min(from+documentsAtOnce, int32(len(c.items.entries)))
+			more = int(end) < len(c.items.entries)
+			for slot := from; slot < end; slot++ {
+				e := &c.items.entries[slot]
+				if e.id != "" && !e.hidden && wanted(e.id) {
+					ids, documents = append(ids, e.id), append(documents, c.items.document(slot))
+				}
+			}
+			c.mu.RUnlock()
+			for at, id := range ids {
+				if !yield(id, documents[at]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// document is that of the item of a slot.
+func (x *index) document(slot int32) content.Document {
+	e := &x.entries[slot]
+	d := content.Document{Title: e.title}
+	for _, term := range e.terms {
+		if n := x.terms.names[term]; n.label {
+			d.Labels = append(d.Labels, n.text)
+		} else {
+			d.Categories = append(d.Categories, n.text)
+		}
+	}
+	return d
+}
