@@ -120,7 +120,7 @@ func (s *Server) newExtenders(notices *coldstart.Notices) (all follow.Extenders)
 		x := coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
 			Store: s.store, Models: a.Models, Updater: s.updater, Metrics: of,
 			Log: s.log, Guard: s.chain.Guard, Now: s.now, Notices: notices,
-			First: a.Index == 0,
+			First: a.Index == 0, Catalogue: s.catalogue,
 		})
 		a.OnLoad = x.Wake
 		all = append(all, x)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/borrow"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/state"
@@ -34,6 +35,8 @@ type Deps struct {
 
 	// Notices is set if several servers share the store: one of them extends for all.
 	Notices *Notices
+	// Catalogue has the documents of items, some of which nobody has yet; nil: there are none.
+	Catalogue borrow.Catalogue
 	// First is set for one of the extenders of a server.
 	First bool
 }
@@ -47,6 +50,7 @@ type Extender struct {
 	poll   time.Duration // between looks that are not due; 0: there are none
 	recent *recentUsers
 	awake  chan struct{}
+	near   *borrow.Rows // of items that nobody has
 
 	// reweighed is set by other weights of events. They may be the ones before again at the next
 	// look.
@@ -69,14 +73,15 @@ func New(every time.Duration, d Deps) *Extender {
 		Deps: d, every: every, recent: newRecentUsers(), awake: make(chan struct{}, 1),
 		stage: &ledger.Stage{Models: d.Models, Metrics: d.Metrics, Log: d.Log},
 	}
+	x.near = borrow.New(d.Catalogue, every, func(err error) { x.refused(context.Background(), err) })
+	if every > ledger.LongestPoll && (d.Notices != nil || d.Catalogue != nil) {
+		x.poll = ledger.LongestPoll
+	}
 	if d.Notices == nil {
 		x.ledger = ledger.NewMemory(x.stage)
 		return x
 	}
 	x.ledger = ledger.NewShared(d.Notices, d.First, d.Updater, x.stage)
-	if every > ledger.LongestPoll {
-		x.poll = ledger.LongestPoll
-	}
 	return x
 }
 
@@ -174,26 +179,35 @@ func (x *Extender) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { x.ledger.Run(ctx) })
 	defer running.Wait()
+	defer x.near.Begin(nil)
 	tick := time.NewTicker(x.every)
 	defer tick.Stop()
 	var poll <-chan time.Time // never
 	if x.poll > 0 {
 		poll = time.Tick(x.poll)
 	}
-	for due := true; ; {
+	for due, on := true, true; on; due, on = x.wait(ctx, tick.C, poll) {
 		err := x.Guard(ctx, "extending the model", func() error { return x.look(ctx, due) })
 		if err = x.ledger.Done(err); err != nil && ctx.Err() == nil {
 			x.stage.Failed(ctx, "the model could not be extended by new items", err)
 		}
+	}
+}
+
+// wait waits for the next look. on is false if ctx ends.
+func (x *Extender) wait(ctx context.Context, tick, poll <-chan time.Time) (due, on bool) {
+	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false, false
 		case <-poll:
-			due = false
-		case <-tick.C:
-			due = true
+			if due = x.near.Due(); due || x.Notices != nil {
+				return due, true
+			}
+		case <-tick:
+			return true, true
 		case <-x.awake:
-			due = true
+			return true, true
 		}
 	}
 }
@@ -241,6 +255,10 @@ func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 		}
 	}
 	x.ledger.Begin(base, x.fixed)
+	if x.fixed {
+		base = nil
+	}
+	x.near.Begin(base)
 }
 
 // extend lets the model serve with the new items as they are now, and searches the store if that is
@@ -252,16 +270,14 @@ func (x *Extender) extend(
 		a.Weights, a.Searched, a.Tallied = weights, false, false
 		a.Samples.Renew()
 	}
-	if a.Counted {
-		if err := x.update(ctx, l, a); err != nil {
-			return err
+	if err := x.update(ctx, l, a); err != nil {
+		return err
+	}
+	if a.Counted && a.More {
+		if !a.Tallied {
+			x.Wake() // the search can wait until all known items have a row
 		}
-		if a.More {
-			if !a.Tallied {
-				x.Wake() // the search can wait until all known items have a row
-			}
-			return x.ledger.Persist(ctx)
-		}
+		return x.ledger.Persist(ctx)
 	}
 	if !a.Tallied {
 		if err := x.search(ctx, l, a); err != nil {

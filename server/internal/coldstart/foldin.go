@@ -27,36 +27,53 @@ const (
 	settledDegree = 0.1
 )
 
-// update folds in the items that have changed and lets the result serve.
+// update folds in the items that have changed, lets others borrow a row, and lets the result serve.
 func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	began := time.Now()
-	a.Samples.Trim()
-	now := a.Samples.Census()
-	x.Metrics.Pending.Set(float64(len(now.Counts)))
-	pace := paceOf(a, l.Base(), now)
-	batch, changed, more := choose(a, l.Base(), now, pace)
-	a.Unserved, a.More = a.Unserved || changed, false
+	if err := x.borrow(ctx, l, a); err != nil {
+		return err
+	}
+	more := false
+	if a.Counted { // else it is not known how popular they are
+		var err error
+		if more, err = x.renewRows(ctx, l.Base(), a); err != nil {
+			return err
+		}
+	}
 	if !a.Unserved {
 		return nil
 	}
-	if err := x.foldIn(ctx, l.Base(), a, batch, now, pace); err != nil {
-		return err
-	}
-	if err := x.ledger.Publish(ctx, l, placed(a.Rows), began); err != nil {
+	if err := x.ledger.Publish(ctx, l, x.placed(a), began); err != nil {
 		return err
 	}
 	a.Unserved, a.More = false, more
 	return nil
 }
 
+// renewRows folds in the items that have changed. more reports whether further items have no row.
+func (x *Extender) renewRows(
+	ctx context.Context, base *model.Model, a *ledger.Account,
+) (more bool, err error) {
+	a.Samples.Trim()
+	now := a.Samples.Census()
+	x.Metrics.Pending.Set(float64(len(now.Counts)))
+	pace := paceOf(a, base, now)
+	batch, changed, more := x.choose(a, base, now, pace)
+	a.Unserved, a.More = a.Unserved || changed, false
+	if len(batch) == 0 {
+		return false, nil
+	}
+	return more, x.foldIn(ctx, base, a, batch, now, pace)
+}
+
 // choose returns the items to fold in, those without a row first. changed reports whether anything
 // has changed at all, more whether further items have no row. Rows of items that now have too few
 // users are dropped.
-func choose(
+func (x *Extender) choose(
 	a *ledger.Account, base *model.Model, now samples.Census, pace *pace,
 ) (batch []string, changed, more bool) {
 	for id := range a.Rows {
-		if now.Counts[id] < model.MinNewUsers {
+		if now.Counts[id] < x.least(id) {
 			delete(a.Rows, id)
 			changed = true
 		}
@@ -67,8 +84,9 @@ func choose(
 		}
 		old, hasRow := a.Rows[id]
 		settled := hasRow && !now.Stale[id] &&
-			math.Abs(users-old.Users) <= settledChange*old.Users && pace.settles(&old, users)
-		if users >= model.MinNewUsers && !settled {
+			math.Abs(users-old.Users) <= settledChange*old.Users &&
+			pace.settles(&old, users) && x.settles(&old, id)
+		if users >= x.least(id) && !settled {
 			batch = append(batch, id)
 		}
 	}
@@ -117,17 +135,16 @@ func (x *Extender) foldIn(
 				a.Samples.Drop(user, id)
 			}
 		}
-		if len(have[i].users) < model.MinNewUsers {
+		if float64(len(have[i].users)) < x.least(id) {
 			continue
 		}
-		users, since := now.Counts[id], have[i].since
-		item, err := evidence.Place(i, pace.expected(users, since))
-		if err != nil && !x.warned {
-			x.warned = true
-			x.stage.Failed(ctx,
-				"a new item stays without a row; no other one of this model will be reported", err)
+		users, since, near := now.Counts[id], have[i].since, x.near.Near(id)
+		item, err := evidence.PlaceNear(i, pace.expected(users, since, near), near)
+		if err != nil {
+			x.refused(ctx, err)
 		}
-		a.Rows[id] = ledger.Row{Item: item, Users: users, Since: since, Fault: err != nil}
+		a.Rows[id] = ledger.Row{Item: item, Users: users, Since: since, Near: near,
+			Fault: err != nil}
 	}
 	return nil
 }
@@ -203,12 +220,25 @@ func (x *Extender) history(
 	return history[from:], times[from:], err
 }
 
-// placed are the items that have got a row.
-func placed(rows map[string]ledger.Row) []model.NewItem {
-	items := make([]model.NewItem, 0, len(rows))
-	for _, row := range rows {
+// placed are the items that have got a row: those with the most users first, and then those that
+// borrow it.
+func (x *Extender) placed(a *ledger.Account) []model.NewItem {
+	items := make([]model.NewItem, 0, len(a.Rows))
+	for _, row := range a.Rows {
 		if !row.Fault {
 			items = append(items, row.Item)
+		}
+	}
+	slices.SortFunc(items, func(a, b model.NewItem) int {
+		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
+	})
+	borrowed := x.near.Items()
+	if !x.near.Ready() {
+		borrowed = slices.Values(a.Borrowed)
+	}
+	for item := range borrowed {
+		if row, has := a.Rows[item.ID]; !has || row.Fault {
+			items = append(items, item)
 		}
 	}
 	return items

@@ -161,7 +161,7 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 		faults); diff != "" {
 		t.Errorf("items without a row (-want +got):\n%s", diff)
 	}
-	must(t, x.ledger.Publish(t.Context(), l, placed(a.Rows), time.Now()))
+	must(t, x.ledger.Publish(t.Context(), l, x.placed(a), time.Now()))
 	extended := x.Models.Acquire()
 	defer extended.Release()
 	_, good := extended.ItemIndex("good")

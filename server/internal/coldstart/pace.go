@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
@@ -11,24 +12,25 @@ import (
 
 // pace tells how many users an item would have in the training.
 type pace struct {
+	base    *model.Model
 	counted *tally.Pace // nil: the histories have not been counted
 	share   float64     // training users that one of the store stands for until then
 }
 
 func paceOf(a *ledger.Account, base *model.Model, now samples.Census) *pace {
 	if a.Tallied {
-		return &pace{counted: a.Tally.Pace()}
+		return &pace{base: base, counted: a.Tally.Pace()}
 	}
-	return &pace{share: min(1, float64(base.NumTrainUsers())/float64(max(now.Users, 1)))}
+	return &pace{base: base, share: min(1, float64(base.NumTrainUsers())/float64(max(now.Users, 1)))}
 }
 
 // expected is the number for an item with so many users of the store, whose first event was at a
-// time.
-func (p *pace) expected(users float64, since int64) float64 {
+// time, and with these neighbours in content.
+func (p *pace) expected(users float64, since int64, near []content.Neighbour) float64 {
 	if p.counted == nil {
 		return p.share * users
 	}
-	return p.counted.Expected(users, since)
+	return p.counted.Expected(users, since, p.base.DegreeNear(near))
 }
 
 // settles reports whether a row is good for an item that has so many users by now.
@@ -38,5 +40,5 @@ func (p *pace) settles(old *ledger.Row, users float64) bool {
 	}
 	was := float64(old.Item.Users)
 	return old.Since != ledger.Unknown &&
-		math.Abs(max(1, p.expected(users, old.Since))-was) <= max(settledDegree*was, 0.5)
+		math.Abs(max(1, p.expected(users, old.Since, old.Near))-was) <= max(settledDegree*was, 0.5)
 }

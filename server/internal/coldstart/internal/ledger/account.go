@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
 )
@@ -21,6 +22,11 @@ type Account struct {
 	Searched bool           // the store has been searched for items that are new to the base
 	Counted  bool           // the users of the store: a search has come to its end
 	Weights  uint64         // hash of the weights of events that the rows were made by
+
+	// Borrowed are the rows of other items, as another owner has left them; nil: the ones of
+	// BorrowedVersion serve.
+	Borrowed        []model.NewItem
+	BorrowedVersion uint64
 
 	Tally   *tally.Tally // of the first events on all items; nil: the base is fixed
 	Tallied bool         // a search has counted the histories of the store
@@ -41,6 +47,8 @@ type Row struct {
 	Users float64 // of the store, when the item was folded in
 	Since int64   // first event of these users, in seconds since 1970; or Unknown
 	Fault bool    // these users give no row
+
+	Near []content.Neighbour // items that are alike, by which it was placed too
 }
 
 // Unknown is the Since of rows that another server has made.

@@ -1,12 +1,10 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -80,13 +78,20 @@ func (s *Shared) serve(
 	return nil
 }
 
-// rowsOf are the rows of a document, with the numbers of users by which they were placed.
-func rowsOf(items []model.NewItem, placed map[string]float64) map[string]Row {
-	rows := make(map[string]Row, len(items))
+// rowsOf are the rows of a document, with the numbers of users by which they were placed; and the
+// items that nobody had, who borrowed theirs.
+func rowsOf(
+	items []model.NewItem, placed map[string]float64,
+) (rows map[string]Row, borrowed []model.NewItem) {
+	rows = make(map[string]Row, len(items))
 	for _, item := range items {
-		rows[item.ID] = Row{Item: item, Users: placed[item.ID], Since: Unknown}
+		if users, taken := placed[item.ID]; taken {
+			rows[item.ID] = Row{Item: item, Users: users, Since: Unknown}
+		} else {
+			borrowed = append(borrowed, item)
+		}
 	}
-	return rows
+	return rows, borrowed
 }
 
 // Publish lets all servers have an extension, this one too.
@@ -162,8 +167,7 @@ func (s *Shared) put(ctx context.Context, topic, name string, note []byte) error
 	return s.store.PutNote(ctx, topic, name, note, s.owned.fence(s.base))
 }
 
-// fit returns as many of the items as fit into a note, those with the most users first, and their
-// document.
+// fit returns the document of as many of the items as fit into a note, from the first one on.
 func (s *Shared) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
 	for {
 		document, err := l.EncodeExtension(items)
@@ -173,19 +177,10 @@ func (s *Shared) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
 		if !s.tooLarge {
 			s.tooLarge = true
 			s.stage.Log.Warn("the extension by all new items is too large for the store: those "+
-				"with the fewest users are left out", slog.Int("bytes", len(document)),
+				"with the fewest users, or with the least alike, are left out", slog.Int("bytes", len(document)),
 				slog.Int("items", len(items)))
 		}
 		share := 0.95 * store.MaxNoteBytes / float64(len(document))
-		items = mostUsers(items, int(share*float64(len(items))))
+		items = items[:int(share*float64(len(items)))]
 	}
-}
-
-// mostUsers returns n of the items, those with the most users.
-func mostUsers(items []model.NewItem, n int) []model.NewItem {
-	items = slices.Clone(items)
-	slices.SortFunc(items, func(a, b model.NewItem) int {
-		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
-	})
-	return items[:n]
 }

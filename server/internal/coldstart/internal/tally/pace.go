@@ -25,9 +25,9 @@ func (t *Tally) Pace() *Pace {
 }
 
 // Expected is [trend.Degrees.Expected] of an item with so many users of the store, of whom the
-// first took it at this time.
-func (p *Pace) Expected(users float64, since int64) float64 {
-	return p.trained.Expected(users, math.Ldexp(p.eventsSince(since), p.halved), 0)
+// first took it at this time; near is what its neighbours in content have, 0 without any.
+func (p *Pace) Expected(users float64, since int64, near float64) float64 {
+	return p.trained.Expected(users, math.Ldexp(p.eventsSince(since), p.halved), near)
 }
 
 // eventsSince is the number of counted events from the span of a time on. Events before those that

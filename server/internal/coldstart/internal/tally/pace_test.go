@@ -42,7 +42,7 @@ func TestPaceOfSamples(t *testing.T) {
 				math.Abs(got-want) > 0.2*want+3*math.Sqrt(want*math.Ldexp(1, p.halved)) {
 				t.Errorf("%s: %v events from %d on, want %v", name, got, since, want)
 			}
-			if e, d := p.Expected(7, since), tally.trained.Expected(7, got, 0); e != d {
+			if e, d := p.Expected(7, since, 0), tally.trained.Expected(7, got, 0); e != d {
 				t.Errorf("%s: %v users are expected, want %v", name, e, d)
 			}
 		}

@@ -1,0 +1,68 @@
+package coldstart
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
+	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
+	"github.com/gsimc/gsimc/server/internal/models"
+)
+
+// settledContent is the number of users from which on the content of an item changes its row by
+// less than settledChange, see [model.Evidence.PlaceNear].
+const settledContent = 40
+
+// borrow lets the items that nobody has borrow rows by what the catalogue says now. If that takes
+// long, it goes on with the next look, which comes at once.
+func (x *Extender) borrow(ctx context.Context, l *models.Lease, a *ledger.Account) error {
+	busy := func() error { return x.ledger.Busy(ctx, l.Base()) }
+	pace := background.NewPacer(ledger.DutyCycle)
+	more, err := x.near.Renew(x.every, func() error {
+		if err := pace.Except(busy); err != nil {
+			return err
+		}
+		return pace.Pause(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	if more {
+		x.Wake()
+	}
+	if !x.near.Ready() {
+		return nil
+	}
+	if version := x.near.Version(); version != a.BorrowedVersion || len(a.Borrowed) > 0 {
+		a.BorrowedVersion, a.Borrowed, a.Unserved = version, nil, true
+	}
+	return nil
+}
+
+// least is the number of users that an item needs for a row of its own.
+func (x *Extender) least(id string) float64 {
+	if x.near.Near(id) != nil {
+		return 1 // the items that are alike speak for it too
+	}
+	return model.MinNewUsers
+}
+
+// settles reports whether a row is good for an item with the content that it has by now. Which
+// items are alike counts, and not the last bits of how much.
+func (x *Extender) settles(old *ledger.Row, id string) bool {
+	return old.Users >= settledContent ||
+		slices.EqualFunc(old.Near, x.near.Near(id), func(a, b content.Neighbour) bool {
+			return a.Item == b.Item
+		})
+}
+
+// refused tells of the first new item that gets no row.
+func (x *Extender) refused(ctx context.Context, err error) {
+	if !x.warned {
+		x.warned = true
+		x.stage.Failed(ctx,
+			"a new item stays without a row; no other one of this model will be reported", err)
+	}
+}

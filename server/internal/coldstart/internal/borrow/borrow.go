@@ -1,0 +1,172 @@
+// Package borrow gives the items of a catalogue that a model does not know a row before anybody has
+// them: one borrowed from the known items that have the closest content. It knows neither users nor
+// who serves the rows.
+//
+// The rows follow from the catalogue and the model. They are made by passes over the catalogue,
+// which change what is to be served at their ends only. What a pass made stays while neither the
+// document of the item nor that of any known item changes.
+package borrow
+
+import (
+	"cmp"
+	"hash/maphash"
+	"iter"
+	"time"
+
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
+)
+
+// Most is the number of items that borrow a row, at most: those with the closest neighbours.
+const Most = 10_000
+
+// leastRest is the shortest rest between two passes. One that takes longer is followed by a rest
+// that is as long.
+const leastRest = time.Second
+
+// A Catalogue has documents of items.
+type Catalogue interface {
+	// Changes moves when a document changes.
+	Changes() uint64
+	// Document is that of an item, hidden or not.
+	Document(id string) (d content.Document, found bool)
+	// Documents are those of the items that are wanted and not hidden.
+	Documents(wanted func(id string) bool) iter.Seq2[string, content.Document]
+}
+
+// Rows are the items that borrow a row, for one base at a time. A nil *Rows has none. One goroutine
+// uses it.
+type Rows struct {
+	catalogue Catalogue
+	rest      time.Duration
+	fault     func(error)
+	seed      maphash.Seed
+
+	base     *model.Model // nil: there are no rows
+	index    *content.Index
+	of       uint64 // hash of the documents that the index has
+	items    map[string]item
+	passes   uint32
+	rows     []row          // those with the closest neighbours first
+	place    map[string]int // in rows
+	version  uint64
+	ready    bool
+	changes  uint64    // of the catalogue when the last pass began
+	asked    uint64    // the same, at the last time that Due was true
+	began    time.Time // of the last pass
+	rested   time.Time
+	step     func() (struct{}, bool) // goes on with the pass; nil: there is none
+	stopPass func()
+}
+
+// item is what is remembered of every item of the catalogue that the base does not know.
+type item struct {
+	sum  uint64  // hash of its document and of those of the index
+	best float64 // similarity of the closest neighbour
+	pass uint32  // the last one that saw it
+}
+
+// row is that of an item among the closest.
+type row struct {
+	id   string
+	sum  uint64
+	best float64
+	near []content.Neighbour
+	item model.NewItem
+}
+
+// New returns rows that are renewed at this interval or later. fault is told of items that get no
+// row.
+func New(c Catalogue, every time.Duration, fault func(error)) *Rows {
+	if c == nil {
+		return nil
+	}
+	return &Rows{catalogue: c, rest: min(every, leastRest), fault: fault,
+		seed: maphash.MakeSeed()}
+}
+
+// Begin turns to another base. It is nil if there are to be no rows.
+func (r *Rows) Begin(base *model.Model) {
+	if r == nil {
+		return
+	}
+	if r.step != nil {
+		r.stopPass()
+	}
+	*r = Rows{catalogue: r.catalogue, rest: r.rest, fault: r.fault, seed: r.seed, base: base,
+		version: r.version, items: map[string]item{}}
+}
+
+// Due asks for a call of Renew, once for a change of the catalogue.
+func (r *Rows) Due() bool {
+	if r == nil || r.base == nil || time.Now().Before(r.rested) {
+		return false
+	}
+	before := r.asked
+	r.asked = r.catalogue.Changes()
+	return r.asked != before
+}
+
+// Renew brings the rows to what the catalogue says now, unless that was done a short time ago. It
+// calls pause all the time, whose error ends the work for this time, and goes on for about as long
+// as given. more reports that there is more to do.
+func (r *Rows) Renew(most time.Duration, pause func() error) (more bool, err error) {
+	if r == nil || r.base == nil {
+		return false, nil
+	}
+	now := time.Now()
+	if r.step == nil {
+		if r.ready && (now.Before(r.rested) || r.changes == r.catalogue.Changes()) {
+			return false, nil
+		}
+		r.began = now
+		r.step, r.stopPass = iter.Pull(r.pass)
+	}
+	for time.Since(now) <= most {
+		if _, on := r.step(); !on { // or it has panicked before
+			r.step = nil
+			r.rested = time.Now().Add(max(r.rest, time.Since(r.began)))
+			return false, nil
+		}
+		if err := pause(); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// Ready reports whether the rows are those of the catalogue, or of what it was a short time ago.
+func (r *Rows) Ready() bool { return r == nil || r.ready }
+
+// Version moves when the rows change.
+func (r *Rows) Version() uint64 {
+	if r == nil {
+		return 0
+	}
+	return r.version
+}
+
+// Near returns the closest neighbours of an item that borrows a row, nil for another one.
+func (r *Rows) Near(id string) []content.Neighbour {
+	if r == nil {
+		return nil
+	}
+	if at, has := r.place[id]; has {
+		return r.rows[at].near
+	}
+	return nil
+}
+
+// Items are the items with their rows, those with the closest neighbours first.
+func (r *Rows) Items() iter.Seq[model.NewItem] {
+	return func(yield func(model.NewItem) bool) {
+		for i := 0; r != nil && i < len(r.rows); i++ {
+			if !yield(r.rows[i].item) {
+				return
+			}
+		}
+	}
+}
+
+// nearest orders rows by their closest neighbours.
+func nearest(a, b row) int { return cmp.Or(cmp.Compare(b.best, a.best), cmp.Compare(a.id, b.id)) }
