@@ -43,10 +43,12 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	if !a.Unserved {
 		return nil
 	}
+	ready := time.Now()
 	if err := x.ledger.Publish(ctx, l, x.placed(a), began); err != nil {
 		return err
 	}
 	a.Unserved, a.More = false, more
+	x.near.Rest(time.Since(ready))
 	return nil
 }
 

@@ -3,8 +3,9 @@
 // who serves the rows.
 //
 // The rows follow from the catalogue and the model. They are made by passes over the catalogue,
-// which change what is to be served at their ends only. What a pass made stays while neither the
-// document of the item nor that of any known item changes.
+// which change what is to be served at their ends only. A pass looks for the neighbours of the items
+// that have come or changed. The known items are read rarely: when one of them changes, all
+// similarities do, and with them all rows.
 package borrow
 
 import (
@@ -20,14 +21,21 @@ import (
 // Most is the number of items that borrow a row, at most: those with the closest neighbours.
 const Most = 10_000
 
-// leastRest is the shortest rest between two passes. One that takes longer is followed by a rest
-// that is as long.
-const leastRest = time.Second
+const (
+	// leastRest is the shortest rest between two passes, and restShare the length of a rest in
+	// units of the work before it.
+	leastRest, restShare = time.Second, 3
+	// indexShare is the same for passes that read the known items.
+	indexShare = 9
+	// growth is that of a catalogue at which its known items are read before their time.
+	growth = 1.5
+)
 
 // A Catalogue has documents of items.
 type Catalogue interface {
-	// Changes moves when a document changes.
+	// Changes moves when a document changes. Size is the number of items.
 	Changes() uint64
+	Size() int
 	// Document is that of an item, hidden or not.
 	Document(id string) (d content.Document, found bool)
 	// Documents are those of the items that are wanted and not hidden.
@@ -38,25 +46,29 @@ type Catalogue interface {
 // uses it.
 type Rows struct {
 	catalogue Catalogue
-	rest      time.Duration
+	every     time.Duration
 	fault     func(error)
 	seed      maphash.Seed
 
-	base     *model.Model // nil: there are no rows
-	index    *content.Index
-	of       uint64 // hash of the documents that the index has
-	items    map[string]item
-	passes   uint32
-	rows     []row          // those with the closest neighbours first
-	place    map[string]int // in rows
-	version  uint64
-	ready    bool
+	base    *model.Model // nil: there are no rows
+	index   *content.Index
+	of      uint64 // hash of the documents that the index has
+	items   map[string]item
+	passes  uint32
+	rows    []row          // those with the closest neighbours first
+	place   map[string]int // in rows
+	version uint64
+	ready   bool
+
 	changes  uint64    // of the catalogue when the last pass began
-	asked    uint64    // the same, at the last time that Due was true
+	indexed  uint64    // of it when the known items were read
+	size     int       // of it then
+	reindex  time.Time // when they may be read again
+	asked    uint64    // of it when Due was true
+	rested   time.Time // when the next pass may begin
 	began    time.Time // of the last pass
-	rested   time.Time
-	step     func() (struct{}, bool) // goes on with the pass; nil: there is none
 	stopPass func()
+	step     func() (struct{}, bool) // goes on with the pass; nil: there is none
 }
 
 // item is what is remembered of every item of the catalogue that the base does not know.
@@ -81,8 +93,7 @@ func New(c Catalogue, every time.Duration, fault func(error)) *Rows {
 	if c == nil {
 		return nil
 	}
-	return &Rows{catalogue: c, rest: min(every, leastRest), fault: fault,
-		seed: maphash.MakeSeed()}
+	return &Rows{catalogue: c, every: every, fault: fault, seed: maphash.MakeSeed()}
 }
 
 // Begin turns to another base. It is nil if there are to be no rows.
@@ -93,7 +104,7 @@ func (r *Rows) Begin(base *model.Model) {
 	if r.step != nil {
 		r.stopPass()
 	}
-	*r = Rows{catalogue: r.catalogue, rest: r.rest, fault: r.fault, seed: r.seed, base: base,
+	*r = Rows{catalogue: r.catalogue, every: r.every, fault: r.fault, seed: r.seed, base: base,
 		version: r.version, items: map[string]item{}}
 }
 
@@ -116,7 +127,9 @@ func (r *Rows) Renew(most time.Duration, pause func() error) (more bool, err err
 	}
 	now := time.Now()
 	if r.step == nil {
-		if r.ready && (now.Before(r.rested) || r.changes == r.catalogue.Changes()) {
+		changes := r.catalogue.Changes()
+		if r.ready && (now.Before(r.rested) || changes == r.changes &&
+			(changes == r.indexed || now.Before(r.reindex))) {
 			return false, nil
 		}
 		r.began = now
@@ -125,7 +138,7 @@ func (r *Rows) Renew(most time.Duration, pause func() error) (more bool, err err
 	for time.Since(now) <= most {
 		if _, on := r.step(); !on { // or it has panicked before
 			r.step = nil
-			r.rested = time.Now().Add(max(r.rest, time.Since(r.began)))
+			r.Rest(time.Since(r.began))
 			return false, nil
 		}
 		if err := pause(); err != nil {
@@ -133,6 +146,13 @@ func (r *Rows) Renew(most time.Duration, pause func() error) (more bool, err err
 		}
 	}
 	return true, nil
+}
+
+// Rest lets no pass begin soon: there was work for one for so long.
+func (r *Rows) Rest(worked time.Duration) {
+	if r != nil {
+		r.rested = time.Now().Add(max(min(r.every, leastRest), restShare*worked))
+	}
 }
 
 // Ready reports whether the rows are those of the catalogue, or of what it was a short time ago.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/content"
@@ -20,8 +21,8 @@ type walk struct {
 // pass makes the rows of the catalogue as it is. It yields whenever it may rest.
 func (r *Rows) pass(yield func(struct{}) bool) {
 	w := &walk{Rows: r, yield: yield}
-	changes := r.catalogue.Changes()
-	r.changes, r.asked = changes, changes
+	r.changes = r.catalogue.Changes()
+	r.asked = r.changes
 	r.passes++
 	var rows []row
 	if w.any() {
@@ -32,15 +33,17 @@ func (r *Rows) pass(yield func(struct{}) bool) {
 		return
 	}
 	maps.DeleteFunc(r.items, func(_ string, i item) bool { return i.pass != r.passes })
-	same := slices.EqualFunc(r.rows, rows, func(a, b row) bool {
+	if !slices.EqualFunc(r.rows, rows, func(a, b row) bool {
 		return a.id == b.id && slices.Equal(a.near, b.near)
-	})
-	if !same {
+	}) {
 		r.version++
 	}
 	r.rows, r.place, r.ready = rows, make(map[string]int, len(rows)), true
 	for at := range rows {
 		r.place[rows[at].id] = at
+	}
+	if r.indexed == r.changes {
+		r.reindex = time.Now().Add(max(r.every/2, indexShare*time.Since(r.began)))
 	}
 }
 
@@ -60,23 +63,26 @@ func (w *walk) any() bool {
 	for range w.catalogue.Documents(w.unknown) {
 		return true
 	}
-	w.index = nil
+	w.index, w.indexed = nil, w.changes
 	return false
 }
 
-// renewIndex makes an index of the known items, unless it is there.
+// renewIndex makes an index of the known items, unless it is there or was made a short time ago.
 func (w *walk) renewIndex() {
+	size := w.catalogue.Size()
+	if w.index != nil && (w.indexed == w.changes || time.Now().Before(w.reindex)) &&
+		float64(size) < growth*float64(w.size) {
+		return
+	}
 	h := &maphash.Hash{}
 	h.SetSeed(w.seed)
 	for range w.known(h) { // the hash alone
 	}
-	if w.ended || w.index != nil && h.Sum64() == w.of {
-		return
+	if w.index == nil || h.Sum64() != w.of {
+		w.index = content.NewIndex(w.base.NumItems(), w.known(h))
+		w.of = h.Sum64()
 	}
-	index := content.NewIndex(w.base.NumItems(), w.known(h))
-	if !w.ended {
-		w.index, w.of = index, h.Sum64()
-	}
+	w.indexed, w.size = w.changes, size
 }
 
 // known are the documents of the items of the base, in the order of their indices. h becomes their
