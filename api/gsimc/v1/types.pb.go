@@ -638,7 +638,10 @@ type Explanation struct {
 	Trend float64 `protobuf:"fixed64,4,opt,name=trend,proto3" json:"trend,omitempty"`
 	// What was added because the user had the item before. Unset for other items, for lists without
 	// seen items, and for a model that knows nothing of repeats.
-	Again         *Again `protobuf:"bytes,5,opt,name=again,proto3" json:"again,omitempty"`
+	Again *Again `protobuf:"bytes,5,opt,name=again,proto3" json:"again,omitempty"`
+	// Ids of the trained items that the item borrowed its score from, closest content first: it was
+	// not trained on, and has few users of its own or none. Empty for other items.
+	LikeItemIds   []string `protobuf:"bytes,6,rep,name=like_item_ids,json=likeItemIds,proto3" json:"like_item_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,6 +707,13 @@ func (x *Explanation) GetTrend() float64 {
 func (x *Explanation) GetAgain() *Again {
 	if x != nil {
 		return x.Again
+	}
+	return nil
+}
+
+func (x *Explanation) GetLikeItemIds() []string {
+	if x != nil {
+		return x.LikeItemIds
 	}
 	return nil
 }
@@ -907,13 +917,14 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12&\n" +
 	"\fscore_stddev\x18\x04 \x01(\x01H\x00R\vscoreStddev\x88\x01\x01\x127\n" +
 	"\vexplanation\x18\x05 \x01(\v2\x15.gsimc.v1.ExplanationR\vexplanationB\x0f\n" +
-	"\r_score_stddev\"\xba\x01\n" +
+	"\r_score_stddev\"\xde\x01\n" +
 	"\vExplanation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\x01R\x04base\x12<\n" +
 	"\rcontributions\x18\x02 \x03(\v2\x16.gsimc.v1.ContributionR\rcontributions\x12\x1c\n" +
 	"\tremainder\x18\x03 \x01(\x01R\tremainder\x12\x14\n" +
 	"\x05trend\x18\x04 \x01(\x01R\x05trend\x12%\n" +
-	"\x05again\x18\x05 \x01(\v2\x0f.gsimc.v1.AgainR\x05again\"~\n" +
+	"\x05again\x18\x05 \x01(\v2\x0f.gsimc.v1.AgainR\x05again\x12\"\n" +
+	"\rlike_item_ids\x18\x06 \x03(\tR\vlikeItemIds\"~\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06events\x18\x01 \x01(\x05R\x06events\x129\n" +
 	"\n" +

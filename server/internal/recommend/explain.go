@@ -30,6 +30,10 @@ func (l *list) explain() {
 		l.out.Explanations[i] = explanation(l.Model, int(l.req.GetExplain()), x, i, groups,
 			l.timed)
 		l.out.Explanations[i].Again = l.againOf(items[i])
+		for _, alike := range l.Like(items[i]) {
+			l.out.Explanations[i].LikeItemIds = append(l.out.Explanations[i].LikeItemIds,
+				l.ItemID(alike))
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func newExplanation(x *pb.Explanation, titles map[string]string) *Explanation {
 		return nil
 	}
 	out := &Explanation{Base: x.GetBase(), Trend: x.GetTrend(), Contributions: []Contribution{},
-		Remainder: x.GetRemainder()}
+		Remainder: x.GetRemainder(), Like: x.GetLikeItemIds()}
 	if again := x.GetAgain(); again != nil {
 		out.Again = &Again{Events: again.GetEvents(), Contribution: again.GetContribution(),
 			Time: stampText(again.GetEventTime())}
@@ -96,7 +96,8 @@ func (r *Answer) print(a *cli.App, titles map[string]string, asJSON bool) error 
 	r.printTable(a)
 	for i, item := range r.Items {
 		if item.Explanation != nil {
-			a.Printf("\n%d. %s\n", i+1, named(item.ID, item.Title))
+			a.Printf("\n%d. %s%s\n", i+1, named(item.ID, item.Title),
+				item.Explanation.like(titles))
 			cli.PrintTable(a.Stdout, item.Explanation.rows(), 1)
 		}
 	}

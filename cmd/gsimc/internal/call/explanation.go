@@ -13,6 +13,23 @@ type Explanation struct {
 	Again         *Again         `json:"again,omitempty"`
 	Contributions []Contribution `json:"contributions"`
 	Remainder     float64        `json:"remainder"` // of all other events
+	// Like are the items that a new one borrowed the score from, closest first.
+	Like []string `json:"like_item_ids,omitempty"`
+}
+
+// mostLike is the number of items that are named as those that a new one is like.
+const mostLike = 3
+
+// like says which items a new one is like; empty for another one.
+func (x *Explanation) like(titles map[string]string) string {
+	var names []string
+	for _, id := range x.Like[:min(len(x.Like), mostLike)] {
+		names = append(names, named(id, titles[id]))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", new, like " + strings.Join(names, "; ")
 }
 
 // Again is what was added because the user had the item before.

@@ -18,14 +18,15 @@ func TestExplanationBars(t *testing.T) {
 			Base: 0.05, Remainder: 0.01, Again: &Again{Events: 3, Time: "T", Contribution: -0.05},
 			Contributions: []Contribution{{ID: "a", Title: "Ronin", Contribution: 0.03},
 				{ID: "b", Contribution: -0.01}},
+			Like: []string{"a", "c", "d", "e"},
 		}}}}
-	if err := r.print(&cli.App{Stdout: &out}, nil, false); err != nil {
+	if err := r.print(&cli.App{Stdout: &out}, map[string]string{"a": "Ronin"}, false); err != nil {
 		t.Fatal(err)
 	}
 	want := `  #  item     score  source        title
   1  i     0.040000  personalized  Heat
 
-1. i Heat
+1. i Heat, new, like a Ronin; c; d
   ███████  33 %  what everybody likes
   ███████  33 %  again: 3 times, last at T, lowers it
   ████     20 %  a Ronin
