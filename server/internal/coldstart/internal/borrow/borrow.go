@@ -135,17 +135,16 @@ func (r *Rows) Renew(most time.Duration, pause func() error) (more bool, err err
 		r.began = now
 		r.step, r.stopPass = iter.Pull(r.pass)
 	}
-	for time.Since(now) <= most {
+	for {
 		if _, on := r.step(); !on { // or it has panicked before
 			r.step = nil
 			r.Rest(time.Since(r.began))
 			return false, nil
 		}
-		if err := pause(); err != nil {
+		if err := pause(); err != nil || time.Since(now) > most {
 			return true, err
 		}
 	}
-	return true, nil
 }
 
 // Rest lets no pass begin soon: there was work for one for so long.

@@ -1,0 +1,126 @@
+package coldstart
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// newShop is a rig with a catalogue that has the items of the model, and an item that nobody has.
+func newShop(t *testing.T, st store.Store) (*rig, *catalogue.Catalogue) {
+	t.Helper()
+	x := newRig(t, st, servertest.NewModel(t, 1))
+	c, err := catalogue.Open(t.Context(), memory.New(), servertest.Now, catalogue.Bounds{})
+	must(t, err)
+	x.Catalogue = c
+	x.Extender = New(time.Hour, x.Deps)
+	for i := range servertest.Items {
+		shelve(t, c, servertest.Item(i), i/3)
+	}
+	shelve(t, c, novelty, 1)
+	return x, c
+}
+
+// shelve writes an item to the catalogue, with what it has in common with others.
+func shelve(t *testing.T, c *catalogue.Catalogue, id string, shelf int) {
+	t.Helper()
+	_, err := c.Upsert(t.Context(), catalogue.Change{IDs: []string{id}, Whole: true,
+		Apply: func(_ int, i *store.Item) error {
+			i.Categories = []string{fmt.Sprint("shelf ", shelf)}
+			return nil
+		}})
+	must(t, err)
+}
+
+// extended looks, and returns the version of the model that serves then, and whether it knows an
+// item.
+func (r *rig) extended(t *testing.T, id string) (version string, known bool) {
+	t.Helper()
+	must(t, r.look(t.Context(), true))
+	return r.serving(id)
+}
+
+func (r *rig) serving(id string) (version string, known bool) {
+	l := r.Models.Acquire()
+	defer l.Release()
+	_, known = l.ItemIndex(id)
+	return l.Version(), known
+}
+
+// An item borrows a row before the store has been searched. Its first user is evidence, and when the
+// user has been erased nothing is left of that: the model is the one of before, to the bit.
+func TestFirstUserIsEvidence(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	x, _ := newShop(t, st)
+	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
+		if _, known := x.serving(novelty); !known {
+			t.Error("the item waits for a search of the store")
+		}
+		return st.Store.Each(ctx, 0, 1, fn)
+	}
+	borrowed, _ := x.extended(t, novelty)
+	x.take(t, "ann", servertest.Item(20))
+	x.take(t, "ann", novelty)
+	x.take(t, "ann", "unheard of")
+	taken, _ := x.extended(t, novelty)
+	if _, known := x.serving("unheard of"); known || taken == borrowed {
+		t.Errorf("model %s was %s; one user alone gives an item a row: %t", taken, borrowed, known)
+	}
+	x.erase(t, "ann")
+	if gone, known := x.extended(t, novelty); gone != borrowed || !known {
+		t.Errorf("without the user the model is %s, and was %s", gone, borrowed)
+	}
+}
+
+// An item with users is placed again when others are alike by now, and not when that says little.
+func TestRowsFollowTheirContent(t *testing.T) {
+	for _, users := range []int{1, settledContent} {
+		synctest.Test(t, func(t *testing.T) {
+			x, c := newShop(t, memory.New())
+			for u := range users {
+				x.take(t, fmt.Sprint("user-", u), servertest.Item(20+u%3))
+				x.take(t, fmt.Sprint("user-", u), novelty)
+			}
+			x.extended(t, novelty)
+			before, _ := x.extended(t, novelty)
+			shelve(t, c, novelty, 4)
+			time.Sleep(time.Minute)
+			if after, _ := x.extended(t, novelty); (after != before) != (users == 1) {
+				t.Errorf("with %d users the model %s became %s", users, before, after)
+			}
+		})
+	}
+}
+
+// What an owner has left serves until the next one has looked through the catalogue, and not longer.
+func TestRowsOfTheOwnerBefore(t *testing.T) {
+	x, c := newShop(t, memory.New())
+	x.extended(t, novelty)
+	left := slices.Collect(x.near.Items())
+	_, err := c.Delete(t.Context(), []string{novelty})
+	must(t, err)
+	shelve(t, c, "later", 2)
+
+	x.Extender = New(time.Nanosecond, x.Deps) // which does not get far at a look
+	_, a := x.account(t)
+	a.Borrowed, a.Unserved = left, true
+	for looks := 0; !x.near.Ready(); looks++ {
+		if _, known := x.extended(t, novelty); known == x.near.Ready() {
+			t.Errorf("look %d: the item is known: %t", looks, known)
+		}
+		if looks == 1000 {
+			t.Fatal("the catalogue is never looked through")
+		}
+	}
+	if _, known := x.extended(t, "later"); !known || a.Borrowed != nil {
+		t.Errorf("an item is known: %t, left are %v", known, a.Borrowed)
+	}
+}
