@@ -6,7 +6,6 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/content"
-	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
 )
@@ -18,14 +17,7 @@ const settledContent = 40
 // borrow lets the items that nobody has borrow rows by what the catalogue says now. If that takes
 // long, it goes on with the next look, which comes at once.
 func (x *Extender) borrow(ctx context.Context, l *models.Lease, a *ledger.Account) error {
-	busy := func() error { return x.ledger.Busy(ctx, l.Base()) }
-	pace := background.NewPacer(ledger.DutyCycle)
-	more, err := x.near.Renew(x.every, func() error {
-		if err := pace.Except(busy); err != nil {
-			return err
-		}
-		return pace.Pause(ctx)
-	})
+	more, err := x.near.Renew(x.every, x.paced(ctx, l.Base()))
 	if err != nil {
 		return err
 	}

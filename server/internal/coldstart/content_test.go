@@ -80,6 +80,32 @@ func TestFirstUserIsEvidence(t *testing.T) {
 	}
 }
 
+// Items that nobody has do not wait for the histories of those that somebody has.
+func TestContentDoesNotWaitForHistories(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &servertest.Store{Store: memory.New()}
+		x, c := newShop(t, st)
+		x.extended(t, novelty)
+		x.take(t, "ann", novelty)
+		shelve(t, c, "later", 1)
+		time.Sleep(time.Minute)
+		read := 0
+		st.SinceFunc = func(
+			ctx context.Context, user string, known store.Version,
+			fn func(store.Version, store.Event) error,
+		) (store.Version, bool, error) {
+			if _, known := x.serving("later"); !known {
+				t.Error("a history is read before the item is on lists")
+			}
+			read++
+			return st.Store.Since(ctx, user, known, fn)
+		}
+		if x.extended(t, novelty); read == 0 {
+			t.Error("no history is read")
+		}
+	})
+}
+
 // An item with users is placed again when others are alike by now, and not when that says little.
 func TestRowsFollowTheirContent(t *testing.T) {
 	for _, users := range []int{1, settledContent} {

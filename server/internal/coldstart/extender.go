@@ -228,12 +228,12 @@ func (x *Extender) look(ctx context.Context, due bool) error {
 	if !x.fixed {
 		a, err = x.ledger.Take(ctx, l, due)
 	}
-	var drift error
-	if due { // what others have published does not wait for the histories that this reads
-		drift = x.measureDrift(ctx, l.Model)
-	}
-	if err == nil && a != nil { // also without a drift: the account is given out once
+	if err == nil && a != nil {
 		err = x.extend(ctx, l, a, x.reweighed.Swap(false))
+	}
+	var drift error
+	if due { // nobody waits for it, and it reads histories
+		drift = x.measureDrift(ctx, l.Model)
 	}
 	if errors.Is(err, ledger.ErrOtherModel) {
 		x.Wake()

@@ -27,19 +27,38 @@ const (
 	settledDegree = 0.1
 )
 
-// update folds in the items that have changed, lets others borrow a row, and lets the result serve.
+// update lets items borrow rows and folds in those that have changed, and lets the results serve.
+// What nobody has does not wait for histories.
 func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	began := time.Now()
+	failed := a.Unserved // rows may be missing that could not be folded in
 	if err := x.borrow(ctx, l, a); err != nil {
 		return err
 	}
-	more := false
-	if a.Counted { // else it is not known how popular they are
-		var err error
-		if more, err = x.renewRows(ctx, l.Base(), a); err != nil {
+	if !failed || !a.Counted {
+		if err := x.publish(ctx, l, a, began); err != nil {
 			return err
 		}
 	}
+	if !a.Counted { // it is not known how popular items are
+		return nil
+	}
+	began = time.Now()
+	more, err := x.renewRows(ctx, l.Base(), a)
+	if err != nil {
+		return err
+	}
+	if a.Unserved {
+		err = x.publish(ctx, l, a, began)
+		a.More = more
+	}
+	return err
+}
+
+// publish lets the rows of the account serve, unless they do.
+func (x *Extender) publish(
+	ctx context.Context, l *models.Lease, a *ledger.Account, began time.Time,
+) error {
 	if !a.Unserved {
 		return nil
 	}
@@ -47,7 +66,7 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	if err := x.ledger.Publish(ctx, l, x.placed(a), began); err != nil {
 		return err
 	}
-	a.Unserved, a.More = false, more
+	a.Unserved = false
 	x.near.Rest(time.Since(ready))
 	return nil
 }
@@ -130,7 +149,11 @@ func (x *Extender) foldIn(
 	if err != nil {
 		return err
 	}
+	rest := x.paced(ctx, base)
 	for i, id := range batch {
+		if err := rest(); err != nil {
+			return err
+		}
 		for _, user := range sampled[i] {
 			// the user was erased meanwhile, or the event is older than the newest maxHistory items
 			if !have[i].users[user] {
@@ -170,8 +193,7 @@ func (x *Extender) gather(
 	for i := range have {
 		have[i] = takers{map[string]bool{}, math.MaxInt64}
 	}
-	pace := background.NewPacer(ledger.DutyCycle)
-	busy := func() error { return x.ledger.Busy(ctx, base) }
+	rest := x.paced(ctx, base)
 	for _, user := range slices.Compact(users) {
 		history, times, err := x.history(ctx, base, number, user)
 		if err != nil {
@@ -184,14 +206,24 @@ func (x *Extender) gather(
 			}
 		}
 		evidence.Add(history)
-		if err := pace.Except(busy); err != nil {
-			return nil, err
-		}
-		if err := pace.Pause(ctx); err != nil {
+		if err := rest(); err != nil {
 			return nil, err
 		}
 	}
 	return have, nil
+}
+
+// paced returns what long work for a base calls all the time, so that it takes a share of the time
+// and the ledger knows of it. Its error ends the work.
+func (x *Extender) paced(ctx context.Context, base *model.Model) func() error {
+	pace := background.NewPacer(ledger.DutyCycle)
+	busy := func() error { return x.ledger.Busy(ctx, base) }
+	return func() error {
+		if err := pace.Except(busy); err != nil {
+			return err
+		}
+		return pace.Pause(ctx)
+	}
 }
 
 // history returns the newest items of a user, each once, in the order of time: indices of base,

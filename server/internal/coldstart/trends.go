@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/tally"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -41,8 +40,7 @@ func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.
 			a.Tally.Pending.Add(user)
 		}
 	}()
-	busy := func() error { return x.ledger.Busy(ctx, l.Base()) }
-	pace := background.NewPacer(ledger.DutyCycle)
+	rest := x.paced(ctx, l.Base())
 	began := time.Now()
 	for user := range users {
 		if time.Since(began) > x.every {
@@ -52,10 +50,7 @@ func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.
 			return err
 		}
 		delete(users, user)
-		if err := pace.Pause(ctx); err != nil {
-			return err
-		}
-		if err := pace.Except(busy); err != nil {
+		if err := rest(); err != nil {
 			return err
 		}
 	}
