@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -80,30 +81,60 @@ func TestFirstUserIsEvidence(t *testing.T) {
 	}
 }
 
-// Items that nobody has do not wait for the histories of those that somebody has.
+// Items that nobody has do not wait for the histories of those that somebody has, nor for those
+// that are counted or searched.
 func TestContentDoesNotWaitForHistories(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st := &servertest.Store{Store: memory.New()}
-		x, c := newShop(t, st)
-		x.extended(t, novelty)
-		x.take(t, "ann", novelty)
-		shelve(t, c, "later", 1)
-		time.Sleep(time.Minute)
-		read := 0
-		st.SinceFunc = func(
-			ctx context.Context, user string, known store.Version,
-			fn func(store.Version, store.Event) error,
-		) (store.Version, bool, error) {
-			if _, known := x.serving("later"); !known {
-				t.Error("a history is read before the item is on lists")
+	const users = 9
+	for name, wait := range map[string]func(x *rig, a *ledger.Account){
+		"folded in": func(*rig, *ledger.Account) {},
+		"counted": func(x *rig, _ *ledger.Account) {
+			for u := range users {
+				x.ledger.Changed(fmt.Sprint("user-", u))
 			}
-			read++
-			return st.Store.Since(ctx, user, known, fn)
-		}
-		if x.extended(t, novelty); read == 0 {
-			t.Error("no history is read")
-		}
-	})
+		},
+		"searched":             func(_ *rig, a *ledger.Account) { a.Tallied = false },
+		"searched and counted": func(_ *rig, a *ledger.Account) { a.Tallied, a.Counted = false, false },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			st := &servertest.Store{Store: memory.New()}
+			x, c := newShop(t, st)
+			for u := range users {
+				x.take(t, fmt.Sprint("user-", u), novelty)
+			}
+			x.extended(t, novelty)
+			x.extended(t, novelty)
+			time.Sleep(time.Minute)
+			_, a := x.account(t)
+			read, waits := 0, 0
+			if name == "folded in" {
+				x.take(t, "ann", novelty)
+				shelve(t, c, "later", 1)
+			}
+			wait(x, a)
+			st.SinceFunc = func(
+				ctx context.Context, user string, known store.Version,
+				fn func(store.Version, store.Event) error,
+			) (store.Version, bool, error) {
+				if read++; read == 2 && name != "folded in" {
+					shelve(t, c, "later", 1)
+				}
+				if _, known := x.serving("later"); !known {
+					waits++
+				}
+				return st.Store.Since(ctx, user, known, fn)
+			}
+			for range 2 {
+				x.extended(t, novelty)
+			}
+			most := 2 // it comes with the second one
+			if name == "folded in" {
+				most = 0
+			}
+			if read < users || waits > most {
+				t.Errorf("%s: %d of %d histories are read before", name, waits, read)
+			}
+		})
+	}
 }
 
 // An item with users is placed again when others are alike by now, and not when that says little.

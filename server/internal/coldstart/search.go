@@ -20,7 +20,7 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	pace := background.NewPacer(ledger.DutyCycle)
 	looked := time.Now()
 	meanwhile := func() error {
-		if !a.Counted || time.Since(looked) < x.every {
+		if (!a.Counted || time.Since(looked) < x.every) && !x.near.Due() {
 			return x.ledger.Busy(ctx, base)
 		}
 		looked = time.Now()

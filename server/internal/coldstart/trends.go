@@ -31,7 +31,8 @@ func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.A
 }
 
 // countChanged counts the users whose histories have changed as they are now. If that takes long,
-// some wait for the next look, which comes at once: new items do not wait for them.
+// or the catalogue changes, some wait for the next look, which comes at once: new items do not wait
+// for them.
 func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	users, halved := a.Tally.Pending.Take(maxReads)
 	a.Tally.Halve(halved)
@@ -43,7 +44,7 @@ func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.
 	rest := x.paced(ctx, l.Base())
 	began := time.Now()
 	for user := range users {
-		if time.Since(began) > x.every {
+		if time.Since(began) > x.every || x.near.Due() {
 			break
 		}
 		if err := x.countUser(ctx, a, user); err != nil {
