@@ -129,13 +129,8 @@ func (d *learnedDynamics) deviation() *kalman.Dynamics {
 // predict returns the rows W_b e_i of the items of t.
 func (d *learnedDynamics) predict(t *table, _ [][]float64) []float32 {
 	r, k := len(d.Bands), len(d.Mean)
-	w := make([]float64, len(d.readout))
-	for i, x := range d.readout {
-		w[i] = float64(x)
-	}
-	readout := dynamics.Readout{R: r, K: k, W: w}
 	predictions := make([]float32, len(t.ids)*r*k)
-	readout.RowsTo(predictions, fit.EncoderRows(t.basis, t.encoderScale), k)
+	dynamics.RowsTo(predictions, fit.EncoderRows(t.basis, t.encoderScale), k, d.readout, r, k)
 	return predictions
 }
 

@@ -44,19 +44,23 @@ func transpose(dst, src []float64, k int) {
 // e are n×k; of each the first K numbers count, so that e also serves the readout of a
 // [Normal.Prefix]. O(n·R·K²).
 func (r *Readout) RowsTo(dst []float32, e []float32, k int) {
-	if k < r.K || len(e)%k != 0 || len(dst) != len(e)/k*r.R*r.K {
+	w := make([]float32, len(r.W))
+	for i, x := range r.W {
+		w[i] = float32(x)
+	}
+	RowsTo(dst, e, k, w, r.R, r.K)
+}
+
+// RowsTo is [Readout.RowsTo] of the readout w of a number of bands, each rank×rank.
+func RowsTo(dst, e []float32, k int, w []float32, bands, rank int) {
+	if k < rank || len(e)%k != 0 || len(dst) != len(e)/k*bands*rank {
 		panic(fmt.Sprintf("dynamics: %d numbers for %d bands of rank %d from %d in rows of %d",
-			len(dst), r.R, r.K, len(e), k))
+			len(dst), bands, rank, len(e), k))
 	}
 	n := len(e) / k
-	w := gemm.Matrix[float32]{
-		Rows: r.R * r.K, Cols: r.K, Stride: r.K, Data: make([]float32, len(r.W)),
-	}
-	for i, x := range r.W {
-		w.Data[i] = float32(x)
-	}
+	readout := gemm.Matrix[float32]{Rows: bands * rank, Cols: rank, Stride: rank, Data: w}
 	clear(dst)
-	rows := gemm.Matrix[float32]{Rows: n, Cols: r.R * r.K, Stride: r.R * r.K, Data: dst}
-	encoder := gemm.Matrix[float32]{Rows: n, Cols: r.K, Stride: k, Data: e}
-	gemm.MulAdd(rows, 1, gemm.Plain, encoder, gemm.Transposed, w)
+	rows := gemm.Matrix[float32]{Rows: n, Cols: bands * rank, Stride: bands * rank, Data: dst}
+	encoder := gemm.Matrix[float32]{Rows: n, Cols: rank, Stride: k, Data: e}
+	gemm.MulAdd(rows, 1, gemm.Plain, encoder, gemm.Transposed, readout)
 }
