@@ -17,7 +17,7 @@ const settledContent = 40
 // borrow lets the items that nobody has borrow rows by what the catalogue says now. If that takes
 // long, it goes on with the next look, which comes at once.
 func (x *Extender) borrow(ctx context.Context, l *models.Lease, a *ledger.Account) error {
-	more, err := x.near.Renew(x.every, x.paced(ctx, l.Base()))
+	more, err := x.near.Renew(x.every, a.Samples.Has, x.paced(ctx, l.Base()))
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ func TestRowsFollowTheirContent(t *testing.T) {
 func TestRowsOfTheOwnerBefore(t *testing.T) {
 	x, c := newShop(t, memory.New())
 	x.extended(t, novelty)
-	left := slices.Collect(x.near.Items())
+	left := slices.Collect(x.near.Items(func(string) bool { return false }))
 	_, err := c.Delete(t.Context(), []string{novelty})
 	must(t, err)
 	shelve(t, c, "later", 2)

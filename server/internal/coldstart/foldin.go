@@ -266,12 +266,12 @@ func (x *Extender) placed(a *ledger.Account) []model.NewItem {
 	slices.SortFunc(items, func(a, b model.NewItem) int {
 		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
 	})
-	borrowed := x.near.Items()
-	if !x.near.Ready() {
-		borrowed = slices.Values(a.Borrowed)
+	folded := func(id string) bool { row, has := a.Rows[id]; return has && !row.Fault }
+	if x.near.Ready() {
+		return slices.AppendSeq(items, x.near.Items(folded))
 	}
-	for item := range borrowed {
-		if row, has := a.Rows[item.ID]; !has || row.Fault {
+	for _, item := range a.Borrowed {
+		if !folded(item.ID) {
 			items = append(items, item)
 		}
 	}

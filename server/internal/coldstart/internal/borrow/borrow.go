@@ -67,6 +67,7 @@ type Rows struct {
 	asked    uint64    // of it when Due was true
 	rested   time.Time // when the next pass may begin
 	began    time.Time // of the last pass
+	taken    func(id string) bool
 	stopPass func()
 	step     func() (struct{}, bool) // goes on with the pass; nil: there is none
 }
@@ -84,7 +85,7 @@ type row struct {
 	sum  uint64
 	best float64
 	near []content.Neighbour
-	item model.NewItem
+	item model.NewItem // not made, as is the zero one, if others have the item by then
 }
 
 // New returns rows that are renewed at this interval or later. fault is told of items that get no
@@ -120,12 +121,16 @@ func (r *Rows) Due() bool {
 
 // Renew brings the rows to what the catalogue says now, unless that was done a short time ago. It
 // calls pause all the time, whose error ends the work for this time, and goes on for about as long
-// as given. more reports that there is more to do.
-func (r *Rows) Renew(most time.Duration, pause func() error) (more bool, err error) {
+// as given. more reports that there is more to do. Rows of items that are taken, as users have
+// them, can wait.
+func (r *Rows) Renew(
+	most time.Duration, taken func(id string) bool, pause func() error,
+) (more bool, err error) {
 	if r == nil || r.base == nil {
 		return false, nil
 	}
 	now := time.Now()
+	r.taken = taken
 	if r.step == nil {
 		changes := r.catalogue.Changes()
 		if r.ready && (now.Before(r.rested) || changes == r.changes &&
@@ -176,15 +181,28 @@ func (r *Rows) Near(id string) []content.Neighbour {
 	return nil
 }
 
-// Items are the items with their rows, those with the closest neighbours first.
-func (r *Rows) Items() iter.Seq[model.NewItem] {
+// Items are the items with their rows, those with the closest neighbours first, except some.
+func (r *Rows) Items(except func(id string) bool) iter.Seq[model.NewItem] {
 	return func(yield func(model.NewItem) bool) {
 		for i := 0; r != nil && i < len(r.rows); i++ {
-			if !yield(r.rows[i].item) {
+			row := &r.rows[i]
+			if !except(row.id) && r.make(row) && !yield(row.item) {
 				return
 			}
 		}
 	}
+}
+
+// make makes the row of an item, unless it is there.
+func (r *Rows) make(x *row) bool {
+	if x.item.ID == "" {
+		var err error
+		if x.item, err = r.base.Borrow(x.id, 0, x.near); err != nil {
+			r.fault(err)
+			return false
+		}
+	}
+	return true
 }
 
 // nearest orders rows by their closest neighbours.

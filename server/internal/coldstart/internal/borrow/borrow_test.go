@@ -67,14 +67,15 @@ func newRows(t *testing.T, s *shop, every time.Duration) *Rows {
 	return r
 }
 
-func on() error { return nil }
+func on() error        { return nil }
+func none(string) bool { return false }
 
 // renew goes on until there is no more to do.
 func renew(t *testing.T, r *Rows) {
 	t.Helper()
 	for more := true; more; {
 		var err error
-		more, err = r.Renew(time.Hour, on)
+		more, err = r.Renew(time.Hour, none, on)
 		must(t, err)
 	}
 }
@@ -82,13 +83,13 @@ func renew(t *testing.T, r *Rows) {
 // document is that of the rows.
 func (r *Rows) document(t *testing.T) []byte {
 	t.Helper()
-	d, err := r.base.EncodeExtension(slices.Collect(r.Items()))
+	d, err := r.base.EncodeExtension(slices.Collect(r.Items(none)))
 	must(t, err)
 	return d
 }
 
 func ids(r *Rows) (all []string) {
-	for item := range r.Items() {
+	for item := range r.Items(none) {
 		all = append(all, item.ID)
 	}
 	return all
@@ -227,14 +228,14 @@ func TestPassGoesOn(t *testing.T) {
 		for more := true; more; calls++ {
 			var err error
 			if calls == 3 {
-				if _, err = r.Renew(5*time.Second, func() error { return broken }); err != broken {
+				if _, err = r.Renew(5*time.Second, none, func() error { return broken }); err != broken {
 					t.Errorf("%v, want the error", err)
 				}
 			}
 			if !bytes.Equal(r.document(t), want) {
 				t.Fatal("rows change in the middle of a pass")
 			}
-			more, err = r.Renew(5*time.Second, on)
+			more, err = r.Renew(5*time.Second, none, on)
 			must(t, err)
 		}
 		if len(ids(r)) != 2 || calls < 10 || s.asked != 4*servertest.Items {
@@ -242,11 +243,11 @@ func TestPassGoesOn(t *testing.T) {
 		}
 		s.put("third", "shelf 3")
 		time.Sleep(time.Hour)
-		if more, err := r.Renew(time.Second, on); !more || err != nil {
+		if more, err := r.Renew(time.Second, none, on); !more || err != nil {
 			t.Errorf("more %t, %v", more, err)
 		}
 		r.Begin(nil)
-		if more, err := r.Renew(time.Second, on); more || err != nil || len(ids(r)) > 0 || r.Due() {
+		if more, err := r.Renew(time.Second, none, on); more || err != nil || len(ids(r)) > 0 || r.Due() {
 			t.Errorf("without a base: more %t, %v, rows of %v", more, err, ids(r))
 		}
 	})
@@ -287,4 +288,22 @@ func TestMostBorrow(t *testing.T) {
 		renew(t, r)
 		check(far + 1)
 	})
+}
+
+// Rows of items that users have are made when they are asked for after all.
+func TestTakenItemsWait(t *testing.T) {
+	s := newShop()
+	r := newRows(t, s, time.Minute)
+	s.put("taken", "shelf 1")
+	s.put("new", "shelf 1")
+	taken := func(id string) bool { return id == "taken" }
+	if more, err := r.Renew(time.Hour, taken, on); more || err != nil {
+		t.Errorf("more %t, %v", more, err)
+	}
+	if at := r.place["taken"]; r.rows[at].item.ID != "" || r.Near("taken") == nil {
+		t.Errorf("%+v has a row, or no neighbours", r.rows[at])
+	}
+	if n := len(slices.Collect(r.Items(taken))); n != 1 || len(ids(r)) != 2 {
+		t.Errorf("%d rows of other items, and %v", n, ids(r))
+	}
 }

@@ -182,12 +182,9 @@ func (w *walk) borrow(rows []row) (made []row) {
 			r.sum = w.sum(&d)
 			r.find(w.index, d)
 		}
-		var err error
-		if r.item, err = w.base.Borrow(r.id, 0, r.near); err != nil {
-			w.fault(err)
-			continue
+		if w.taken(r.id) || w.make(&r) {
+			made = append(made, r)
 		}
-		made = append(made, r)
 	}
 	return made
 }

@@ -109,6 +109,13 @@ func (n *Items) Empty() (pairs map[string][]string, users int64) {
 	return pairs, users
 }
 
+// Has reports whether there is a sample of an item.
+func (n *Items) Has(item string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.items[item] != nil
+}
+
 // Wants reports whether Note would add the user to the sample of the item.
 func (n *Items) Wants(user, item string) bool {
 	n.mu.Lock()
