@@ -266,7 +266,10 @@ func (x *Extender) placed(a *ledger.Account) []model.NewItem {
 	slices.SortFunc(items, func(a, b model.NewItem) int {
 		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
 	})
-	folded := func(id string) bool { row, has := a.Rows[id]; return has && !row.Fault }
+	folded := func(id string) bool { // or will be
+		row, has := a.Rows[id]
+		return has && !row.Fault || !has && a.Counted && a.Samples.Has(id)
+	}
 	if x.near.Ready() {
 		return slices.AppendSeq(items, x.near.Items(folded))
 	}
