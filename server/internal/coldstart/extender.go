@@ -274,7 +274,7 @@ func (x *Extender) extend(
 		return err
 	}
 	if a.Counted && a.More {
-		if !a.Tallied {
+		if !a.Tallied || x.near != nil {
 			x.Wake() // the search can wait until all known items have a row
 		}
 		return x.ledger.Persist(ctx)

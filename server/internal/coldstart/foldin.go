@@ -20,6 +20,7 @@ import (
 // Bounds of one extension.
 const (
 	maxReads   = 20_000 // histories that are read; what is beyond it waits for the next time
+	maxPlaced  = 1_000  // items that are folded in, as items that nobody has wait meanwhile
 	maxHistory = 1_000  // newest different items of a history that count
 	// A row stays as it is while the number of the item's users changes by less than settledChange
 	// of itself, and the expected one by less than settledDegree, or as it is rounded.
@@ -117,7 +118,7 @@ func (x *Extender) choose(
 	})
 	reads := 0
 	for i, id := range batch {
-		if reads += int(min(now.Counts[id], samples.Size)); reads > maxReads && i > 0 {
+		if reads += int(min(now.Counts[id], samples.Size)); reads > maxReads && i > 0 || i == maxPlaced {
 			_, hasRow := a.Rows[id]
 			return batch[:i], true, !hasRow
 		}
