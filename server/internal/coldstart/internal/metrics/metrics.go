@@ -35,8 +35,8 @@ func (m *Metrics) SetOwner(is bool) {
 func New() *Metrics {
 	m := &Metrics{
 		Items: metric.Gauge("gsimc_extended_items",
-			"Items that the serving model was extended by: events named them, and it was "+
-				"not trained on them."),
+			"Items that the serving model was extended by, and not trained on: events "+
+				"named them, or the catalogue says what they are like."),
 		Pending: metric.Gauge("gsimc_new_items",
 			"Items of events that the model file does not have. Items by which the loaded "+
 				"model was extended count too."),
