@@ -137,6 +137,23 @@ func TestContentDoesNotWaitForHistories(t *testing.T) {
 	}
 }
 
+// Nor do they wait after others have been folded in, which may go on for long.
+func TestFoldingInDelaysNoContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, c := newShop(t, memory.New())
+		before, _ := x.extended(t, novelty)
+		time.Sleep(time.Minute)
+		x.take(t, "ann", novelty)
+		if after, _ := x.extended(t, novelty); after == before {
+			t.Error("the item is not folded in")
+		}
+		shelve(t, c, "later", 1)
+		if !x.near.Due() {
+			t.Error("a look is not due")
+		}
+	})
+}
+
 // An item with users is placed again when others are alike by now, and not when that says little.
 func TestRowsFollowTheirContent(t *testing.T) {
 	for _, users := range []int{1, settledContent} {

@@ -36,10 +36,12 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	if err := x.borrow(ctx, l, a); err != nil {
 		return err
 	}
-	if !failed || !a.Counted {
+	if a.Unserved && (!failed || !a.Counted) {
+		ready := time.Now()
 		if err := x.publish(ctx, l, a, began); err != nil {
 			return err
 		}
+		x.near.Rest(time.Since(ready))
 	}
 	if !a.Counted { // it is not known how popular items are
 		return nil
@@ -56,20 +58,13 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	return err
 }
 
-// publish lets the rows of the account serve, unless they do.
+// publish lets the rows of the account serve.
 func (x *Extender) publish(
 	ctx context.Context, l *models.Lease, a *ledger.Account, began time.Time,
 ) error {
-	if !a.Unserved {
-		return nil
-	}
-	ready := time.Now()
-	if err := x.ledger.Publish(ctx, l, x.placed(a), began); err != nil {
-		return err
-	}
-	a.Unserved = false
-	x.near.Rest(time.Since(ready))
-	return nil
+	err := x.ledger.Publish(ctx, l, x.placed(a), began)
+	a.Unserved = err != nil
+	return err
 }
 
 // renewRows folds in the items that have changed. more reports whether further items have no row.
