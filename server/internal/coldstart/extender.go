@@ -73,7 +73,8 @@ func New(every time.Duration, d Deps) *Extender {
 		Deps: d, every: every, recent: newRecentUsers(), awake: make(chan struct{}, 1),
 		stage: &ledger.Stage{Models: d.Models, Metrics: d.Metrics, Log: d.Log},
 	}
-	x.near = borrow.New(d.Catalogue, every, func(err error) { x.refused(context.Background(), err) })
+	x.near = borrow.New(d.Catalogue, every,
+		func(err error) { x.refused(context.Background(), err) })
 	if every > ledger.LongestPoll && (d.Notices != nil || d.Catalogue != nil) {
 		x.poll = ledger.LongestPoll
 	}

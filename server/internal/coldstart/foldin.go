@@ -113,7 +113,8 @@ func (x *Extender) choose(
 	})
 	reads := 0
 	for i, id := range batch {
-		if reads += int(min(now.Counts[id], samples.Size)); reads > maxReads && i > 0 || i == maxPlaced {
+		reads += int(min(now.Counts[id], samples.Size))
+		if reads > maxReads && i > 0 || i == maxPlaced {
 			_, hasRow := a.Rows[id]
 			return batch[:i], true, !hasRow
 		}

@@ -21,7 +21,8 @@ func paceOf(a *ledger.Account, base *model.Model, now samples.Census) *pace {
 	if a.Tallied {
 		return &pace{base: base, counted: a.Tally.Pace()}
 	}
-	return &pace{base: base, share: min(1, float64(base.NumTrainUsers())/float64(max(now.Users, 1)))}
+	return &pace{base: base,
+		share: min(1, float64(base.NumTrainUsers())/float64(max(now.Users, 1)))}
 }
 
 // expected is the number for an item with so many users of the store, whose first event was at a

@@ -3,7 +3,7 @@
 // who serves the rows.
 //
 // The rows follow from the catalogue and the model. They are made by passes over the catalogue,
-// which change what is to be served at their ends only. A pass looks for the neighbours of the items
+// which change what is to be served at their ends only. A pass looks for the neighbours of items
 // that have come or changed. The known items are read rarely: when one of them changes, all
 // similarities do, and with them all rows.
 package borrow

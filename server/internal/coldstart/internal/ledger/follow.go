@@ -177,8 +177,8 @@ func (s *Shared) fit(l *models.Lease, items []model.NewItem) ([]byte, error) {
 		if !s.tooLarge {
 			s.tooLarge = true
 			s.stage.Log.Warn("the extension by all new items is too large for the store: those "+
-				"with the fewest users, or with the least alike, are left out", slog.Int("bytes", len(document)),
-				slog.Int("items", len(items)))
+				"with the fewest users, or with the least alike, are left out",
+				slog.Int("bytes", len(document)), slog.Int("items", len(items)))
 		}
 		share := 0.95 * store.MaxNoteBytes / float64(len(document))
 		items = items[:int(share*float64(len(items)))]
