@@ -12,7 +12,7 @@ import (
 
 // settledContent is the number of users from which on the content of an item changes its row by
 // less than settledChange, see [model.Evidence.PlaceNear].
-const settledContent = 40
+const settledContent = 20
 
 // borrow lets the items that nobody has borrow rows by what the catalogue says now. If that takes
 // long, it goes on with the next look, which comes at once.
