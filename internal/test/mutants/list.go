@@ -162,7 +162,7 @@ var ofServers = []mutant{
 		pkg:  "./model/content", test: "TestNearest",
 	},
 	{
-		name: "likenothing", breaks: "a document may say that an item is like one that is not there",
+		name: "likenothing", breaks: "a document may say that an item is like one that is nowhere",
 		file: "model/internal/sealed/near.go",
 		was:  `if j < 0 || int(j) >= n ||`,
 		is:   `if j < 0 ||`,
