@@ -25,7 +25,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Item is what the catalogue has of an item.
+// Item is what the catalogue has of an item. An item that the model was not trained on is placed
+// near those that share categories, labels and words of the title with it.
 type Item struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: 1 to 256 bytes of valid UTF-8, as Event.item_id.
@@ -44,7 +45,7 @@ type Item struct {
 	// otherwise. Unset: for ever.
 	AvailableUntil *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=available_until,json=availableUntil,proto3" json:"available_until,omitempty"`
 	// A name for people, such as those who look at a list in a console: at most 512 bytes of valid
-	// UTF-8. Nothing depends on it. Empty: none.
+	// UTF-8. Empty: none.
 	Title         string `protobuf:"bytes,7,opt,name=title,proto3" json:"title,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
