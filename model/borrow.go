@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/model/local"
@@ -17,6 +18,12 @@ const (
 	borrowedDegree = 0.8 // η: power of the item's number of users in units of a neighbour's
 	borrowedDoubt  = 20  // c: the squared number of histories that are worth as much
 )
+
+// leastLike is the part of a row that is too small for the item to be like those it borrowed from.
+const leastLike = 0.05
+
+// Near returns the items of the base that the item borrowed its row from, see [Model.Like].
+func (item *NewItem) Near() []int32 { return item.near }
 
 // parts returns the part of each neighbour in a borrowed row, ω ∝ cos², Σω = 1.
 func parts(near []content.Neighbour) []local.Share {
@@ -39,7 +46,7 @@ func (m *Model) DegreeNear(near []content.Neighbour) float64 {
 	}
 	log := 0.0
 	for _, x := range parts(near) {
-		log += x.Part * math.Log(float64(max(m.Degree(x.Item), 1)))
+		log += float64(x.Part * math.Log(float64(max(m.Degree(x.Item), 1))))
 	}
 	return math.Exp(log)
 }
@@ -52,8 +59,8 @@ func (m *Model) DegreeNear(near []content.Neighbour) float64 {
 // the scale of the training, as for [Evidence.Place]; 0: DegreeNear. Neighbours are items of the
 // base. It is an error if there are none.
 //
-// O(k + entries of the local term). The first call for a base finds the columns of its local term,
-// which take as much memory as the rows from then on. It is safe for concurrent use.
+// O(k + entries of the rows and columns of the neighbours in the local term). The first call for a
+// base finds the columns, which take as much memory as the rows from then on. It is safe for concurrent use.
 func (m *Model) Borrow(id string, users float64, near []content.Neighbour) (NewItem, error) {
 	m, near = m.Base(), near[:min(len(near), ContentNeighbours)]
 	if users <= 0 {
@@ -78,8 +85,8 @@ func (m *Model) Borrow(id string, users float64, near []content.Neighbour) (NewI
 	for l := range row {
 		row[l] /= float64(decoder)
 	}
-	if !out.scaled(m, degree, row) {
-		return NewItem{}, fmt.Errorf("new item %q has predictions that are not finite", id)
+	if slices.ContainsFunc(row, infinite) || !out.scaled(m, degree, row) {
+		return NewItem{}, fmt.Errorf("new item %q has a row or predictions that are not finite", id)
 	}
 	return out, nil
 }
@@ -123,7 +130,9 @@ func (e *Evidence) PlaceNear(i int, users float64, near []content.Neighbour) (Ne
 	for l := range mixed {
 		mixed[l] = float64(part*float64(borrowed.row[l])) + float64((1-part)*float64(out.row[l]))
 	}
-	out.near = borrowed.near
+	if part > leastLike {
+		out.near = borrowed.near
+	}
 	if e.local != nil {
 		out.local = out.local.Mix(&borrowed.local, part, &e.m.spec.Local)
 	}

@@ -7,7 +7,9 @@
 //	idf_t = ln((N + 1)/(N_t + 1))
 //
 // and two items are as similar as the cosine of the vectors of their tokens. A token that all items
-// have counts nothing, and one that no other item has makes an item less similar to all.
+// have counts nothing, and one that no other item has makes an item less similar to all. Words are
+// compared byte by byte in small letters. A title without spaces is one word. The first 32 words
+// count, and the first 64 categories and labels.
 package content
 
 import (

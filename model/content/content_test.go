@@ -121,6 +121,32 @@ func TestNearest(t *testing.T) {
 	}
 }
 
+// A category that all items have tells nothing, whoever asks by it alone or is known by it alone,
+// and leaves nothing behind for later searches.
+func TestTokensOfAllItems(t *testing.T) {
+	all := drawn(200, 3)
+	for i, d := range all {
+		d.Categories = append([]string{"film"}, d.Categories...)
+		all[i] = d
+	}
+	film := Document{Categories: []string{"film"}}
+	all[7] = film
+	x := NewIndex(200, maps.All(all))
+	for i, d := range all {
+		if near := x.Nearest(film, 10); len(near) > 0 {
+			t.Fatalf("items with a category of all are near each other: %v", near)
+		}
+		want := NewIndex(200, maps.All(all)).Nearest(d, 10)
+		if got := x.Nearest(d, 10); !slices.Equal(got, want) {
+			t.Fatalf("item %d is near %v, by a new index near %v", i, got, want)
+		}
+		sums := make([]float32, 200)
+		if x.AddTo(sums, film); slices.Max(sums) != 0 {
+			t.Fatalf("a category of all adds %v", sums)
+		}
+	}
+}
+
 func TestTokens(t *testing.T) {
 	same := [][2]Document{
 		{{Title: "The MATRIX (1999)"}, {Title: "the matrix, 1999"}},

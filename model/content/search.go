@@ -19,14 +19,17 @@ type search struct {
 // Nearest returns up to k items of the largest similarity above 0, largest first, ties by index.
 //
 // It reads the rare tokens first. An item with none of them has a cosine of at most √rest/‖d‖, rest
-// being Σ idf² of the tokens to come, by the inequality of Cauchy and Schwarz. Once k items have
+// being Σ idf² of the lists to come, by the inequality of Cauchy and Schwarz. Once k items have
 // more, the long lists of frequent tokens are searched for items that may still be among the
 // nearest, and not read.
 func (x *Index) Nearest(d Document, k int) []Neighbour {
 	s := x.scratch.Get().(*search)
 	defer x.scratch.Put(s)
 	lists, square := x.lists(&d)
-	rest, norm := square, float32(math.Sqrt(square))
+	rest, norm := 0.0, float32(math.Sqrt(square))
+	for _, list := range lists {
+		rest += x.square(len(list))
+	}
 	closed := k <= 0
 	for _, list := range lists {
 		// Sums are rounded, so the bound has some room.
@@ -40,19 +43,22 @@ func (x *Index) Nearest(d Document, k int) []Neighbour {
 		rest -= weight
 	}
 	near := s.nearest(k, norm)
-	s.drop(math.MaxFloat32, norm)
+	s.forget()
 	return near
 }
 
-// lists are the items of the tokens of d, the shortest list first, and Σ idf² of all its tokens.
+// lists are the items of the tokens of d that count, the shortest list first, and Σ idf² of all its
+// tokens. A token that all documents have counts nothing.
 func (x *Index) lists(d *Document) (lists [][]int32, square float64) {
 	for _, token := range d.tokens() {
-		have := 0
+		var list []int32
 		if t, found := slices.BinarySearch(x.tokens, token); found {
-			lists = append(lists, x.items[x.ptr[t]:x.ptr[t+1]])
-			have = len(lists[len(lists)-1])
+			list = x.items[x.ptr[t]:x.ptr[t+1]]
 		}
-		square += x.square(have)
+		if len(list) > 0 && len(list) < x.count {
+			lists = append(lists, list)
+		}
+		square += x.square(len(list))
 	}
 	slices.SortStableFunc(lists, func(a, b []int32) int { return cmp.Compare(len(a), len(b)) })
 	return lists, square
@@ -120,6 +126,14 @@ func (s *search) drop(least, norm float32) {
 	})
 }
 
+// forget ends a search.
+func (s *search) forget() {
+	for _, i := range s.touched {
+		s.sums[i] = 0
+	}
+	s.touched = s.touched[:0]
+}
+
 // nearest returns the k items of the largest cosines.
 func (s *search) nearest(k int, norm float32) []Neighbour {
 	least := s.least(k, norm)
@@ -144,9 +158,7 @@ func (x *Index) AddTo(sums []float32, d Document) {
 	for _, list := range lists {
 		weight := float32(x.square(len(list)) / norm)
 		for _, i := range list {
-			if x.norms[i] > 0 {
-				sums[i] += float32(weight / x.norms[i])
-			}
+			sums[i] += float32(weight / x.norms[i])
 		}
 	}
 }

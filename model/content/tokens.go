@@ -16,14 +16,20 @@ const (
 	year     = "y"
 )
 
-// tokens returns hashes of the tokens of d, each once, ascending. Of two tokens in a million
-// million one pair has equal hashes.
+// The parts of a document that count.
+const (
+	mostWords = 32 // the first ones
+	mostNames = 64 // categories and labels
+)
+
+// tokens returns hashes of the tokens of d, each once, ascending. Where two tokens have the same
+// hash, items look more alike than they are, and that is all.
 func (d *Document) tokens() []uint64 {
 	var all []uint64
 	words := strings.FieldsFunc(strings.ToLower(d.Title), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})
-	for i, w := range words {
+	for i, w := range words[:min(len(words), mostWords)] {
 		all = append(all, hash(word, w))
 		if i > 0 {
 			all = append(all, hash(pair, words[i-1]+" "+w))
@@ -32,10 +38,11 @@ func (d *Document) tokens() []uint64 {
 			all = append(all, hash(year, w), hash(year, w[:3]))
 		}
 	}
-	for _, c := range d.Categories {
+	categories := d.Categories[:min(len(d.Categories), mostNames)]
+	for _, c := range categories {
 		all = append(all, hash(category, c))
 	}
-	for _, l := range d.Labels {
+	for _, l := range d.Labels[:min(len(d.Labels), mostNames-len(categories))] {
 		all = append(all, hash(label, l))
 	}
 	slices.Sort(all)
