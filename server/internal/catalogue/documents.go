@@ -6,7 +6,8 @@ import (
 	"github.com/gsimc/gsimc/model/content"
 )
 
-// documentsAtOnce is the number of items that are looked at under one lock, for which writes wait.
+// documentsAtOnce is the number of items that are looked at under one lock, for which writes wait,
+// and lists behind these. Documents have about as many names at once as [lockedNames].
 const documentsAtOnce = 1024
 
 // Changes moves when the index changes.
@@ -35,17 +36,19 @@ func (c *Catalogue) Documents(
 ) iter.Seq2[string, content.Document] {
 	return func(yield func(string, content.Document) bool) {
 		ids, documents := []string{}, []content.Document{}
-		for from, more := int32(0), true; more; from += documentsAtOnce {
+		for slot, more := int32(0), true; more; {
 			ids, documents = ids[:0], documents[:0]
 			c.mu.RLock()
-			end := min(from+documentsAtOnce, int32(len(c.items.entries)))
-			more = int(end) < len(c.items.entries)
-			for slot := from; slot < end; slot++ {
+			all := int32(len(c.items.entries))
+			end, names := min(slot+documentsAtOnce, all), 0
+			for ; slot < end && names < lockedNames; slot++ {
 				e := &c.items.entries[slot]
 				if e.id != "" && !e.hidden && wanted(e.id) {
 					ids, documents = append(ids, e.id), append(documents, c.items.document(slot))
+					names += len(e.terms)
 				}
 			}
+			more = slot < all
 			c.mu.RUnlock()
 			for at, id := range ids {
 				if !yield(id, documents[at]) {

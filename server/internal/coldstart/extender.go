@@ -59,9 +59,10 @@ type Extender struct {
 	// Used by the goroutine of Run alone.
 
 	// base is the loaded model that the next fields describe. It is not leased, only compared.
-	base   *models.Lease
-	fixed  bool // base cannot be extended
-	warned bool // it has been logged that an item cannot be folded in
+	base      *models.Lease
+	described bool // the look is due for what the catalogue says alone
+	fixed     bool // base cannot be extended
+	warned    bool // it has been logged that an item cannot be folded in
 }
 
 // New returns an extender that looks for new items at this interval, or nil if that is 0.
@@ -202,12 +203,15 @@ func (x *Extender) wait(ctx context.Context, tick, poll <-chan time.Time) (due, 
 		case <-ctx.Done():
 			return false, false
 		case <-poll:
-			if due = x.near.Due(); due || x.Notices != nil {
-				return due, true
+			x.described = x.near.Due()
+			if x.described || x.Notices != nil {
+				return x.described, true
 			}
 		case <-tick:
+			x.described = false
 			return true, true
 		case <-x.awake:
+			x.described = false
 			return true, true
 		}
 	}
@@ -233,7 +237,7 @@ func (x *Extender) look(ctx context.Context, due bool) error {
 		err = x.extend(ctx, l, a, x.reweighed.Swap(false))
 	}
 	var drift error
-	if due { // nobody waits for it, and it reads histories
+	if due && !x.described { // nobody waits for it, and it reads histories
 		drift = x.measureDrift(ctx, l.Model)
 	}
 	if errors.Is(err, ledger.ErrOtherModel) {

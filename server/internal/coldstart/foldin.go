@@ -90,7 +90,7 @@ func (x *Extender) choose(
 	a *ledger.Account, base *model.Model, now samples.Census, pace *pace,
 ) (batch []string, changed, more bool) {
 	for id := range a.Rows {
-		if now.Counts[id] < x.least(id) {
+		if now.Counts[id] < x.least(id) && (x.near.Ready() || now.Counts[id] < 1) {
 			delete(a.Rows, id)
 			changed = true
 		}
@@ -102,7 +102,7 @@ func (x *Extender) choose(
 		old, hasRow := a.Rows[id]
 		settled := hasRow && !now.Stale[id] &&
 			math.Abs(users-old.Users) <= settledChange*old.Users &&
-			pace.settles(&old, users) && x.settles(&old, id)
+			pace.settles(&old, users) && (pace.keeps(&old) || x.settles(&old, id))
 		if users >= x.least(id) && !settled {
 			batch = append(batch, id)
 		}

@@ -29,9 +29,15 @@ func paceOf(a *ledger.Account, base *model.Model, now samples.Census) *pace {
 // time, and with these neighbours in content.
 func (p *pace) expected(users float64, since int64, near []content.Neighbour) float64 {
 	if p.counted == nil {
-		return p.share * users
+		return max(p.share*users, p.base.DegreeNear(near))
 	}
 	return p.counted.Expected(users, since, p.base.DegreeNear(near))
+}
+
+// keeps reports whether a row of another server stays as it is: it knew how fast events have come,
+// and this one does not yet.
+func (p *pace) keeps(old *ledger.Row) bool {
+	return p.counted == nil && old.Since == ledger.Unknown
 }
 
 // settles reports whether a row is good for an item that has so many users by now.

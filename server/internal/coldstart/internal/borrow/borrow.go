@@ -16,6 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/content"
+	"github.com/gsimc/gsimc/model/trend"
 )
 
 // Most is the number of items that borrow a row, at most: those with the closest neighbours.
@@ -51,6 +52,7 @@ type Rows struct {
 	seed      maphash.Seed
 
 	base    *model.Model // nil: there are no rows
+	degrees trend.Degrees
 	index   *content.Index
 	of      uint64 // hash of the documents that the index has
 	items   map[string]item
@@ -107,6 +109,9 @@ func (r *Rows) Begin(base *model.Model) {
 	}
 	*r = Rows{catalogue: r.catalogue, every: r.every, fault: r.fault, seed: r.seed, base: base,
 		version: r.version, items: map[string]item{}}
+	if base != nil {
+		r.degrees = trend.DegreesOf(base.NumItems(), base.Degree)
+	}
 }
 
 // Due asks for a call of Renew, once for a change of the catalogue.
@@ -152,10 +157,14 @@ func (r *Rows) Renew(
 	}
 }
 
-// Rest lets no pass begin soon: there was work for one for so long.
+// Rest lets no pass begin soon: there was work for one for so long. The longest rest counts.
 func (r *Rows) Rest(worked time.Duration) {
-	if r != nil {
-		r.rested = time.Now().Add(max(min(r.every, leastRest), restShare*worked))
+	if r == nil {
+		return
+	}
+	end := time.Now().Add(max(min(r.every, leastRest), restShare*worked))
+	if end.After(r.rested) {
+		r.rested = end
 	}
 }
 
@@ -197,7 +206,8 @@ func (r *Rows) Items(except func(id string) bool) iter.Seq[model.NewItem] {
 func (r *Rows) make(x *row) bool {
 	if x.item.ID == "" {
 		var err error
-		if x.item, err = r.base.Borrow(x.id, 0, x.near); err != nil {
+		users := r.degrees.Expected(0, 0, r.base.DegreeNear(x.near))
+		if x.item, err = r.base.Borrow(x.id, users, x.near); err != nil {
 			r.fault(err)
 			return false
 		}

@@ -26,12 +26,15 @@ func (r *Rows) pass(yield func(struct{}) bool) {
 	r.passes++
 	var rows []row
 	if w.any() {
-		w.renewIndex()
+		if w.renewIndex(); w.ended { // the base may be closed
+			return
+		}
 		rows = w.borrow(w.closest())
 	}
 	if w.ended {
 		return
 	}
+	r.asked = r.changes // what has changed since then is due
 	maps.DeleteFunc(r.items, func(_ string, i item) bool { return i.pass != r.passes })
 	if !slices.EqualFunc(r.rows, rows, func(a, b row) bool {
 		return a.id == b.id && slices.Equal(a.near, b.near)
@@ -54,6 +57,9 @@ func (w *walk) on() bool {
 }
 
 func (w *walk) unknown(id string) bool {
+	if w.ended {
+		return false
+	}
 	_, known := w.base.ItemIndex(id)
 	return !known
 }

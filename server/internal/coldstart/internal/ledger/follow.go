@@ -87,7 +87,7 @@ func rowsOf(
 	for _, item := range items {
 		if users, taken := placed[item.ID]; taken {
 			rows[item.ID] = Row{Item: item, Users: users, Since: Unknown}
-		} else {
+		} else if len(item.Near()) > 0 { // others had users, who are gone
 			borrowed = append(borrowed, item)
 		}
 	}
