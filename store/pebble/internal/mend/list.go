@@ -65,24 +65,26 @@ func mendChunks(b []byte) (flipped []int) {
 // mendChunk mends the chunk in front of the rest of a block. Its size is 0 if it is not whole.
 func mendChunk(b []byte) (size, at int, found bool) {
 	length := binary.LittleEndian.Uint16(b[lengthAt:])
-	if block := blockOf(b, length); block != nil {
-		if whole(block) {
-			return chunkHeader + int(length), 0, false
-		}
-		if at, found = mendBlock(block); found {
-			covered := copy(b[coveredAt:], block[:len(block)-checksumBytes])
-			copy(b, block[covered:])
-			if at += coveredAt; at >= coveredAt+covered { // of the checksum
-				at -= coveredAt + covered
-			}
-			return chunkHeader + int(length), at, true
-		}
+	block := blockOf(b, length)
+	if block != nil && whole(block) {
+		return chunkHeader + int(length), 0, false
 	}
 	for bit := range bitsOfLength { // which the checksum does not cover
-		if block := blockOf(b, length^1<<bit); block != nil && whole(block) {
+		if other := blockOf(b, length^1<<bit); other != nil && whole(other) {
 			binary.LittleEndian.PutUint16(b[lengthAt:], length^1<<bit)
 			return chunkHeader + int(length^1<<bit), lengthAt + bit/8, true
 		}
+	}
+	if block == nil {
+		return 0, 0, false
+	}
+	if at, found = mendBlock(block); found {
+		covered := copy(b[coveredAt:], block[:len(block)-checksumBytes])
+		copy(b, block[covered:])
+		if at += coveredAt; at >= coveredAt+covered { // of the checksum
+			at -= coveredAt + covered
+		}
+		return chunkHeader + int(length), at, true
 	}
 	return 0, 0, false
 }
