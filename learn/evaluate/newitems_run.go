@@ -116,7 +116,7 @@ type newRun struct {
 // add adds the result of a method.
 func (r *newRun) add(method string, shown int, ranks []int32) {
 	plain := method
-	if method == WithContent {
+	if method != Popularity {
 		plain = Dynamics
 	}
 	if r.plain[plain] == nil {
