@@ -26,7 +26,7 @@ const (
 )
 
 // Item is what the catalogue has of an item. An item that the model was not trained on is placed
-// near those that share categories, labels and words of the title with it.
+// near those that share a category, a label or a word of the title with it.
 type Item struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: 1 to 256 bytes of valid UTF-8, as Event.item_id.

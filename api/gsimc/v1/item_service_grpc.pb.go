@@ -34,9 +34,9 @@ const (
 // ItemService keeps the catalogue: what filters and the rules of showing need to know of items. An
 // acknowledged change is as durable as an event, and holds for the next list of every call.
 //
-// The catalogue and the model are independent. An item that the catalogue does not have is shown,
-// and has neither categories nor labels. An item that the model does not know may be in the
-// catalogue, and is shown, by its rules, from the moment on when a model knows it.
+// An item that the catalogue does not have is shown, and has neither categories nor labels. An item
+// that the model does not know may be in the catalogue, and is shown, by its rules, from the moment
+// on when a model knows it: within seconds if it is like items that the model was trained on.
 type ItemServiceClient interface {
 	// BatchUpsertItems writes up to 1000 items, all of them or none: those that the catalogue does
 	// not have are added, the others changed.
@@ -155,9 +155,9 @@ func (c *itemServiceClient) SearchItems(ctx context.Context, in *SearchItemsRequ
 // ItemService keeps the catalogue: what filters and the rules of showing need to know of items. An
 // acknowledged change is as durable as an event, and holds for the next list of every call.
 //
-// The catalogue and the model are independent. An item that the catalogue does not have is shown,
-// and has neither categories nor labels. An item that the model does not know may be in the
-// catalogue, and is shown, by its rules, from the moment on when a model knows it.
+// An item that the catalogue does not have is shown, and has neither categories nor labels. An item
+// that the model does not know may be in the catalogue, and is shown, by its rules, from the moment
+// on when a model knows it: within seconds if it is like items that the model was trained on.
 type ItemServiceServer interface {
 	// BatchUpsertItems writes up to 1000 items, all of them or none: those that the catalogue does
 	// not have are added, the others changed.

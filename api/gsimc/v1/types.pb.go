@@ -36,7 +36,7 @@ const (
 	// An event with the same event_id is already in the history: nothing changed.
 	EventDisposition_EVENT_DISPOSITION_DUPLICATE EventDisposition = 2
 	// Durable; the serving model does not know the item. The event joins the user's state as soon as
-	// the model is extended by the item, when a second user has it, or one that knows it is loaded.
+	// the model is extended by the item, by a second user at the latest, or one that knows it is loaded.
 	EventDisposition_EVENT_DISPOSITION_PENDING_ITEM EventDisposition = 3
 	// Not stored; EventResult.error says why.
 	EventDisposition_EVENT_DISPOSITION_REJECTED EventDisposition = 5
