@@ -60,7 +60,8 @@ func (m *Model) DegreeNear(near []content.Neighbour) float64 {
 // base. It is an error if there are none.
 //
 // O(k + entries of the rows and columns of the neighbours in the local term). The first call for a
-// base finds the columns, which take as much memory as the rows from then on. It is safe for concurrent use.
+// base finds the columns, which take as much memory as the rows from then on. It is safe for
+// concurrent use.
 func (m *Model) Borrow(id string, users float64, near []content.Neighbour) (NewItem, error) {
 	m, near = m.Base(), near[:min(len(near), ContentNeighbours)]
 	if users <= 0 {
