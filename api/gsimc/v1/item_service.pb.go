@@ -25,8 +25,8 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Item is what the catalogue has of an item. An item that the model was not trained on is placed
-// near those that share a category, a label or a word of the title with it.
+// Item is what the catalogue has of an item. If the model was not trained on the item, it is placed
+// near trained items that have a category, a label or a word of the title in common with it.
 type Item struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: 1 to 256 bytes of valid UTF-8, as Event.item_id.

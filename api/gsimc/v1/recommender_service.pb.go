@@ -528,8 +528,8 @@ type Diversity struct {
 	// * s, where r is its score, brought to 0 to 1 over the pool, and s its cosine with the chosen item
 	// that is most like it, by the model. 0 to 1. Unset: 1, by score.
 	Lambda *float64 `protobuf:"fixed64,2,opt,name=lambda,proto3,oneof" json:"lambda,omitempty"`
-	// The most items that a list may have of those that the model was not trained on: 1 to 1000. Some
-	// of them may be there by their content alone. 0: any number.
+	// The largest number of new items on the list: 1 to 1000, 0 for any number. An item is new if the
+	// model was not trained on it; the list may have it by its content alone.
 	MaxNewItems   int32 `protobuf:"varint,3,opt,name=max_new_items,json=maxNewItems,proto3" json:"max_new_items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

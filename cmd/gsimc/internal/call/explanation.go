@@ -17,7 +17,7 @@ type Explanation struct {
 	Like []string `json:"like_item_ids,omitempty"`
 }
 
-// mostLike is the number of items that are named as those that a new one is like.
+// mostLike is the largest number of trained items that an explanation names for a new item.
 const mostLike = 3
 
 // like says which items a new one is like; empty for another one.
