@@ -8,7 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/borrow"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
@@ -195,5 +197,81 @@ func TestRowsOfTheOwnerBefore(t *testing.T) {
 	}
 	if a.Borrowed != nil {
 		t.Errorf("left are %v", a.Borrowed)
+	}
+}
+
+// slowShop is a catalogue of which each document takes long.
+type slowShop struct {
+	*catalogue.Catalogue
+	each time.Duration
+}
+
+func (s *slowShop) Document(id string) (content.Document, bool) {
+	time.Sleep(s.each)
+	return s.Catalogue.Document(id)
+}
+
+// A first pass over a catalogue that takes longer than a look does not wait for the search.
+func TestFirstPassGoesOnBesideTheSearch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const users = 100
+		st := &servertest.Store{Store: memory.New()}
+		x, c := newShop(t, st)
+		x.Catalogue = &slowShop{c, time.Second}
+		x.Extender = New(30*time.Second, x.Deps)
+		for u := range users {
+			x.take(t, fmt.Sprint("user-", u), servertest.Item(u%servertest.Items))
+		}
+		waits := 0
+		st.SinceFunc = func(
+			ctx context.Context, user string, known store.Version,
+			fn func(store.Version, store.Event) error,
+		) (store.Version, bool, error) {
+			if _, known := x.serving(novelty); !known {
+				waits++
+			}
+			return st.Store.Since(ctx, user, known, fn)
+		}
+		if _, known := x.extended(t, novelty); !known || waits > users/10 {
+			t.Errorf("known %t, after %d of %d histories", known, waits, users)
+		}
+	})
+}
+
+// The rows that another owner has made stay as they are until the catalogue has been read and the
+// histories have been counted: an item of one user too.
+func TestRowsOfAnotherOwnerStay(t *testing.T) {
+	for _, users := range []int{1, 3, 10} {
+		x, c := newShop(t, memory.New())
+		for u := range 60 {
+			x.take(t, fmt.Sprint("user-", u), servertest.Item(u%servertest.Items))
+		}
+		for range 3 {
+			x.extended(t, novelty)
+		}
+		for u := range users {
+			x.take(t, fmt.Sprint("user-", u), novelty)
+		}
+		for range 3 {
+			x.extended(t, novelty)
+		}
+		l, a := x.account(t)
+		want := a.Rows[novelty]
+		a.Rows[novelty] = ledger.Row{Item: want.Item, Users: want.Users, Since: ledger.Unknown}
+		a.Tallied = false
+		x.near = borrow.New(c, time.Hour, func(err error) { t.Error(err) })
+		x.near.Begin(l.Base())
+		x.every = time.Nanosecond // a look does a part of a pass
+		looks := 0
+		for ; !x.near.Ready(); looks++ {
+			_, known := x.extended(t, novelty)
+			if got := a.Rows[novelty].Item.Users; !known || got != want.Item.Users {
+				t.Fatalf("%d users, look %d: known %t, a row of %d users, was %d", users, looks,
+					known, got, want.Item.Users)
+			}
+		}
+		if looks < 2 {
+			t.Errorf("the pass took %d looks: nothing was seen", looks)
+		}
 	}
 }

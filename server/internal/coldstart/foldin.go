@@ -102,7 +102,7 @@ func (x *Extender) choose(
 		old, hasRow := a.Rows[id]
 		settled := hasRow && !now.Stale[id] &&
 			math.Abs(users-old.Users) <= settledChange*old.Users &&
-			pace.settles(&old, users) && (pace.keeps(&old) || x.settles(&old, id))
+			(x.keeps(&old, pace) || pace.settles(&old, users) && x.settles(&old, id))
 		if users >= x.least(id) && !settled {
 			batch = append(batch, id)
 		}

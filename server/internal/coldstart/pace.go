@@ -34,12 +34,6 @@ func (p *pace) expected(users float64, since int64, near []content.Neighbour) fl
 	return p.counted.Expected(users, since, p.base.DegreeNear(near))
 }
 
-// keeps reports whether a row of another server stays as it is: it knew how fast events have come,
-// and this one does not yet.
-func (p *pace) keeps(old *ledger.Row) bool {
-	return p.counted == nil && old.Since == ledger.Unknown
-}
-
 // settles reports whether a row is good for an item that has so many users by now.
 func (p *pace) settles(old *ledger.Row, users float64) bool {
 	if p.counted == nil || old.Fault {

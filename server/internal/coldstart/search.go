@@ -20,7 +20,8 @@ func (x *Extender) search(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	pace := background.NewPacer(ledger.DutyCycle)
 	looked := time.Now()
 	meanwhile := func() error {
-		if (!a.Counted || time.Since(looked) < x.every) && !x.near.Due() {
+		due := a.Counted && time.Since(looked) >= x.every
+		if !due && !x.near.Due() && !x.near.UnderWay() {
 			return x.ledger.Busy(ctx, base)
 		}
 		looked = time.Now()

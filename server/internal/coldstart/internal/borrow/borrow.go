@@ -168,6 +168,9 @@ func (r *Rows) Rest(worked time.Duration) {
 	}
 }
 
+// UnderWay reports whether Renew has more to do.
+func (r *Rows) UnderWay() bool { return r != nil && r.step != nil }
+
 // Ready reports whether the rows are those of the catalogue, or of what it was a short time ago.
 func (r *Rows) Ready() bool { return r == nil || r.ready }
 

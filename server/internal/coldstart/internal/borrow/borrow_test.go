@@ -260,6 +260,31 @@ func TestPassGoesOn(t *testing.T) {
 	})
 }
 
+// The longest rest counts, and what changes during a pass is due after it, whoever asked meanwhile.
+func TestChangesDuringPassesAreDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop()
+		r := newRows(t, s, time.Hour)
+		s.slow = time.Second // an index takes a minute
+		s.put("first", "shelf 1")
+		if more, err := r.Renew(time.Second, none, on); !more || err != nil {
+			t.Fatalf("more %t, %v", more, err)
+		}
+		s.put("second", "shelf 2")
+		r.Due()
+		renew(t, r)
+		r.Rest(0)
+		time.Sleep(2 * leastRest)
+		if r.Due() {
+			t.Error("a short rest ends a long one")
+		}
+		time.Sleep(10 * time.Minute)
+		if !r.Due() {
+			t.Error("a change during a pass is forgotten")
+		}
+	})
+}
+
 // Of more items than there may be those with the closest neighbours borrow a row; when one of them
 // goes, the next one does.
 func TestMostBorrow(t *testing.T) {
