@@ -1,7 +1,7 @@
 package trend
 
 import (
-	"maps"
+	"cmp"
 	"math"
 	"slices"
 )
@@ -17,41 +17,45 @@ const fraction = 20
 // Counts are the first events of users on items, by span. Items are numbered from 0. Methods are
 // not safe for concurrent use, unless nobody calls Add.
 type Counts struct {
-	spans map[int64]*span
+	spans []*span // rising
 }
 
 type span struct {
+	at    int64
 	items map[int32]int64 // n_b, without zeros
 	total int64
 }
 
+// find returns where a span is, or where it would be.
+func (c *Counts) find(at int64) (int, bool) {
+	return slices.BinarySearchFunc(c.spans, at, func(s *span, at int64) int {
+		return cmp.Compare(s.at, at)
+	})
+}
+
 // Add counts n events on an item in a span. n is negative for events that are taken back.
 func (c *Counts) Add(at int64, item int32, n int64) {
-	if c.spans == nil {
-		c.spans = map[int64]*span{}
+	place, found := c.find(at)
+	if !found {
+		c.spans = slices.Insert(c.spans, place, &span{at: at, items: map[int32]int64{}})
 	}
-	s := c.spans[at]
-	if s == nil {
-		s = &span{items: map[int32]int64{}}
-		c.spans[at] = s
-	}
+	s := c.spans[place]
 	s.total += n
 	if s.items[item] += n; s.items[item] == 0 {
 		delete(s.items, item)
 	}
 	if len(s.items) == 0 {
-		delete(c.spans, at)
+		c.spans = slices.Delete(c.spans, place, place+1)
 	}
 }
 
 // Spans returns the spans that have events, rising, and the number of events from each on.
 func (c *Counts) Spans() (spans, from []int64) {
-	spans = slices.Sorted(maps.Keys(c.spans))
-	from = make([]int64, len(spans))
+	spans, from = make([]int64, len(c.spans)), make([]int64, len(c.spans))
 	sum := int64(0)
-	for i, at := range slices.Backward(spans) {
-		sum += c.spans[at].total
-		from[i] = sum
+	for i, s := range slices.Backward(c.spans) {
+		sum += s.total
+		spans[i], from[i] = s.at, sum
 	}
 	return spans, from
 }
@@ -69,10 +73,11 @@ func (c *Counts) Within(n float64) int64 {
 
 // Later is the number of events after a span.
 func (c *Counts) Later(span int64) (n int64) {
-	for at, s := range c.spans {
-		if at > span {
-			n += s.total
+	for _, s := range slices.Backward(c.spans) {
+		if s.at <= span {
+			break
 		}
+		n += s.total
 	}
 	return n
 }
@@ -88,11 +93,11 @@ type Rates struct {
 func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
 	r := &Rates{of: make([]int64, items)}
 	var since int64 // N_s − N_b
-	for _, at := range slices.Backward(slices.Sorted(maps.Keys(c.spans))) {
-		if at > last {
-			continue
-		}
-		s := c.spans[at]
+	end, found := c.find(last)
+	if found {
+		end++
+	}
+	for _, s := range slices.Backward(c.spans[:end]) {
 		weight := int64(math.Round(math.Ldexp(math.Exp2(-float64(since)/halfLife), fraction)))
 		if weight == 0 {
 			break
