@@ -83,6 +83,40 @@ func TestFirstUserIsEvidence(t *testing.T) {
 	}
 }
 
+// An item stays on the lists by the row that it borrows until it has one by its first user, whose
+// history may not be readable for long.
+func TestFirstUserTakesNoItemAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &servertest.Store{Store: memory.New()}
+		x, c := newShop(t, st)
+		for range 3 {
+			x.extended(t, novelty)
+		}
+		borrowed, _ := x.serving(novelty)
+		x.take(t, "ann", novelty)
+		st.SinceFunc = func(
+			context.Context, string, store.Version, func(store.Version, store.Event) error,
+		) (store.Version, bool, error) {
+			return store.Version{}, false, store.ErrUnavailable
+		}
+		shelve(t, c, "later", 1)
+		for range 2 {
+			time.Sleep(time.Minute)
+			if err := x.look(t.Context(), true); err == nil {
+				t.Error("no history is read")
+			}
+			_, later := x.serving("later")
+			if _, known := x.serving(novelty); !known || !later {
+				t.Errorf("known %t, and another one: %t", known, later)
+			}
+		}
+		st.SinceFunc = nil
+		if by, known := x.extended(t, novelty); by == borrowed || !known {
+			t.Errorf("by the user: model %s, known %t", by, known)
+		}
+	})
+}
+
 // Items that nobody has do not wait for the histories of those that somebody has, nor for those
 // that are counted or searched.
 func TestContentDoesNotWaitForHistories(t *testing.T) {

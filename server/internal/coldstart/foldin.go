@@ -252,7 +252,7 @@ func (x *Extender) history(
 }
 
 // placed are the items that have got a row: those with the most users first, and then those that
-// borrow it.
+// borrow it. A borrowed row serves until the histories of its item's first users have been read.
 func (x *Extender) placed(a *ledger.Account) []model.NewItem {
 	items := make([]model.NewItem, 0, len(a.Rows))
 	for _, row := range a.Rows {
@@ -263,9 +263,9 @@ func (x *Extender) placed(a *ledger.Account) []model.NewItem {
 	slices.SortFunc(items, func(a, b model.NewItem) int {
 		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
 	})
-	folded := func(id string) bool { // or will be
+	folded := func(id string) bool {
 		row, has := a.Rows[id]
-		return has && !row.Fault || !has && a.Counted && a.Samples.Has(id)
+		return has && !row.Fault
 	}
 	if x.near.Ready() {
 		return slices.AppendSeq(items, x.near.Items(folded))
