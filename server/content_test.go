@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
@@ -105,6 +106,24 @@ func (ts *testServer) checkNovelty(t *testing.T) {
 	if similar := ts.similar(t, &pb.SimilarItemsRequest{ItemId: novelty,
 		PageSize: 5}); len(similar.GetItems()) != 5 {
 		t.Errorf("similar to the item are %v", similar.GetItems())
+	}
+}
+
+// An explanation does not tell of items that nobody may see.
+func TestExplanationsNameNoHiddenItems(t *testing.T) {
+	t.Parallel()
+	ts := start(t, setup{config: usual})
+	ts.describe(t, described(novelty, 2))
+	ts.awaitExtension(t, knows(novelty))
+	hidden := described(item(10), 2)
+	hidden.Hidden = proto.Bool(true)
+	ts.put(t, hidden)
+	for _, r := range ts.ask(t, explaining(page(forHistory(8, 9), 100), 3)).GetItems() {
+		like := r.GetExplanation().GetLikeItemIds()
+		if r.GetItemId() == novelty && !slices.Contains(like, item(11)) ||
+			slices.Contains(like, item(10)) {
+			t.Errorf("%s is like %v", r.GetItemId(), like)
+		}
 	}
 }
 

@@ -640,7 +640,8 @@ type Explanation struct {
 	// seen items, and for a model that knows nothing of repeats.
 	Again *Again `protobuf:"bytes,5,opt,name=again,proto3" json:"again,omitempty"`
 	// Ids of the trained items that the item borrowed its score from, closest content first: it was
-	// not trained on, and has few users of its own or none. Empty for other items.
+	// not trained on, and has few users of its own or none. Hidden items are left out. Empty for other
+	// items.
 	LikeItemIds   []string `protobuf:"bytes,6,rep,name=like_item_ids,json=likeItemIds,proto3" json:"like_item_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

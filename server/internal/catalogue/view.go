@@ -215,6 +215,23 @@ func (v *View) Select(s *Selection, f *Filter, now time.Time, listed bool) {
 	s.Skip.AddAll(v.barred)
 }
 
+// Shown returns those of some rows that may be shown at a time.
+func (v *View) Shown(rows []int32, now time.Time) (shown []int32) {
+	if len(rows) == 0 {
+		return nil
+	}
+	c := v.catalogue
+	c.advance(now.UnixMicro())
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, row := range rows {
+		if !v.barred.Has(row) {
+			shown = append(shown, row)
+		}
+	}
+	return shown
+}
+
 // selectBy evaluates a filter, without regard to the rows that must not be shown now: few rows that
 // pass, which may be the set of a term, or s.Skip.
 func (v *View) selectBy(s *Selection, f *Filter, listed bool) (few *roaring.Bitmap) {

@@ -30,7 +30,7 @@ func (l *list) explain() {
 		l.out.Explanations[i] = explanation(l.Model, int(l.req.GetExplain()), x, i, groups,
 			l.timed)
 		l.out.Explanations[i].Again = l.againOf(items[i])
-		for _, alike := range l.Like(items[i]) {
+		for _, alike := range l.Items.Shown(l.Like(items[i]), l.now) {
 			l.out.Explanations[i].LikeItemIds = append(l.out.Explanations[i].LikeItemIds,
 				l.ItemID(alike))
 		}

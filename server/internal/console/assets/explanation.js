@@ -19,7 +19,8 @@ export function explanation(item) {
   const largest = Math.max(...parts.map(([, value]) => Math.abs(value)), Math.abs(item.score), 1e-12);
   return el("table", {},
     el("caption", { class: "more" }, "The parts of the score add up to it.",
-      local ? " Of an item of the history, the upper bar is its taste, the lower one what often follows it." : null),
+      local ? " Of an item of the history, the upper bar is its taste, the lower one what often follows it." : null,
+      x.likeItemIds.length ? ` New, like ${x.likeItemIds.slice(0, 3).map(items.title).join("; ")}.` : null),
     el("tbody", {}, parts.map(([name, value, ofLocal]) => part(name, value, largest, { ofLocal }))),
     el("tfoot", {}, part("Score", item.score, largest, { stddev: item.scoreStddev })));
 }

@@ -248,7 +248,8 @@ async function ask(ui, state, signal) {
   answer.events = events;
   if (state.model && answer.modelVersion !== state.model) items.forget(); // another model may know others
   const ids = answer.items.flatMap((item) =>
-    [item.itemId, ...(item.explanation?.contributions ?? []).map((c) => c.itemId)]);
+    [item.itemId, ...(item.explanation?.contributions ?? []).map((c) => c.itemId),
+      ...(item.explanation?.likeItemIds ?? [])]);
   await items.learn([...ids, ...state.history, ...events.map(({ event }) => event.itemId)]);
   if (signal.aborted) throw new DOMException("a newer list is asked for", "AbortError");
   return answer;
