@@ -55,27 +55,49 @@ type posting struct {
 // NewIndex returns an index of documents of items 0…n−1 of a model, each at most once. Items
 // without one are left out. It takes 4 bytes for each token of each item, and 16 for each token.
 func NewIndex(n int, documents iter.Seq2[int32, Document]) *Index {
+	return NewIndexInSteps(n, documents, func() {})
+}
+
+// parts is the number of parts in which postings are sorted, by the first bits of their tokens.
+const parts = 256
+
+// NewIndexInSteps is [NewIndex] for who has other work: once the documents have come, it calls rest
+// after each of many short steps.
+func NewIndexInSteps(n int, documents iter.Seq2[int32, Document], rest func()) *Index {
 	x := &Index{n: n, norms: make([]float32, n)}
 	x.scratch = &sync.Pool{New: func() any { return &search{x: x, sums: make([]float32, n)} }}
-	var all []posting
+	var all [parts][]posting
+	count := 0
 	for item, d := range documents {
 		x.count++
 		for _, token := range d.tokens() {
-			all = append(all, posting{token, item})
+			part := &all[token>>56]
+			*part = append(*part, posting{token, item})
+			count++
 		}
 	}
-	slices.SortFunc(all, func(a, b posting) int {
-		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.item, b.item))
-	})
-	x.items = make([]int32, len(all))
-	for at, p := range all {
-		if x.items[at] = p.item; at == 0 || p.token != all[at-1].token {
-			x.tokens, x.ptr = append(x.tokens, p.token), append(x.ptr, at)
-		}
+	x.items = make([]int32, 0, count)
+	for i := range all {
+		x.add(all[i])
+		all[i] = nil
+		rest()
 	}
-	x.tokens, x.ptr = slices.Clip(x.tokens), append(x.ptr, len(all))
+	x.tokens, x.ptr = slices.Clip(x.tokens), append(x.ptr, count)
 	x.setNorms()
 	return x
+}
+
+// add sorts postings, whose tokens are larger than those before, and adds them.
+func (x *Index) add(part []posting) {
+	slices.SortFunc(part, func(a, b posting) int {
+		return cmp.Or(cmp.Compare(a.token, b.token), cmp.Compare(a.item, b.item))
+	})
+	for at, p := range part {
+		if at == 0 || p.token != part[at-1].token {
+			x.tokens, x.ptr = append(x.tokens, p.token), append(x.ptr, len(x.items))
+		}
+		x.items = append(x.items, p.item)
+	}
 }
 
 // setNorms sets norms, the lengths of the items' vectors.

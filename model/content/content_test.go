@@ -189,6 +189,22 @@ func TestNearestAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
+// An index of many documents is sorted in short steps.
+func TestIndexInSteps(t *testing.T) {
+	all, ended, steps := drawn(3000, 7), false, 0
+	x := NewIndexInSteps(3000, func(yield func(int32, Document) bool) {
+		maps.All(all)(yield)
+		ended = true
+	}, func() {
+		if ended {
+			steps++
+		}
+	})
+	if steps < 100 || !slices.IsSorted(x.tokens) {
+		t.Errorf("%d steps, sorted %t", steps, slices.IsSorted(x.tokens))
+	}
+}
+
 // million are a million documents of five words and three categories.
 func million() iter.Seq2[int32, Document] {
 	return func(yield func(int32, Document) bool) {

@@ -184,6 +184,26 @@ func TestKnownItemsAreReadRarely(t *testing.T) {
 	})
 }
 
+// A pass rests between the documents of the known items and those of new ones, too: an index of many
+// takes long to sort.
+func TestIndexingRests(t *testing.T) {
+	s := newShop()
+	r := newRows(t, s, time.Hour)
+	s.put("new", "shelf 1")
+	rests := 0
+	for more := true; more; {
+		var err error
+		more, err = r.Renew(time.Hour, none, func() error {
+			rests++
+			return nil
+		})
+		must(t, err)
+	}
+	if r.index == nil || rests < 2*servertest.Items+100 {
+		t.Errorf("a pass rests %d times", rests)
+	}
+}
+
 // New items do not wait for the known ones to be read again, and these do not wait when there are
 // many more than before.
 func TestNewItemsComeAtOnce(t *testing.T) {
