@@ -1,11 +1,13 @@
-// Package coldstart extends the serving model by cold-start items: items that events name and the
-// model was not trained on. It also measures how far users have drifted from the training.
+// Package coldstart extends the serving model by cold-start items: items that events name or the
+// catalogue describes, and the model was not trained on. It also measures how far users have
+// drifted from the training.
 //
 // One goroutine does the work, at every tick and at once after a reload. It samples the users of
 // each new item, reads their histories from the store, folds the item in by them
 // ([model.Evidence]), and lets the extended model serve. Only events with a weight above 0 count.
 // The states of users who have such items are rebuilt at their next request, and the events that
-// waited become part of them.
+// waited become part of them. Items that nobody has borrow rows from known ones that the catalogue
+// describes alike (package borrow), within seconds of its change, until their users tell more.
 //
 // The goroutine also counts the first events of users on all items: it reads the users whose
 // histories have changed. They tell how many events have come since a new item did, and so how many

@@ -81,9 +81,10 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`model of the first cut, and --svg draws how it ages.
 
 --protocol new-items trains the model that is served without some items. It is then ` +
-		`extended by these items as the server does it, all at once, from the first 1, 2, 5 and ` +
-		`10 users of each. Up to 8 newest items of each test user are targets, and the last ` +
-		`column says what it costs or brings all of them. Popularity ranks by numbers of users.
+		`extended by these items as the server does it, all at once, from the first 0, 1, 2, 5 ` +
+		`and 10 users of each, and from their content with --items-file. Up to 8 newest items ` +
+		`of each test user are targets, and the last column says what it costs or brings all of ` +
+		`them. Popularity ranks by numbers of users.
 
   gsimc evaluate --data events.csv.gz --rank 200 --methods "popularity,gs-imc,dynamics,mrfcf"
   gsimc evaluate --data events.csv.gz --protocol time --test-share 0.1

@@ -30,7 +30,7 @@ type Cmd struct {
 
 	PopularityHalfLife time.Duration `group:"Model:" default:"${serve_popularity_half_life}" help:"Without a model: time in which an event loses half of its weight among the popular items."`
 
-	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"Interval at which new items are placed in the model, by the histories that contain them. 0s: never."`
+	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"Interval at which new items are placed in the model, by the histories that contain them. Those that nobody has are placed within seconds, by what the catalogue says. 0s: neither."`
 
 	Store      string       `group:"State:" default:"pebble" words:"pebble,memory,valkey://,postgres://" placeholder:"STORE" help:"Where histories are kept: on disk (pebble), in memory, lost at exit (memory), or where servers share them: in a cluster, valkey://HOST:PORT,.../NAMESPACE?replicas=2&user=NAME&password-file=FILE&tls=on&tls-ca=FILE, or in PostgreSQL, postgres://USER@HOST,.../DATABASE?sslmode=verify-full&target_session_attrs=read-write&password-file=FILE. See docs/scale.md."`
 	DataDir    string       `group:"State:" default:"${serve_data_dir}" help:"Folder of the pebble store; made if absent."`
