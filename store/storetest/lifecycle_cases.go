@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +46,12 @@ var lifecycleCases = []testCase{
 		explanation: "an Append at the same time as an Erase is erased as a whole or begins the " +
 			"new history: never a gap, never half a call",
 		run: runEraseAgainstAppend,
+	},
+	{
+		name: "erase-orders-append",
+		explanation: "an event whose Append has ended when an Erase begins is gone, and one whose " +
+			"Append begins when the last Erase has ended is there",
+		run: runEraseOrdersAppend,
 	},
 	{
 		name: "read-against-append",
@@ -169,6 +176,60 @@ func runEraseAgainstAppend(t *tester) {
 	for i, e := range left {
 		if e != event(2*pairs-len(left)+i) {
 			t.Errorf("event %d of those left is %+v, want the last ones in order", i, e)
+		}
+	}
+}
+
+// span is when a call began and ended, by a clock that all callers share.
+type span struct{ began, ended int64 }
+
+func runEraseOrdersAppend(t *tester) {
+	const writers, each, erasures = 4, 100, 20
+	var clock, written atomic.Int64
+	timed := func(call func() error) span {
+		began := clock.Add(1)
+		if err := call(); err != nil {
+			t.Error(err)
+		}
+		return span{began, clock.Add(1)}
+	}
+	var wg sync.WaitGroup
+	appends := make([]span, writers*each)
+	for w := range writers {
+		wg.Go(func() {
+			for i := w * each; i < (w+1)*each; i++ {
+				appends[i] = timed(func() error {
+					_, err := t.Append(t.ctx, records("u", i, i+1))
+					return err
+				})
+				written.Add(1)
+			}
+		})
+	}
+	erases := make([]span, erasures)
+	wg.Go(func() {
+		for i := range erases {
+			for written.Load() < int64(i*writers*each/erasures) && !t.Failed() {
+				runtime.Gosched()
+			}
+			erases[i] = timed(func() error {
+				_, err := t.Erase(t.ctx, "u")
+				return err
+			})
+		}
+	})
+	wg.Wait()
+	left := map[string]bool{}
+	for _, e := range t.read("u", 0) {
+		left[e.ID] = true
+	}
+	last := erases[erasures-1]
+	for i, a := range appends {
+		switch is := left[event(i).ID]; {
+		case is && a.ended < last.began:
+			t.Errorf("event %d is there, and was erased after its Append", i)
+		case !is && a.began > last.ended:
+			t.Errorf("event %d is gone, and was added after the last Erase", i)
 		}
 	}
 }
