@@ -416,9 +416,37 @@ var ofServers = []mutant{
 	{
 		name: "heldbodies", breaks: "bodies that made room fill the memory of a busy server",
 		file: "server/internal/admission/bodies.go",
-		was:  `g.bodies+g.leaving+n > 2*g.cfg.MaxBodies {`,
+		was:  `g.bodies+g.leaving+n > g.cfg.MaxBodies*3/2 {`,
 		is:   `false {`,
 		pkg:  "./server/internal/admission", test: "TestBodiesThatAreHeld",
+	},
+	{
+		name: "paddedcopied", breaks: "a body of blanks is copied before it is decoded",
+		file: "server/internal/httpjson/body.go",
+		was:  `ok && json.Valid(received.text)`,
+		is:   `false && received == nil && ok`,
+		pkg:  "./server/internal/httpjson", test: "TestBodiesAreNotCopied",
+	},
+	{
+		name: "likeshidden", breaks: "explanations tell of hidden items",
+		file: "server/internal/recommend/explain.go",
+		was:  `l.Items.Shown(l.Like(items[i]), l.now)`,
+		is:   `l.Like(items[i])`,
+		pkg:  "./server", test: "TestExplanationsNameNoHiddenItems",
+	},
+	{
+		name: "indexatonce", breaks: "the index of known items is sorted without a rest",
+		file: "server/internal/coldstart/internal/borrow/pass.go",
+		was:  `func() { w.on() })`,
+		is:   `func() {})`,
+		pkg:  "./server/internal/coldstart/internal/borrow", test: "TestIndexingRests",
+	},
+	{
+		name: "firsttakesaway", breaks: "an item leaves the lists until its first user is read",
+		file: "server/internal/coldstart/foldin.go",
+		was:  `return has && !row.Fault`,
+		is:   `return has && !row.Fault || !has && a.Counted && a.Samples.Has(id)`,
+		pkg:  "./server/internal/coldstart", test: "TestFirstUserTakesNoItemAway",
 	},
 	{
 		name: "jsonsmuggled", breaks: "a proxy that reads a body otherwise lets calls pass",

@@ -47,9 +47,9 @@ func (t *Ticket) Crowded() error { return t.gate.refuse(t.of.Class, Receiving) }
 
 // bodyRoom makes room for n bytes more of a request, and reports whether there is any. Bodies that
 // made room are held until their requests run again, which takes a while on a busy machine: they
-// take as much as the others at most.
+// take half as much as the others at most.
 func (g *Gate) bodyRoom(of *Ticket, n int) bool {
-	if g.bodies+g.leaving+n > 2*g.cfg.MaxBodies {
+	if g.bodies+g.leaving+n > g.cfg.MaxBodies*3/2 {
 		return false
 	}
 	now := time.Now()

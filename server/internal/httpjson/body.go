@@ -1,6 +1,7 @@
 package httpjson
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,18 +18,12 @@ import (
 // the first document of a body, such as the second of two events.
 func (l lines) NewDecoder(r io.Reader) runtime.Decoder {
 	return runtime.DecoderFunc(func(v any) error {
+		text, err := document(r)
 		if received, ok := r.(*body); ok {
 			defer received.decoded()
 		}
-		d := json.NewDecoder(r)
-		var text json.RawMessage
-		if err := d.Decode(&text); errors.Is(err, io.EOF) {
-			return err // the library takes it for an empty message
-		} else if err != nil {
-			return notJSON(err)
-		}
-		if _, err := d.Token(); !errors.Is(err, io.EOF) {
-			return errors.New("the body goes on behind its JSON document; nothing was done")
+		if err != nil {
+			return err
 		}
 		if m, ok := v.(proto.Message); ok { // without a second copy of a large body
 			err := badBody(l.UnmarshalOptions.Unmarshal(text, m))
@@ -39,6 +34,24 @@ func (l lines) NewDecoder(r io.Reader) runtime.Decoder {
 		}
 		return badBody(l.Unmarshal(text, v))
 	})
+}
+
+// document returns the document that a body consists of: a piece of one that has come, which is not
+// copied. For an empty body the error is io.EOF, which the library takes for an empty message.
+func document(r io.Reader) (text json.RawMessage, err error) {
+	if received, ok := r.(*body); ok && json.Valid(received.text) {
+		return bytes.TrimSpace(received.text), nil
+	}
+	d := json.NewDecoder(r)
+	if err := d.Decode(&text); errors.Is(err, io.EOF) {
+		return nil, err
+	} else if err != nil {
+		return nil, notJSON(err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("the body goes on behind its JSON document; nothing was done")
+	}
+	return text, nil
 }
 
 // notJSON words the error of a text that is not JSON.

@@ -2,9 +2,14 @@ package httpjson
 
 import (
 	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	gateway "github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
 // A body is one document. What follows it was dropped once, with the status of success.
@@ -31,6 +36,22 @@ func TestBodiesAreOneDocument(t *testing.T) {
 	}
 	if code, got := ask(t, h, "POST", "/v1/recommend", " "); code != http.StatusOK {
 		t.Errorf("no document, which is an empty message: %d %v", code, got)
+	}
+}
+
+// What surrounds the document of a body costs its own bytes alone.
+func TestBodiesAreNotCopied(t *testing.T) {
+	text := []byte(strings.Repeat(" ", 3<<20) + `{"userId": "ann"}` + "\n")
+	b := &body{text: text, decoded: func() {}}
+	b.Reset(text)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var req pb.RecommendRequest
+	err := lines{&gateway.JSONPb{}}.NewDecoder(b).Decode(&req)
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; err != nil || req.GetUserId() != "ann" ||
+		n > 1<<20 {
+		t.Errorf("%v, %v; %d bytes were allocated", &req, err, n)
 	}
 }
 

@@ -82,6 +82,7 @@ func hasBody(r *http.Request) bool {
 // body is the body of a request that has come.
 type body struct {
 	bytes.Reader
+	text    []byte // all of it
 	decoded func() // gives back what it took; further calls do nothing
 }
 
@@ -116,8 +117,10 @@ func (b *bodies) enter(
 		return nil, err
 	}
 	received.Reset(text)
+	received.text = text
 	received.decoded = sync.OnceFunc(func() {
 		received.Reset(nil)
+		received.text = nil
 		give()
 		ticket.Forget()
 	})
@@ -196,7 +199,7 @@ func (b *bodies) read(r *http.Request, t *admission.Ticket) (text []byte, err er
 		most = int(min(r.ContentLength, int64(most)))
 	}
 	const first = 4 << 10
-	for size := min(first, most); ; size = min(2*size, most) {
+	for size := min(first, most); ; size = min(4*size, most) {
 		if err := t.Grow(size - cap(text)); err != nil {
 			return nil, err
 		}
