@@ -49,8 +49,8 @@ var lifecycleCases = []testCase{
 	},
 	{
 		name: "erase-orders-append",
-		explanation: "an event whose Append has ended when an Erase begins is gone, and one whose " +
-			"Append begins when the last Erase has ended is there",
+		explanation: "an event whose Append has ended when an Erase begins is gone, and one " +
+			"whose Append begins when the last Erase has ended is there",
 		run: runEraseOrdersAppend,
 	},
 	{
