@@ -86,12 +86,18 @@ func (c *Counts) Later(span int64) (n int64) {
 type Rates struct {
 	of    []int64 // r_i, in units of 2^-fraction
 	total int64   // R
+
+	// Faded counts of the events on any items: all of them, and those from the first event on an
+	// item on, 0 if there is none.
+	all   int64
+	since []int64
+	known int // from this item on, items are new
 }
 
 // RatesAfter returns the faded counts of the items 0, 1, … items−1 after a span. Other items have
 // none, but their events fade these. O(items + counts).
 func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
-	r := &Rates{of: make([]int64, items)}
+	r := &Rates{of: make([]int64, items), since: make([]int64, items), known: items}
 	var since int64 // N_s − N_b
 	end, found := c.find(last)
 	if found {
@@ -102,10 +108,12 @@ func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
 		if weight == 0 {
 			break
 		}
+		r.all += s.total * weight
 		for i, n := range s.items {
 			if int(i) < items {
 				r.of[i] += n * weight
 				r.total += n * weight
+				r.since[i] = r.all
 			}
 		}
 		since += s.total
@@ -114,12 +122,13 @@ func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
 }
 
 // Of returns the faded counts of these items alone, in their order. -1 stands for an item without
-// events.
-func (r *Rates) Of(items []int32) *Rates {
-	x := &Rates{of: make([]int64, len(items))}
+// events. From the known-th on they are new: their events are expected from the first one on.
+func (r *Rates) Of(items []int32, known int) *Rates {
+	x := &Rates{of: make([]int64, len(items)), all: r.all, since: make([]int64, len(items)),
+		known: known}
 	for at, i := range items {
 		if i >= 0 {
-			x.of[at] = r.of[i]
+			x.of[at], x.since[at] = r.of[i], r.since[i]
 			x.total += r.of[i]
 		}
 	}
@@ -133,9 +142,22 @@ func (r *Rates) Item(item int32) float64 { return math.Ldexp(float64(r.of[item])
 func (r *Rates) TrendsTo(dst []float32, shares []int64) {
 	expected := r.expected(shares)
 	for i := range dst {
-		more := (r.Item(int32(i)) + Prior) / (float64(shares[i])*expected + Prior)
-		dst[i] = float32(math.Log(more))
+		dst[i] = float32(math.Log(r.factor(i, float64(shares[i])*expected)))
 	}
+}
+
+// factor is e^g_i of an item with R π_i expected events.
+func (r *Rates) factor(i int, expected float64) float64 {
+	return (r.Item(int32(i)) + Prior) / (expected*float64(r.exposed(i)) + Prior)
+}
+
+// exposed is E_i/R, the faded share of all events that have come since an item has. One that nobody
+// has may have been there for long, and one of the training has been.
+func (r *Rates) exposed(i int) float32 {
+	if i < r.known || r.since[i] == 0 {
+		return 1
+	}
+	return float32(float64(r.since[i]) / float64(r.all))
 }
 
 // Popular returns numbers in proportion to π_i e^g_i, the share that each item is expected to have
@@ -144,8 +166,8 @@ func (r *Rates) Popular(shares []int64) []int64 {
 	expected := r.expected(shares)
 	popular := make([]int64, len(shares))
 	for i, share := range shares {
-		more := (r.Item(int32(i)) + Prior) / (float64(share)*expected + Prior)
-		popular[i] = int64(math.Round(math.Ldexp(float64(share)*more, popularDigits)))
+		now := float64(share) * r.factor(i, float64(share)*expected)
+		popular[i] = int64(math.Round(math.Ldexp(now, popularDigits)))
 	}
 	return popular
 }

@@ -18,6 +18,16 @@
 // Gamma(a, a) before anything is seen: the conjugate prior, of mean 1. So g_i of an item of which
 // nothing is known is 0, and few events say little.
 //
+// An item that was not in the training has another share and another exposure. π_i = D̂_i/Σd, with
+// D̂_i of [Degrees.Expected]: the share that it would have in a training of which it was part from
+// the beginning. And nobody could take it before it came, so r_i is Poisson with the mean E_i π_i
+// times the factor,
+//
+//	E_i = Σ_{b≥b_i} N'_b 2^(−(N_s−N_b)/H),    g_i = ln((r_i + a)/(E_i π_i + a))
+//
+// with N'_b the events of span b and b_i the span of its first event. Of an item that nobody has
+// it is not known when it came, and E_i = R: g_i is a little below 0, and falls no further.
+//
 // Counts are integers, and so are the weights, in units of 2^-[fraction]. So a faded count depends
 // on the events and not on their order: what servers count in parts adds up to the bit, an event
 // that is taken back leaves no trace, and a count from the histories equals one from the stream.

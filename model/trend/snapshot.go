@@ -21,41 +21,45 @@ type Snapshot struct {
 	G        []float32 // g_i: of the items of a model as it was learned, then of those of Names
 	Now      []int64   // likewise, π_i e^g_i as of [Rates.Popular]; nil: not counted
 	Names    []string  // ids of further items, rising bytewise
+	Exposed  []float32 // E_i/R of the items of Names; nil: 1
 	Name     string    // tells the snapshots of a model apart; empty: it needs none
 }
 
-// Of returns g_i and the share now of an item that the model was extended by, which is expected in
-// this share. The snapshot may be older than the item.
-func (s *Snapshot) Of(id string, share int64) (g float32, now int64) {
+// Of returns g_i, the share now and E_i/R of an item that the model was extended by, which is
+// expected in this share. The snapshot may be older than the item.
+func (s *Snapshot) Of(id string, share int64) (g float32, now int64, exposed float32) {
 	at, found := slices.BinarySearch(s.Names, id)
 	if !found {
-		return 0, share << popularDigits
+		return 0, share << popularDigits, 1
+	}
+	if exposed = 1; s.Exposed != nil {
+		exposed = s.Exposed[at]
 	}
 	at += len(s.G) - len(s.Names)
 	if s.Now == nil {
-		return s.G[at], 0
+		return s.G[at], 0, exposed
 	}
-	return s.G[at], s.Now[at]
+	return s.G[at], s.Now[at], exposed
 }
 
-// OfAll returns what the trends add to the scores of all items of a model that may be extended, and
-// their shares now, which are all 0 if they were not counted.
+// OfAll returns what the trends add to the scores of all items of a model that may be extended,
+// their shares now, which are all 0 if they were not counted, and E_i/R.
 func (s *Snapshot) OfAll(
 	items int, id func(i int32) string, share func(i int32) int64,
-) (added []float32, now []int64) {
-	added, now = make([]float32, items), make([]int64, items)
+) (added []float32, now []int64, exposed []float32) {
+	added, now, exposed = make([]float32, items), make([]int64, items), make([]float32, items)
 	known := len(s.G) - len(s.Names)
 	copy(now, s.Now)
 	for i := range added {
 		var g float32
 		if i < known {
-			g = s.G[i]
+			g, exposed[i] = s.G[i], 1
 		} else {
-			g, now[i] = s.Of(id(int32(i)), share(int32(i)))
+			g, now[i], exposed[i] = s.Of(id(int32(i)), share(int32(i)))
 		}
 		added[i] = float32(s.Gain * float64(g))
 	}
-	return added, now
+	return added, now, exposed
 }
 
 // Snapshot returns the trends of all items at these faded counts, without a name. shares are in
@@ -64,6 +68,9 @@ func (r *Rates) Snapshot(gain float64, shares []int64) *Snapshot {
 	s := &Snapshot{Gain: gain, Expected: r.expected(shares), G: make([]float32, len(shares)),
 		Now: r.Popular(shares)}
 	r.TrendsTo(s.G, shares)
+	for i := r.known; i < len(shares); i++ {
+		s.Exposed = append(s.Exposed, r.exposed(i))
+	}
 	return s
 }
 
@@ -74,6 +81,7 @@ const (
 	ofKey       = "model"
 	gainKey     = "gain"
 	expectedKey = "expected"
+	exposedName = "exposed" // not in documents of before
 	alignment   = 64
 )
 
@@ -85,6 +93,9 @@ func (s *Snapshot) Encode(version string) ([]byte, error) {
 		gainKey:     strconv.FormatFloat(s.Gain, 'g', -1, 64),
 		expectedKey: strconv.FormatFloat(s.Expected, 'g', -1, 64)}
 	ts := []sealed.Tensor{sealed.Numbers("g", s.G), sealed.Numbers("now", s.Now)}
+	if s.Exposed != nil {
+		ts = append(ts, sealed.Numbers(exposedName, s.Exposed))
+	}
 	im := sealed.LayOut(meta, append(ts, sealed.Texts("name", s.Names)...), alignment)
 	var document bytes.Buffer
 	if _, err := im.WriteTo(&document); err != nil {
@@ -122,6 +133,9 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 	all := int64(items + len(s.Names))
 	s.G = safetensors.Array[float32](r, "g", all)
 	s.Now = safetensors.Array[int64](r, "now", all)
+	if _, has := f.Arrays[exposedName]; has {
+		s.Exposed = safetensors.Array[float32](r, exposedName, int64(len(s.Names)))
+	}
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -138,6 +152,11 @@ func (s *Snapshot) check() error {
 			return fmt.Errorf("item %d is taken %d times now", i, s.Now[i])
 		}
 	}
+	for at, part := range s.Exposed {
+		if !(part >= 0 && part <= 1) {
+			return fmt.Errorf("%v of the events have come since item %q has", part, s.Names[at])
+		}
+	}
 	return nil
 }
 
@@ -147,12 +166,12 @@ const leastRising = 5
 
 // Rising returns the items of a model that users take more often now than in the training data, and
 // at least leastRising times of late, by falling factor. now are the numbers of all items, shares
-// those of the training.
-func (s *Snapshot) Rising(now []int64, share func(i int32) int64) []int32 {
+// those of the training, exposed E_i/R.
+func (s *Snapshot) Rising(now []int64, exposed []float32, share func(i int32) int64) []int32 {
 	factor := func(i int32) float64 { return Popularity(now[i]) / max(1, float64(share(i))) }
 	var rising []int32
 	for i := range int32(len(now)) {
-		events := (float64(share(i))*s.Expected+Prior)*factor(i) - Prior
+		events := (float64(share(i))*s.Expected*float64(exposed[i])+Prior)*factor(i) - Prior
 		if factor(i) > 1 && events >= leastRising {
 			rising = append(rising, i)
 		}

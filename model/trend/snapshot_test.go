@@ -57,7 +57,7 @@ func TestSnapshotOfItems(t *testing.T) {
 		g   float32
 		now int64
 	}{"new": {-2, 0}, "newer": {3, 1 << 40}, "newest": {0, 7 << popularDigits}} {
-		if g, now := s.Of(id, 7); g != want.g || now != want.now {
+		if g, now, _ := s.Of(id, 7); g != want.g || now != want.now {
 			t.Errorf("%s: %v and %d, want %v and %d", id, g, now, want.g, want.now)
 		}
 	}

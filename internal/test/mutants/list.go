@@ -65,8 +65,8 @@ var ofModels = []mutant{
 	{
 		name: "notrendprior", breaks: "an item of which nothing is known rises",
 		file: "model/trend/counts.go",
-		was:  `(float64(shares[i])*expected + Prior)`,
-		is:   `(float64(shares[i])*expected + 1)`,
+		was:  `float64(r.exposed(i)) + Prior)`,
+		is:   `float64(r.exposed(i)) + 1)`,
 		pkg:  "./model/trend", test: "TestTrends",
 	},
 	{
