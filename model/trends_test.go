@@ -68,7 +68,7 @@ func TestTrends(t *testing.T) {
 
 // What users take more often now than in the training data is rising, if enough of them have.
 func TestRising(t *testing.T) {
-	m, _ := extended(t, DefaultSpec(), 1)
+	m, x := extended(t, DefaultSpec(), 1)
 	n := m.NumItems()
 	s := &trend.Snapshot{Expected: 0.5, G: make([]float32, n), Now: make([]int64, n)}
 	for i := range n {
@@ -89,6 +89,16 @@ func TestRising(t *testing.T) {
 	if x := m.WithTrends(s); !slices.Equal(x.Rising(), want) || len(want) < 2 {
 		t.Errorf("%v are rising, want %v", x.Rising(), want)
 	}
+	added := int32(n)
+	s.G, s.Names = append(s.G, 0), []string{x.ItemID(added)}
+	s.Now = append(s.Now, 3*x.Degree(added)<<10)
+	for _, part := range []float32{1, 0.01} { // of a few events what it has is soon three times
+		s.Exposed = []float32{part}
+		if rises := slices.Contains(x.WithTrends(s).Rising(), added); rises != (part == 1) {
+			t.Errorf("a new item is rising, %t, after %v of the events", rises, part)
+		}
+	}
+	s.G, s.Now, s.Names = s.G[:n], s.Now[:n], nil
 	if m.Rising() != nil || m.Rise(1) != 1 || m.WithTrends(s).WithoutTrends() != m {
 		t.Error("a model without trends has rising items")
 	}

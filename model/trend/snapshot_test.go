@@ -11,7 +11,7 @@ import (
 
 func snapshot() *Snapshot {
 	return &Snapshot{Gain: 0.25, Expected: 0.125, G: []float32{0, 1.5, -2, 3}, Now: []int64{1, 2, 0, 1 << 40},
-		Names: []string{"new", "newer"}}
+		Names: []string{"new", "newer"}, Exposed: []float32{1, 0.25}}
 }
 
 // A document gives the snapshot back, with a name that is the same wherever it was made.
@@ -28,6 +28,15 @@ func TestSnapshotDocuments(t *testing.T) {
 	got, err := Decode(document, "base", 2)
 	if d := cmp.Diff(want, got); d != "" || err != nil || len(got.Name) != 16 {
 		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	old := snapshot()
+	old.Exposed = nil // as in documents of before
+	before, err := old.Encode("base")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err = Decode(before, "base", 2); !cmp.Equal(old, got) || err != nil {
+		t.Errorf("%v: %+v, want %+v", err, got, old)
 	}
 	for name, test := range map[string]struct {
 		version string
@@ -103,6 +112,11 @@ func FuzzDecode(f *testing.F) {
 		if len(s.G) != 2+len(s.Names) || len(s.Now) != len(s.G) {
 			t.Errorf("%d trends, %d shares and %d names of 2 items", len(s.G), len(s.Now),
 				len(s.Names))
+		}
+		for at, id := range s.Names {
+			if _, _, part := s.Of(id, 1); !(part >= 0 && part <= 1) {
+				t.Errorf("the part %v of the events since item %d has come", part, at)
+			}
 		}
 		for i, g := range s.G {
 			if added := float32(s.Gain * float64(g)); math.IsInf(float64(added), 0) || s.Now[i] < 0 {

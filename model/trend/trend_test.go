@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/newton"
@@ -217,6 +218,55 @@ func TestGainNeedsEvidence(t *testing.T) {
 	} {
 		if l := Fit(choices, Plain(choices)); l.Gain() != 0 {
 			t.Errorf("%s: the gain is %v (%+v), want 0", name, l.Gain(), l)
+		}
+	}
+}
+
+// What an item of an extension is expected to have are the events since its first one. One that
+// nobody has and those of the training may have had all.
+func TestTrendsOfNewItems(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		const items, known = 8, 5
+		events := random(rng, items-1) // nobody has the last one
+		last, halfLife := int64(15), 300.
+		var c Counts
+		shares, numbers := make([]int64, items), []int32{0, 1, 2, 3, 4, 5, 6, -1}
+		sum := 0.
+		for i := range shares {
+			shares[i] = 1 + rng.Int64N(50)
+			sum += float64(shares[i])
+		}
+		for _, e := range events {
+			c.Add(e.span, e.item, 1)
+		}
+		s := c.RatesAfter(last, halfLife, items).Of(numbers, known).Snapshot(1, shares)
+		r, all := oracle(events, last, halfLife, items), 0.
+		for i := range r {
+			all += r[i]
+		}
+		for i := range r {
+			expected := all * float64(shares[i]) / sum
+			if i >= known && r[i] > 0 {
+				first := int64(math.MaxInt64)
+				for _, e := range events {
+					if int(e.item) == i {
+						first = min(first, e.span)
+					}
+				}
+				from := slices.Clone(events) // the same events, of which another item has these
+				for at := range from {
+					if from[at].span >= first {
+						from[at].item = items
+					}
+				}
+				since := oracle(from, last, halfLife, items+1)[items]
+				expected *= since / all
+			}
+			want := math.Log((r[i] + Prior) / (expected + Prior))
+			if math.Abs(float64(s.G[i])-want) > 1e-3 {
+				t.Fatalf("seed %d: g_%d is %v, want %v", seed, i, s.G[i], want)
+			}
 		}
 	}
 }

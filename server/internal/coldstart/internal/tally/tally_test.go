@@ -249,3 +249,45 @@ func heap() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
+
+// A new item of late is compared with what has come since it has, not with the whole window.
+func TestNewItemsRise(t *testing.T) {
+	tally := newTally(t, 50)
+	base := tally.base
+	e, err := base.NewEvidence([]string{"new"}, nil)
+	servertest.Must(t, err)
+	e.Add([]int32{0, 1, 2, int32(base.NumItems())})
+	placed, err := e.Place(0, float64(base.NumTrainUsers())/2)
+	servertest.Must(t, err)
+	m, err := base.Extend([]model.NewItem{placed})
+	servertest.Must(t, err)
+	const spans, late = 200, 10 // of the spans, with one event before the new item comes, else two
+	for u := range spans {
+		h := tally.History(fmt.Sprint(u))
+		h.Add(servertest.Item(u%items), int64(10*u))
+		if u >= spans-late {
+			h.Add("new", int64(10*u))
+		}
+		h.Count()
+	}
+	s := tally.Snapshot(m, spans-1)
+	var r, all, since, trained float64
+	followed := 0.
+	for u := spans - 1; u >= 0; u-- {
+		weight, events := math.Exp2(-followed/50), 1.
+		if u >= spans-late {
+			events = 2
+			r, since = r+weight, since+2*weight
+		}
+		all, followed = all+events*weight, followed+events
+	}
+	for i := range int32(m.NumItems()) {
+		trained += float64(m.Degree(i))
+	}
+	at := len(s.G) - 1
+	share := float64(m.Degree(int32(at))) / trained
+	want := math.Log((r + trend.Prior) / (since*share + trend.Prior))
+	if math.Abs(float64(s.G[at])-want) > 1e-3 || s.Exposed[0] != float32(since/all) {
+		t.Errorf("g is %v after %v of the events, want %v and %v", s.G[at], s.Exposed, want, since/all)
+	}
+}
