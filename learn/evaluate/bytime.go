@@ -7,6 +7,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model/content"
 )
 
 // ByTime divides events at a point of time T, as time divides them for a server: what is learned
@@ -48,6 +49,11 @@ type ByTime struct {
 	// is its model with learned dynamics; nil without.
 	AllNext *AllNext
 	Fitted  *Aged
+
+	// Content is what items say of themselves, by id, for Arrivals of [ByTime.Run]; nil: nothing is
+	// known. Arrivals is nil without new items or without learned dynamics.
+	Content  map[string]content.Document
+	Arrivals *Arrivals
 
 	limit   int // of users that are tested; 0: all
 	targets timeTargets

@@ -119,6 +119,9 @@ func (x *ByTime) runLive(
 	}
 	trending := x.runTrending(m, live.Trend)
 	x.AllNext = x.runAgain(m, live.Again)
+	if x.Arrivals, err = x.runArrivals(m, live.Trend); err != nil {
+		return nil, err
+	}
 	add(trending)
 	if x.Old != nil {
 		for _, r := range x.runOld() {

@@ -198,7 +198,7 @@ func (x *NewItems) Extend(
 
 // nearest returns the neighbours in content of each hidden item among those of Reduced.
 func (x *NewItems) nearest() [][]content.Neighbour {
-	index := x.index(len(x.Reduced.Items), func(i int32) string { return x.Reduced.Items[i] })
+	index := indexOf(x.Content, len(x.Reduced.Items), func(i int32) string { return x.Reduced.Items[i] })
 	near := make([][]content.Neighbour, len(x.Hidden))
 	for i, id := range x.Hidden {
 		near[i] = index.Nearest(x.Content[id], model.ContentNeighbours)
@@ -206,11 +206,13 @@ func (x *NewItems) nearest() [][]content.Neighbour {
 	return near
 }
 
-// index returns the index of the Content of n items.
-func (x *NewItems) index(n int, id func(int32) string) *content.Index {
+// indexOf returns the index of what n items say of themselves.
+func indexOf(
+	documents map[string]content.Document, n int, id func(int32) string,
+) *content.Index {
 	return content.NewIndex(n, func(yield func(int32, content.Document) bool) {
 		for i := range int32(n) {
-			if d, ok := x.Content[id(i)]; ok && !yield(i, d) {
+			if d, ok := documents[id(i)]; ok && !yield(i, d) {
 				return
 			}
 		}

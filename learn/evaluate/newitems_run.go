@@ -174,7 +174,7 @@ func (x *NewItems) byDegree(m *model.Model, list []newTarget) []int32 {
 
 // byContent ranks the targets by content alone, among the items of m, which has all.
 func (x *NewItems) byContent(m *model.Model, list []newTarget) []int32 {
-	index := x.index(m.NumItems(), m.ItemID)
+	index := indexOf(x.Content, m.NumItems(), m.ItemID)
 	return x.rank(m, list, func() func(model.History) []float32 {
 		scores := make([]float32, m.NumItems())
 		return func(past model.History) []float32 {

@@ -40,6 +40,10 @@ func (c *Cmd) byTime(
 		return cli.Flagf("--data", "the times look like positions, and a split by time needs "+
 			"times: --time-unit s takes them as seconds")
 	}
+	documents, err := c.content()
+	if err != nil {
+		return err
+	}
 	var cuts []evaluate.Cut
 	var reports []evaluationByTime
 	var oldest *evaluate.Aged
@@ -50,7 +54,7 @@ func (c *Cmd) byTime(
 		if err != nil {
 			return err
 		}
-		x.Old = oldest
+		x.Old, x.Content = oldest, documents
 		opt, results, elapsed, err := c.cut(p, x)
 		if err != nil {
 			return err
@@ -121,6 +125,7 @@ func (c *Cmd) printCut(
 		fmt.Fprintf(w, "trends change the NDCG@10 of targets with a history by "+
 			"%+.1f ± %.1f %%\n", 100*change, 100*stderr)
 	}
+	printArrivals(w, x.Arrivals)
 	printAllNext(w, x.AllNext)
 	if x.Choosing != nil {
 		fmt.Fprintf(w, "the validation users are those with events from %s to then\n",
@@ -135,6 +140,29 @@ func trendChange(
 	x *evaluate.ByTime, results []evaluate.Result,
 ) (change, stderr float64, ok bool) {
 	return evaluate.Change([]evaluate.Cut{x.Cut(results)}, evaluate.Dynamics, evaluate.Trending)
+}
+
+// printArrivals prints how all events are foreseen if new items join the model.
+func printArrivals(w io.Writer, x *evaluate.Arrivals) {
+	if x == nil {
+		return
+	}
+	fmt.Fprintf(w, "with %s new items: %s targets of users with a history, %s of them on new items\n",
+		cli.Grouped(x.Items), cli.Grouped(x.Targets), cli.Grouped(x.New))
+	rows := [][]string{{"new items", "new: HR@50", "±", "known: NDCG@10", "all: NDCG@10"}}
+	for _, row := range []struct {
+		name string
+		of   evaluate.ArrivalMetric
+	}{
+		{"left out", x.LeftOut}, {"without trends of their own", x.Still}, {"as served", x.Served},
+	} {
+		rows = append(rows, []string{row.name, figure(row.of.New), figure(row.of.NewErr),
+			figure(row.of.Known), figure(row.of.All)})
+	}
+	cli.PrintTable(w, rows, 1, 2, 3, 4)
+	fmt.Fprintf(w, "new items change the NDCG@10 of all by %+.1f ± %.1f %%, their trends by "+
+		"%+.2f ± %.2f %%\n", 100*x.Change, 100*x.ChangeErr, 100*x.TrendChange,
+		100*x.TrendChangeErr)
 }
 
 // printAllNext prints how all next visits are foreseen, repeats among them.
@@ -207,7 +235,8 @@ type evaluationByTime struct {
 		TrendChange    float64 `json:"trend_change,omitempty"`
 		TrendChangeErr float64 `json:"trend_change_stderr,omitempty"`
 
-		AllNext *evaluate.AllNext `json:"all_next,omitempty"`
+		Arrivals *evaluate.Arrivals `json:"new_items,omitempty"`
+		AllNext  *evaluate.AllNext  `json:"all_next,omitempty"`
 	} `json:"time"`
 }
 
@@ -220,7 +249,7 @@ func (c *Cmd) reportByTime(
 	e.Time.Begin, e.Time.Validation = x.Begin, x.Validation
 	e.Time.Events, e.Time.Unknown = x.Events, x.Unknown
 	e.Time.Targets, e.Time.Cold, e.Time.Unseen = x.Targets, x.Cold, x.Unseen
-	e.Time.AllNext = x.AllNext
+	e.Time.Arrivals, e.Time.AllNext = x.Arrivals, x.AllNext
 	e.Time.TrendChange, e.Time.TrendChangeErr, _ = trendChange(x, results)
 	return e
 }

@@ -22,8 +22,9 @@ const protocolNewItems = "new-items"
 // checkNewItems checks the flags of the protocol.
 func (c *Cmd) checkNewItems() error {
 	if c.Protocol != protocolNewItems {
-		if c.ItemsFile != "" {
-			return cli.About("%s is read by %s new-items only", "--items-file", "--protocol")
+		if c.ItemsFile != "" && c.Protocol != protocolTime {
+			return cli.About("%s is read by %s new-items and time only", "--items-file",
+				"--protocol")
 		}
 		return nil
 	}
