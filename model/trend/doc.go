@@ -23,10 +23,10 @@
 // the beginning. And nobody could take it before it came, so r_i is Poisson with the mean E_i π_i
 // times the factor,
 //
-//	E_i = Σ_{b≥b_i} N'_b 2^(−(N_s−N_b)/H),    g_i = ln((r_i + a)/(E_i π_i + a))
+//	E_i = R·Σ_{b_i≤b≤s} w_b / Σ_{b≤s} w_b,    g_i = ln((r_i + a)/(E_i π_i + a))
 //
-// with N'_b the events of span b and b_i the span of its first event. Of an item that nobody has
-// it is not known when it came, and E_i = R: g_i is a little below 0, and falls no further.
+// with w_b the events of span b, faded as above, and b_i the span of the item's first event. Of an
+// item that nobody has it is not known when it came, and E_i = R: g_i is a little below 0.
 //
 // Counts are integers, and so are the weights, in units of 2^-[fraction]. So a faded count depends
 // on the events and not on their order: what servers count in parts adds up to the bit, an event

@@ -70,6 +70,20 @@ var ofModels = []mutant{
 		pkg:  "./model/trend", test: "TestTrends",
 	},
 	{
+		name: "newlate", breaks: "a new item does not rise, as all events count that it never saw",
+		file: "model/trend/counts.go",
+		was:  `r.since[i] = r.all`,
+		is:   `r.since[i] = 0`,
+		pkg:  "./model/trend", test: "TestTrendsOfNewItems",
+	},
+	{
+		name: "arrivalahead", breaks: "new items are placed by the events that are to be foreseen",
+		file: "learn/evaluate/bytime_arrivals.go",
+		was:  `eventsBefore(a.events, u, span*a.spec.Span)`,
+		is:   `eventsBefore(a.events, u, (span+1)*a.spec.Span)`,
+		pkg:  "./learn/evaluate", test: "TestArrivals",
+	},
+	{
 		name: "trendahead", breaks: "trends are measured by the events that they foresee",
 		file: "learn/evaluate/bytime_trend.go",
 		was:  `RatesAfter(spans[b]-1,`,
