@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 )
@@ -59,26 +58,26 @@ func (g *Graph) Borrow(id string, s *Spec, degree int64, scale float64, of []Sha
 	for _, x := range of {
 		part := x.Part * scale
 		items, values := g.Row(x.Item)
-		out.row = appendScaled(out.row, x.Item, items, values, part)
+		out.row = sum(out.row, scaled(x.Item, items, values, part))
 		items, values = g.column(x.Item)
-		out.column = appendScaled(out.column, x.Item, items, values, part)
+		out.column = sum(out.column, scaled(x.Item, items, values, part))
 	}
-	out.row = strongest(summed(out.row), s.Neighbours)
-	out.column = strongest(summed(out.column), sourcesPerNeighbour*s.Neighbours)
+	out.row = strongest(out.row, s.Neighbours)
+	out.column = strongest(out.column, sourcesPerNeighbour*s.Neighbours)
 	return out
 }
 
 // Mix returns part times other, which is borrowed, and the rest of a.
 func (a *Arrival) Mix(other *Arrival, part float64, s *Spec) Arrival {
 	mix := func(own, borrowed []entry, most int) []entry {
-		all := make([]entry, 0, len(own)+len(borrowed))
-		for _, e := range own {
-			all = append(all, entry{e.item, float32((1 - part) * float64(e.value))})
+		times := func(entries []entry, by float64) []entry {
+			entries = slices.Clone(entries)
+			for at := range entries {
+				entries[at].value = float32(by * float64(entries[at].value))
+			}
+			return entries
 		}
-		for _, e := range borrowed {
-			all = append(all, entry{e.item, float32(part * float64(e.value))})
-		}
-		return strongest(summed(all), most)
+		return strongest(sum(times(own, 1-part), times(borrowed, part)), most)
 	}
 	out := *a
 	out.row = mix(a.row, other.row, s.Neighbours)
@@ -91,22 +90,32 @@ func (a *Arrival) Mix(other *Arrival, part float64, s *Spec) Arrival {
 	return out
 }
 
-// appendScaled appends the entries of the row or column of item i to all, times a factor, with one
-// for itself.
-func appendScaled(all []entry, i int32, items []int32, values []float32, by float64) []entry {
-	most := float32(0)
+// scaled returns the entries of the row or column of item i times a factor, with one for itself, by
+// item.
+func scaled(i int32, items []int32, values []float32, by float64) []entry {
+	all, most, own := make([]entry, 0, len(items)+1), float32(0), 0
 	for at, j := range items {
+		if j <= i {
+			own = at + 1
+		}
 		all = append(all, entry{j, bounded(float64(values[at]) * by)})
 		most = max(most, values[at])
 	}
-	return append(all, entry{i, bounded(float64(most) * by)})
+	return slices.Insert(all, own, entry{i, bounded(float64(most) * by)})
 }
 
-// summed adds up the entries of each item, and orders them by item.
-func summed(all []entry) []entry {
-	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.item, b.item) })
-	out := all[:0]
-	for _, e := range all {
+// sum returns the sums of the entries of each item, by item, of two lists by item.
+func sum(a, b []entry) []entry {
+	out := make([]entry, 0, len(a)+len(b))
+	for i, j := 0, 0; i < len(a) || j < len(b); {
+		var e entry
+		if j == len(b) || i < len(a) && a[i].item <= b[j].item {
+			e = a[i]
+			i++
+		} else {
+			e = b[j]
+			j++
+		}
 		if last := len(out) - 1; last >= 0 && out[last].item == e.item {
 			out[last].value = min(out[last].value+e.value, maxValue)
 		} else {

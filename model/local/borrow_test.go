@@ -38,6 +38,66 @@ func TestColumns(t *testing.T) {
 	}
 }
 
+// Entries that are added list by list have the bits of those that are sorted and added in the order
+// of the lists.
+func TestSum(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		var all, got []entry
+		for range rng.IntN(11) {
+			i, by := int32(rng.IntN(40)), 2*rng.Float64()
+			var items []int32
+			var values []float32
+			most := float32(0)
+			for j := range int32(40) {
+				if j != i && rng.IntN(3) == 0 {
+					items, values = append(items, j), append(values, maxValue*rng.Float32())
+					all = append(all, entry{j, bounded(float64(values[len(values)-1]) * by)})
+					most = max(most, values[len(values)-1])
+				}
+			}
+			all = append(all, entry{i, bounded(float64(most) * by)})
+			got = sum(got, scaled(i, items, values, by))
+		}
+		slices.SortStableFunc(all, func(a, b entry) int { return int(a.item - b.item) })
+		var want []entry
+		for _, e := range all {
+			if last := len(want) - 1; last >= 0 && want[last].item == e.item {
+				want[last].value = min(want[last].value+e.value, maxValue)
+			} else {
+				want = append(want, e)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: the sums are %v, want %v", seed, got, want)
+		}
+	}
+}
+
+// Ten popular neighbours, half of which rows have.
+func BenchmarkBorrow(b *testing.B) {
+	const n, popular = 75_000, 10
+	rows := make([][]entry, n)
+	rng := rand.New(rand.NewPCG(4, 5))
+	for i := range rows {
+		for j := range int32(popular) {
+			if rng.IntN(2) == 0 {
+				rows[i] = append(rows[i], entry{j, rng.Float32()})
+			}
+		}
+	}
+	g, s := fromRows(rows), Default()
+	g.columns = new(columns)
+	var of []Share
+	for j := range int32(popular) {
+		of = append(of, Share{j, 0.1})
+	}
+	g.column(0)
+	for b.Loop() {
+		g.Borrow("new", &s, 5, 1, of)
+	}
+}
+
 // A borrowed arrival has no more entries than others, and no number that a graph may not have.
 func TestBorrowWithinBounds(t *testing.T) {
 	const n = 2000
