@@ -13,8 +13,8 @@ import (
 
 // Arrivals is how [Trending] foresees events from T on, those on new items among them, if new items
 // join the model as on a server: with the users that they have in the spans before, and without
-// users by their content, from T on. Targets are the first [mostTargets] events of users who have an
-// item of the model.
+// users by their content, from T on. Targets are the first [mostTargets] events of users who have
+// an item of the model.
 type Arrivals struct {
 	Items   int `json:"items"` // new ones
 	Targets int `json:"targets"`
@@ -141,7 +141,8 @@ func (x *ByTime) newArrivals(m *model.Model, spec trend.Spec) (*arrivals, error)
 
 func (a *arrivals) known(place int32) bool { return int(place) < a.m.NumItems() }
 
-// arrivalTargets returns the targets over the items of the events, by user, and the number of users.
+// arrivalTargets returns the targets over the items of the events, by user, and the number of
+// users.
 func (x *ByTime) arrivalTargets() (all []nextTarget, users int) {
 	d := x.final.events
 	for u := range d.Users {

@@ -198,7 +198,8 @@ func (x *NewItems) Extend(
 
 // nearest returns the neighbours in content of each hidden item among those of Reduced.
 func (x *NewItems) nearest() [][]content.Neighbour {
-	index := indexOf(x.Content, len(x.Reduced.Items), func(i int32) string { return x.Reduced.Items[i] })
+	index := indexOf(x.Content, len(x.Reduced.Items),
+		func(i int32) string { return x.Reduced.Items[i] })
 	near := make([][]content.Neighbour, len(x.Hidden))
 	for i, id := range x.Hidden {
 		near[i] = index.Nearest(x.Content[id], model.ContentNeighbours)

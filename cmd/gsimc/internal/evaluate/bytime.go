@@ -147,7 +147,8 @@ func printArrivals(w io.Writer, x *evaluate.Arrivals) {
 	if x == nil {
 		return
 	}
-	fmt.Fprintf(w, "with %s new items: %s targets of users with a history, %s of them on new items\n",
+	fmt.Fprintf(w, "with %s new items: %s targets of users with a history, "+
+		"%s of them on new items\n",
 		cli.Grouped(x.Items), cli.Grouped(x.Targets), cli.Grouped(x.New))
 	rows := [][]string{{"new items", "new: HR@50", "±", "known: NDCG@10", "all: NDCG@10"}}
 	for _, row := range []struct {
