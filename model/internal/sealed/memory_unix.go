@@ -13,14 +13,6 @@ import (
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 )
 
-// Memory is a file in memory outside of the Go heap: mapped, or a copy. The zero value is none.
-type Memory struct {
-	Data []byte
-	Copy bool
-}
-
-var errBigEndian = errors.New("model files can be read on little-endian processors only")
-
 // Copy reads the first size bytes of f into memory that nobody else shares. A file that becomes
 // shorter meanwhile gives an error.
 func Copy(f *os.File, size int) (Memory, error) {

@@ -9,8 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 )
@@ -81,5 +80,5 @@ func ReadHead(path string) (meta map[string]string, version string, err error) {
 
 // OpenFile opens a file to read it. It does not wait for a writer if the file is a pipe.
 func OpenFile(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }

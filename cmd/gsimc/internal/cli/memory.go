@@ -5,7 +5,7 @@ import (
 	"runtime/metrics"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
-	"golang.org/x/sys/unix"
+	"github.com/pbnjay/memory"
 )
 
 // LimitMemory sets the Go memory limit to 90 % of the control group's limit less outside, the bytes
@@ -40,29 +40,11 @@ func MemoryLimit(flag ByteSize) int64 {
 	if flag > 0 {
 		return int64(flag)
 	}
-	limit := machineMemory()
+	limit := int64(memory.TotalMemory()) // 0: unknown
 	if group, ok := GroupMemory(); ok && (limit == 0 || group < limit) {
 		limit = group
 	}
 	return limit
-}
-
-// machineMemory returns the memory of the machine in bytes; 0: unknown.
-func machineMemory() int64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
-		return 0
-	}
-	return int64(info.Totalram) * int64(info.Unit)
-}
-
-// PeakRSS returns the largest resident set size of this process so far in bytes; 0: unknown.
-func PeakRSS() int64 {
-	var usage unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return usage.Maxrss * 1024 // Linux counts in KiB
 }
 
 // HeldMemory is what the Go runtime holds of the operating system after a collection.
