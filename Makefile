@@ -14,6 +14,10 @@ GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 GOTOOL  := go tool -modfile=internal/tools/go.mod
 
+# What a release has. Both kinds of macOS have the same files, so that one shows that they compile.
+PLATFORMS := linux-amd64 linux-arm64 darwin-amd64 darwin-arm64 windows-amd64
+CROSS     ?= $(filter-out darwin-amd64,$(PLATFORMS))
+
 # The other architecture, and the packages that have files for one of the two.
 OTHER_ARCH    = $(if $(filter arm64,$(shell go env GOHOSTARCH)),amd64,arm64)
 ARCH_PACKAGES = $(addprefix ./,$(sort $(dir $(shell git ls-files '*_arm64.*' '*_amd64.*' ':!bench'))))
@@ -26,9 +30,10 @@ BENCH      ?= .
 BENCHTIME  ?= 1s
 BENCHCOUNT ?= 6
 IMAGE     ?= gsimc:$(VERSION)
+IMAGES    ?= ghcr.io/gsimc/gsimc
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom reproducible \
+.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom release publish reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -37,9 +42,11 @@ help: ## list the targets
 build: ## compile bin/gsimc, static, for this machine
 	$(GOBUILD) -o $(BIN) ./cmd/gsimc
 
-cross: ## compile for linux/amd64 and linux/arm64 into bin/
-	GOOS=linux GOARCH=amd64 $(GOBUILD) -o $(BIN)-linux-amd64 ./cmd/gsimc
-	GOOS=linux GOARCH=arm64 $(GOBUILD) -o $(BIN)-linux-arm64 ./cmd/gsimc
+cross: $(addprefix cross-,$(CROSS)) ## compile for other systems into bin/ (CROSS="linux-arm64 ..." for some)
+
+cross-%:
+	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) \
+		$(GOBUILD) -o $(BIN)-$*$(if $(filter windows-%,$*),.exe) ./cmd/gsimc
 
 test: ## run each test in small: few faults, hardly any other process
 	CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
@@ -210,6 +217,24 @@ vuln: ## look for known vulnerabilities that the code reaches; says so if their 
 sbom: build ## write bin/gsimc.cdx.json: the modules in the program, with checksums and licences
 	go -C internal/tools run ./sbom $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).cdx.json
 
+# A tag is what is released. Without one, SNAPSHOT=1 makes the same files with a version before all others.
+ifdef SNAPSHOT
+RELEASE := v0.0.0-snapshot.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
+else
+RELEASE  = $(shell git describe --tags --exact-match --dirty --match 'v*.*.*' 2>/dev/null)
+endif
+
+release: ## make dist/: archives, packages, the image, checksums, provenance (SNAPSHOT=1 without a tag)
+	@case "$(RELEASE)" in v*.*.*-dirty|"") echo "release: HEAD has no tag vX.Y.Z, or files were changed"; exit 1;; esac
+	$(MAKE) cross CROSS="$(PLATFORMS)" VERSION=$(RELEASE)
+	go -C internal/tools run ./release --bin $(CURDIR)/bin --out $(CURDIR)/dist --version $(RELEASE) \
+		--commit $$(git rev-parse HEAD) --time $$(git log -1 --format=%ct) --platforms "$(PLATFORMS)"
+
+# The two tools come with the machines of the workflow; each takes its credential from the environment.
+publish: ## publish dist/ as the release of its tag, and its image (IMAGES=registry/name; after make release)
+	gh release create $(RELEASE) --verify-tag dist/*
+	skopeo copy --all oci-archive:dist/gsimc_$(RELEASE:v%=%)_image.oci.tar docker://$(IMAGES):$(RELEASE:v%=%)
+
 reproducible: ## build twice, in two folders, and compare the programs
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && for copy in a b/longer/path; do \
 		mkdir -p "$$dir/$$copy" && git archive HEAD | tar -x -C "$$dir/$$copy" && \
@@ -223,4 +248,4 @@ docker: ## build the container image
 	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
 
 clean: ## remove what the other targets made
-	rm -rf bin .tools
+	rm -rf bin dist .tools

@@ -1,0 +1,152 @@
+// Command release makes what is published of gsimc from its compiled programs: archives, packages
+// for Debian and for RPM, an image, their checksums and where they come from. It opens no connection
+// and needs no container engine.
+//
+//	go run ./release --root ../.. --bin DIR --out DIR --version v1.2.3 --commit HASH --time SECONDS
+//
+// DIR holds gsimc-linux-amd64 and so on. The same programs give the same bytes.
+package main
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// release is what everything is made from.
+type release struct {
+	root, bin, out  string
+	version, commit string // version is that of the tag: v1.2.3
+	time            time.Time
+	platforms       []string
+	docs            []file // manual and completions, by the paths below /usr/share
+}
+
+// file is one in an archive, a package or a layer; a name with a slash at its end is a folder.
+type file struct {
+	name string
+	mode int64
+	data []byte
+	uid  int // and group
+}
+
+func main() {
+	var r release
+	flag.StringVar(&r.root, "root", "../..", "the folder of the source")
+	flag.StringVar(&r.bin, "bin", "", "the folder of the programs")
+	flag.StringVar(&r.out, "out", "", "the folder to write, made anew")
+	flag.StringVar(&r.version, "version", "", "the version, as v1.2.3")
+	flag.StringVar(&r.commit, "commit", "", "the commit")
+	seconds := flag.Int64("time", 0, "the time of the commit, the one of all files")
+	platforms := flag.String("platforms", "linux-amd64", "what to release, separated by spaces")
+	flag.Parse()
+	r.time, r.platforms = time.Unix(*seconds, 0).UTC(), strings.Fields(*platforms)
+	if err := r.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func (r *release) run() (err error) {
+	if err := cmp.Or(os.RemoveAll(r.out), os.MkdirAll(r.out, 0o755)); err != nil {
+		return err
+	}
+	if r.docs, err = documents(r.program("linux-" + runtime.GOARCH)); err != nil {
+		return err
+	}
+	var linux []string
+	for _, p := range r.platforms {
+		if err := r.archive(p); err != nil {
+			return err
+		}
+		if arch, ok := strings.CutPrefix(p, "linux-"); ok {
+			linux = append(linux, arch)
+			if err := r.packages(arch); err != nil {
+				return err
+			}
+		}
+	}
+	if err := r.image(linux); err != nil {
+		return err
+	}
+	if err := r.materials(); err != nil {
+		return err
+	}
+	sums, err := r.sums()
+	if err != nil {
+		return err
+	}
+	if err := r.provenance(sums); err != nil {
+		return err
+	}
+	if sums, err = r.sums(); err != nil { // with the provenance
+		return err
+	}
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(&lines, "%s  %s\n", sums[name], name)
+	}
+	fmt.Print(lines.String())
+	return r.write("SHA256SUMS", []byte(lines.String()))
+}
+
+func (r *release) program(platform string) string {
+	name := "gsimc-" + platform
+	if strings.HasPrefix(platform, "windows-") {
+		name += ".exe"
+	}
+	return filepath.Join(r.bin, name)
+}
+
+// name is that of a file of this release.
+func (r *release) name(end string) string {
+	return "gsimc_" + strings.TrimPrefix(r.version, "v") + "_" + end
+}
+
+func (r *release) write(name string, data []byte) error {
+	return os.WriteFile(filepath.Join(r.out, name), data, 0o644)
+}
+
+// source reads a file of the source.
+func (r *release) source(name string) ([]byte, error) {
+	return os.ReadFile(filepath.Join(r.root, name))
+}
+
+// materials writes the bill of materials of the program for Linux.
+func (r *release) materials() error {
+	out, err := filepath.Abs(filepath.Join(r.out, r.name("sbom.cdx.json")))
+	if err != nil {
+		return err
+	}
+	text, err := exec.Command("go", "run", "./sbom", r.program(r.platforms[0]), out).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("the bill of materials: %w\n%s", err, text)
+	}
+	return nil
+}
+
+// sums returns the checksums of the files by their names.
+func (r *release) sums() (map[string]string, error) {
+	entries, err := os.ReadDir(r.out)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(r.out, e.Name()))
+		if err != nil {
+			return nil, err
+		}
+		sums[e.Name()] = fmt.Sprintf("%x", sha256.Sum256(data))
+	}
+	return sums, nil
+}
