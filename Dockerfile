@@ -1,7 +1,7 @@
 # Two stages: the Go image compiles a static binary, the final image holds nothing but that binary. It runs as user
 # 65532; there is no shell in it. The server opens no connections but to a
 # shared store, whose authorities come with its address; so there are no certificates in the image.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM docker.io/library/golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download

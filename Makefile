@@ -33,7 +33,7 @@ IMAGE     ?= gsimc:$(VERSION)
 IMAGES    ?= ghcr.io/gsimc/gsimc
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom release publish reproducible \
+.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom release release-check publish reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -229,6 +229,9 @@ release: ## make dist/: archives, packages, the image, checksums, provenance (SN
 	$(MAKE) cross CROSS="$(PLATFORMS)" VERSION=$(RELEASE)
 	go -C internal/tools run ./release --bin $(CURDIR)/bin --out $(CURDIR)/dist --version $(RELEASE) \
 		--commit $$(git rev-parse HEAD) --time $$(git log -1 --format=%ct) --platforms "$(PLATFORMS)"
+
+release-check: ## make a release of this machine twice, compare, install, upgrade and remove it, start its image
+	cd deploy && CGO_ENABLED=0 go test -count=1 -v ./release
 
 # The two tools come with the machines of the workflow; each takes its credential from the environment.
 publish: ## publish dist/ as the release of its tag, and its image (IMAGES=registry/name; after make release)

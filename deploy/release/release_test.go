@@ -1,0 +1,198 @@
+// Package release tries what make release makes, for this machine: the archives are the same twice,
+// the package installs, serves, upgrades and goes, the image serves.
+package release
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// built makes a release of a version from the program, and returns its folder.
+func built(t *testing.T, bin, version string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "dist")
+	run(t, "../../internal/tools", "go", "run", "./release", "--bin", bin, "--out", out, "--version",
+		version, "--commit", strings.Repeat("0", 40), "--time", "1700000000", "--platforms", platform)
+	return out
+}
+
+const platform = "linux-" + runtime.GOARCH
+
+// program compiles gsimc where a release looks for it.
+func program(t *testing.T) (bin string) {
+	t.Helper()
+	bin = t.TempDir()
+	t.Setenv("CGO_ENABLED", "0")
+	run(t, "../..", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
+		"-o", filepath.Join(bin, "gsimc-"+platform), "./cmd/gsimc")
+	return bin
+}
+
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+	return string(out)
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func TestRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles and packs the program three times")
+	}
+	bin := program(t)
+	dist := built(t, bin, "v0.0.2")
+	again := built(t, bin, "v0.0.2")
+	entries, err := os.ReadDir(dist)
+	if err != nil || len(entries) < 7 {
+		t.Fatalf("%d files, %v", len(entries), err)
+	}
+	for _, e := range entries {
+		first, second := read(t, filepath.Join(dist, e.Name())), read(t, filepath.Join(again, e.Name()))
+		if !slices.Equal(first, second) {
+			t.Errorf("%s differs when it is made again", e.Name())
+		}
+	}
+	run(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
+	t.Run("Package", func(t *testing.T) { testPackage(t, built(t, bin, "v0.0.1"), dist) })
+	t.Run("Image", func(t *testing.T) { testImage(t, dist) })
+}
+
+// apart runs a script in namespaces of its own.
+func apart(t *testing.T, script string, args ...string) {
+	t.Helper()
+	for _, tool := range []string{"unshare", "ip", "setpriv", "chroot"} {
+		if _, err := exec.LookPath(tool); err != nil || os.Getuid() != 0 {
+			t.Skipf("this needs root (%d) and %s: %v", os.Getuid(), tool, err)
+		}
+	}
+	t.Log(run(t, ".", "unshare", append([]string{"--mount", "--net", "--pid", "--fork", "sh", script},
+		args...)...))
+}
+
+func testPackage(t *testing.T, before, dist string) {
+	if _, err := exec.LookPath("dpkg"); err != nil {
+		t.Skip("no dpkg: the package was made and not installed")
+	}
+	apart(t, "package.sh", t.TempDir(), filepath.Join(before, "gsimc_0.0.1_"+platform+".deb"),
+		filepath.Join(dist, "gsimc_0.0.2_"+platform+".deb"))
+}
+
+func testImage(t *testing.T, dist string) {
+	dir, root := t.TempDir(), filepath.Join(t.TempDir(), "root")
+	unpack(t, filepath.Join(dist, "gsimc_0.0.2_image.oci.tar"), dir, false)
+	blob := func(digest string) string {
+		return filepath.Join(dir, "blobs", strings.Replace(digest, ":", "/", 1))
+	}
+	var index, images struct{ Manifests []struct{ Digest string } }
+	var manifest struct {
+		Config struct{ Digest string }
+		Layers []struct{ Digest string }
+	}
+	var config struct {
+		Config struct {
+			User, WorkingDir     string
+			Env, Entrypoint, Cmd []string
+		}
+	}
+	parse(t, filepath.Join(dir, "index.json"), &index)
+	parse(t, blob(index.Manifests[0].Digest), &images)
+	parse(t, blob(images.Manifests[0].Digest), &manifest)
+	parse(t, blob(manifest.Config.Digest), &config)
+	for _, layer := range manifest.Layers {
+		unpack(t, blob(layer.Digest), root, true)
+	}
+	if n := strings.Count(string(read(t, filepath.Join(root, "etc/ssl/certs/ca-certificates.crt"))),
+		"BEGIN CERTIFICATE"); n < 50 {
+		t.Errorf("%d authorities", n)
+	}
+	args := slices.Concat([]string{root, config.Config.User, config.Config.WorkingDir},
+		config.Config.Env, []string{"--"}, config.Config.Entrypoint, config.Config.Cmd)
+	apart(t, "image.sh", args...)
+}
+
+func parse(t *testing.T, path string, into any) {
+	t.Helper()
+	if err := json.Unmarshal(read(t, path), into); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+}
+
+// unpack writes the files of a tar below dir, with their owners where this may be done.
+func unpack(t *testing.T, archive, dir string, zipped bool) {
+	t.Helper()
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var r io.Reader = f
+	if zipped {
+		if r, err = gzip.NewReader(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := tar.NewReader(r)
+	for {
+		h, err := files.Next()
+		if err == io.EOF {
+			return
+		}
+		if err == nil {
+			err = extract(files, h, filepath.Join(dir, h.Name))
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", archive, err)
+		}
+	}
+}
+
+func extract(r io.Reader, h *tar.Header, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+	case tar.TypeReg:
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("%s has type %c", h.Name, h.Typeflag)
+	}
+	if os.Getuid() == 0 {
+		if err := os.Chown(path, h.Uid, h.Gid); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(path, os.FileMode(h.Mode).Perm())
+}
