@@ -222,6 +222,7 @@ golang.org/x/sys: internal/num internal/test kalman model learn/retrain store/in
 golang.org/x/term: cmd
 github.com/alecthomas/kong: cmd
 github.com/KimMachineGun/automemlimit: cmd/gsimc/internal/cli
+github.com/pbnjay/memory: cmd/gsimc/internal/cli
 github.com/vbauerster/mpb/v8: cmd/gsimc/internal/progress
 
 # Tests.
