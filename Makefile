@@ -231,12 +231,12 @@ release: ## make dist/: archives, packages, the image, checksums, provenance (SN
 		--commit $$(git rev-parse HEAD) --time $$(git log -1 --format=%ct) --platforms "$(PLATFORMS)"
 
 release-check: ## make a release of this machine twice, compare, install, upgrade and remove it, start its image
-	cd deploy && CGO_ENABLED=0 go test -count=1 -v ./release
+	cd deploy && GSIMC_RELEASE=1 CGO_ENABLED=0 go test -count=1 -v ./release
 
 # The two tools come with the machines of the workflow; each takes its credential from the environment.
 publish: ## publish dist/ as the release of its tag, and its image (IMAGES=registry/name; after make release)
-	gh release create $(RELEASE) --verify-tag dist/*
 	skopeo copy --all oci-archive:dist/gsimc_$(RELEASE:v%=%)_image.oci.tar docker://$(IMAGES):$(RELEASE:v%=%)
+	gh release create $(RELEASE) --verify-tag dist/*
 
 reproducible: ## build twice, in two folders, and compare the programs
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && for copy in a b/longer/path; do \

@@ -21,8 +21,9 @@ type bounds struct {
 	opsWrite      time.Duration // for a page of the ops listener to be read
 }
 
-func usualBounds() bounds {
+func usualBounds(cfg *Config) bounds {
 	return bounds{users: users.Usual(), operate: operate.Usual(),
 		readAhead: admission.NewBudget(ingest.MaxReadAhead), sendTimeout: sendTimeout,
-		maxUnreadSize: maxUnreadSize, maxBodies: maxBodies, opsWrite: opsWriteTimeout}
+		maxUnreadSize: maxUnreadSize, opsWrite: opsWriteTimeout,
+		maxBodies: max(maxBodies, 2*cfg.MaxRecvBytes)}
 }

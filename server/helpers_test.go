@@ -106,7 +106,7 @@ func start(t testing.TB, su setup) *testServer {
 		su.open = func() (*model.Model, error) { return newModel(t, 1), nil }
 	}
 	var err error
-	b := usualBounds()
+	b := usualBounds(&cfg)
 	if su.bounds != nil {
 		su.bounds(&b)
 	}

@@ -74,7 +74,7 @@ var ErrNoModel = errors.New("server: there is no model yet")
 // With [ErrNoModel] the server lists the popular items of the store, until a reload finds a model.
 // The caller keeps the store and closes it after Run has returned.
 func New(cfg Config, st store.Store, open func() (*model.Model, error)) (*Server, error) {
-	return newBounded(cfg, st, open, usualBounds())
+	return newBounded(cfg, st, open, usualBounds(&cfg))
 }
 
 // newBounded is New with these bounds. It says what the parts of a server are, and what each needs.

@@ -5,6 +5,7 @@
 #
 # There is no model: the folder of the volume /models would hold it.
 set -eu
+chmod 755 "$1" # whatever the umask
 root=$1 user=$2 folder=$3
 shift 3
 ip link set lo up

@@ -4,6 +4,7 @@
 #
 #	unshare --mount --net --pid --fork sh package.sh FOLDER OLD.deb NEW.deb
 set -eu
+umask 022
 work=$1 old=$2 new=$3
 mount -t tmpfs none "$work"
 mkdir "$work/upper" "$work/work" "$work/root"

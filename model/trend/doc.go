@@ -15,8 +15,8 @@
 //
 // (r_i + a)/(R π_i + a) is the posterior mean of the factor by which the item is taken more often
 // than in the training, if r_i is Poisson with the mean R π_i times the factor, and the factor is
-// Gamma(a, a) before anything is seen: the conjugate prior, of mean 1. So g_i of an item of which
-// nothing is known is 0, and few events say little.
+// Gamma(a, a) before anything is seen: the conjugate prior, of mean 1. So few events say
+// little, and none is expected of an item of which nothing is known: its g_i is 0.
 //
 // An item that was not in the training has another share and another exposure. π_i = D̂_i/Σd, with
 // D̂_i of [Degrees.Expected]: the share that it would have in a training of which it was part from
@@ -25,8 +25,8 @@
 //
 //	E_i = R·Σ_{b_i≤b≤s} w_b / Σ_{b≤s} w_b,    g_i = ln((r_i + a)/(E_i π_i + a))
 //
-// with w_b the events of span b, faded as above, and b_i the span of the item's first event. Of an
-// item that nobody has it is not known when it came, and E_i = R: g_i is a little below 0.
+// with w_b the events of span b, faded as above, and b_i the span of the item's first event that is
+// counted. Of an item that nobody has it is not known when it came, and E_i = R.
 //
 // Counts are integers, and so are the weights, in units of 2^-[fraction]. So a faded count depends
 // on the events and not on their order: what servers count in parts adds up to the bit, an event

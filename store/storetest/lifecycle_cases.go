@@ -209,7 +209,7 @@ func runEraseOrdersAppend(t *tester) {
 	erases := make([]span, erasures)
 	wg.Go(func() {
 		for i := range erases {
-			for written.Load() < int64(i*writers*each/erasures) && !t.Failed() {
+			for written.Load() < int64(i*writers*each/(2*erasures)) && !t.Failed() {
 				runtime.Gosched()
 			}
 			erases[i] = timed(func() error {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // File is a file being written. It is not safe for concurrent use.
@@ -87,6 +88,9 @@ func (f *File) Abort() error {
 }
 
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // where a folder that is open for reading cannot be written out
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

@@ -59,6 +59,10 @@ func (r *release) packages(arch string) error {
 	}
 	for end, packager := range map[string]nfpm.Packager{".deb": deb.Default, ".rpm": rpm.DefaultRPM} {
 		info := info()
+		info.Depends = []string{"passwd"} // useradd, where systemd-sysusers is missing
+		if end == ".rpm" {
+			info.Depends = []string{"shadow-utils"}
+		}
 		if err := nfpm.PrepareForPackager(info, end[1:]); err != nil {
 			return err
 		}

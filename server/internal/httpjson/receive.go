@@ -192,6 +192,14 @@ func (b *bodies) whole(
 	return text, err
 }
 
+// grown is the next size of what a body is read into: quickly while that is little.
+func grown(size int) int {
+	if size < 1<<20 {
+		return 4 * size
+	}
+	return 2 * size
+}
+
 // read reads a body up to its end.
 func (b *bodies) read(r *http.Request, t *admission.Ticket) (text []byte, err error) {
 	most := b.limits.Body + 1
@@ -199,7 +207,7 @@ func (b *bodies) read(r *http.Request, t *admission.Ticket) (text []byte, err er
 		most = int(min(r.ContentLength, int64(most)))
 	}
 	const first = 4 << 10
-	for size := min(first, most); ; size = min(4*size, most) {
+	for size := min(first, most); ; size = min(grown(size), most) {
 		if err := t.Grow(size - cap(text)); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -125,6 +126,9 @@ func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) 
 // Stop sends SIGTERM and waits until the server has drained. A server that exits with another code
 // than 0 is an error.
 func (s *Server) Stop() error {
+	if runtime.GOOS == "windows" { // which has no such signal
+		return s.Kill()
+	}
 	if err := s.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ _gsimc() {
   found=(${(f)"$(gsimc complete -- "${(@)words[2,CURRENT-1]}" 2>/dev/null)"})
   if (( $#found )); then compadd -a found; else _files; fi
 }
-compdef _gsimc gsimc
+if [[ $funcstack[1] = _gsimc ]]; then _gsimc "$@"; else compdef _gsimc gsimc; fi
 `,
 	"fish": `complete -c gsimc -a '(gsimc complete -- (commandline -opc)[2..] 2>/dev/null)'
 `,

@@ -15,7 +15,7 @@ func PeakRSS() int64 {
 		return 0
 	}
 	if runtime.GOOS == "darwin" {
-		return int64(usage.Maxrss)
+		return usage.Maxrss
 	}
-	return int64(usage.Maxrss) * 1024 // the others count in KiB
+	return usage.Maxrss * 1024 // the others count in KiB
 }

@@ -8,12 +8,12 @@ if ! getent passwd gsimc >/dev/null; then
 		useradd --system --user-group --home-dir /var/lib/gsimc --shell /usr/sbin/nologin gsimc
 	fi
 fi
-for folder in /var/lib/gsimc /var/lib/gsimc/models /var/lib/gsimc/state; do
+for folder in /var/lib/gsimc /var/lib/gsimc/state; do
 	[ -d "$folder" ] || install -d -m 0700 -o gsimc -g gsimc "$folder"
 done
 if [ -d /run/systemd/system ]; then
-	systemctl daemon-reload
+	systemctl daemon-reload || true
 	if [ -n "$2" ] || [ "$1" = 2 ]; then
-		systemctl try-restart gsimc.service
+		systemctl try-restart gsimc.service || true
 	fi
 fi

@@ -3,6 +3,6 @@
 set -e
 if [ "$1" = remove ] || [ "$1" = 0 ]; then
 	if [ -d /run/systemd/system ]; then
-		systemctl disable --now gsimc.service
+		systemctl disable --now gsimc.service || true
 	fi
 fi
