@@ -87,10 +87,30 @@ func (p *Program) newLine(a *App) (*line, error) {
 		kong.Bind(l.settings, a),
 		kong.WithHyphenPrefixedParameters(true), // --value -1
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
-		p.Vars,
+		kong.PostBuild(p.insertVars),
 	)
 	l.parser = parser
 	return l, err
+}
+
+// insertVars puts [Program.Vars] where the tags refer to them. Kong would do that too, but it looks
+// for variables in the text of each of them again for each flag, which takes longer than all else
+// of a short command.
+func (p *Program) insertVars(k *kong.Kong) error {
+	pairs := make([]string, 0, 2*len(p.Vars))
+	for name, text := range p.Vars {
+		pairs = append(pairs, "${"+name+"}", text)
+	}
+	r := strings.NewReplacer(pairs...)
+	return kong.Visit(k.Model, func(node kong.Visitable, next kong.Next) error {
+		switch n := node.(type) {
+		case *kong.Value:
+			n.Default, n.Enum, n.Help = r.Replace(n.Default), r.Replace(n.Enum), r.Replace(n.Help)
+		case *kong.Flag:
+			n.PlaceHolder = r.Replace(n.PlaceHolder)
+		}
+		return next(nil)
+	})
 }
 
 // parse reads and checks args. The context is not nil if the command is known.
