@@ -72,9 +72,9 @@ type Config struct {
 	// Estimator reads the query vector out of a state. It does not influence the state. Default
 	// [model.EstimatorBGS].
 	Estimator model.Estimator
-	// ExtendEvery is the interval at which the model is extended by items that it does not know:
-	// those that events name, and sooner those of which only the catalogue tells. Default 30 s; 0:
-	// never.
+	// ExtendEvery is the interval at which the model is extended by items that it does not know and
+	// that events name. Items that only the catalogue names do not wait for it. Default 30 s; 0:
+	// the model is never extended, by either.
 	ExtendEvery time.Duration
 	// StateCacheBytes bounds the cached user states, including their bookkeeping. Default 256 MiB.
 	StateCacheBytes int64

@@ -217,7 +217,7 @@ func indexOf(
 				return
 			}
 		}
-	})
+	}, nil)
 }
 
 // knownOf returns the history of a training user in the numbering of Reduced; −1 stands for a

@@ -52,18 +52,13 @@ type posting struct {
 	item  int32
 }
 
-// NewIndex returns an index of documents of items 0…n−1 of a model, each at most once. Items
-// without one are left out. It takes 4 bytes for each token of each item, and 16 for each token.
-func NewIndex(n int, documents iter.Seq2[int32, Document]) *Index {
-	return NewIndexInSteps(n, documents, func() {})
-}
-
 // parts is the number of parts in which postings are sorted, by the first bits of their tokens.
 const parts = 256
 
-// NewIndexInSteps is [NewIndex] for who has other work: once the documents have come, it calls rest
-// after each of many short steps.
-func NewIndexInSteps(n int, documents iter.Seq2[int32, Document], rest func()) *Index {
+// NewIndex returns an index of documents of items 0…n−1 of a model, each at most once. Items
+// without one are left out. It takes 4 bytes for each token of each item, and 16 for each token.
+// Once the documents have come, it calls rest, unless that is nil, after each of many short steps.
+func NewIndex(n int, documents iter.Seq2[int32, Document], rest func()) *Index {
 	x := &Index{n: n, norms: make([]float32, n)}
 	x.scratch = &sync.Pool{New: func() any { return &search{x: x, sums: make([]float32, n)} }}
 	var all [parts][]posting
@@ -80,7 +75,9 @@ func NewIndexInSteps(n int, documents iter.Seq2[int32, Document], rest func()) *
 	for i := range all {
 		x.add(all[i])
 		all[i] = nil
-		rest()
+		if rest != nil {
+			rest()
+		}
 	}
 	x.tokens, x.ptr = slices.Clip(x.tokens), append(x.ptr, count)
 	x.setNorms()

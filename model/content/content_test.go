@@ -92,7 +92,7 @@ func TestNearest(t *testing.T) {
 	const n, k = 300, 10
 	for seed := range uint64(5) {
 		all := drawn(n, seed)
-		x := NewIndex(n, maps.All(all))
+		x := NewIndex(n, maps.All(all), nil)
 		for _, d := range append(slices.Collect(maps.Values(drawn(20, seed+100))),
 			Document{Title: "x1 unheard of"}, Document{}, Document{Title: "unheard"}) {
 			want := similarities(all, d)
@@ -131,12 +131,12 @@ func TestTokensOfAllItems(t *testing.T) {
 	}
 	film := Document{Categories: []string{"film"}}
 	all[7] = film
-	x := NewIndex(200, maps.All(all))
+	x := NewIndex(200, maps.All(all), nil)
 	for i, d := range all {
 		if near := x.Nearest(film, 10); len(near) > 0 {
 			t.Fatalf("items with a category of all are near each other: %v", near)
 		}
-		want := NewIndex(200, maps.All(all)).Nearest(d, 10)
+		want := NewIndex(200, maps.All(all), nil).Nearest(d, 10)
 		if got := x.Nearest(d, 10); !slices.Equal(got, want) {
 			t.Fatalf("item %d is near %v, by a new index near %v", i, got, want)
 		}
@@ -174,7 +174,7 @@ func TestTokens(t *testing.T) {
 
 func TestNearestAtOnce(t *testing.T) {
 	all := drawn(200, 1)
-	x := NewIndex(200, maps.All(all))
+	x := NewIndex(200, maps.All(all), nil)
 	want := x.Nearest(all[0], 10)
 	var wait sync.WaitGroup
 	for range 8 {
@@ -192,7 +192,7 @@ func TestNearestAtOnce(t *testing.T) {
 // An index of many documents is sorted in short steps.
 func TestIndexInSteps(t *testing.T) {
 	all, ended, steps := drawn(3000, 7), false, 0
-	x := NewIndexInSteps(3000, func(yield func(int32, Document) bool) {
+	x := NewIndex(3000, func(yield func(int32, Document) bool) {
 		maps.All(all)(yield)
 		ended = true
 	}, func() {
@@ -227,7 +227,7 @@ func million() iter.Seq2[int32, Document] {
 }
 
 func BenchmarkNearest(b *testing.B) {
-	x := NewIndex(1_000_000, million())
+	x := NewIndex(1_000_000, million(), nil)
 	var queries []Document
 	for i, d := range million() {
 		if queries = append(queries, d); i == 100 {

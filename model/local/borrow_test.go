@@ -38,8 +38,8 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// Entries that are added list by list have the bits of those that are sorted and added in the order
-// of the lists.
+// A sum of lists that is merged has the bits of one whose entries are sorted by column first; in
+// both, the entries of a column are added in the order of the lists.
 func TestSum(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 3))

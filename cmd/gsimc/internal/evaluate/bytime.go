@@ -161,6 +161,9 @@ func printArrivals(w io.Writer, x *evaluate.Arrivals) {
 			figure(row.of.Known), figure(row.of.All)})
 	}
 	cli.PrintTable(w, rows, 1, 2, 3, 4)
+	if x.LeftOut.All == 0 || x.Still.All == 0 {
+		return // nothing that could change by a part of itself
+	}
 	fmt.Fprintf(w, "new items change the NDCG@10 of all by %+.1f ± %.1f %%, their trends by "+
 		"%+.2f ± %.2f %%\n", 100*x.Change, 100*x.ChangeErr, 100*x.TrendChange,
 		100*x.TrendChangeErr)

@@ -157,7 +157,8 @@ func (r *Rows) Renew(
 	}
 }
 
-// Rest lets no pass begin soon: there was work for one for so long. The longest rest counts.
+// Rest lets no pass begin for a while, which grows with the time that was worked. Of two rests the
+// longer one holds.
 func (r *Rows) Rest(worked time.Duration) {
 	if r == nil {
 		return

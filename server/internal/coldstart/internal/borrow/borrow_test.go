@@ -280,7 +280,8 @@ func TestPassGoesOn(t *testing.T) {
 	})
 }
 
-// The longest rest counts, and what changes during a pass is due after it, whoever asked meanwhile.
+// Of two rests the longer one holds. What changes during a pass is due after it, also if somebody
+// asked for work in between.
 func TestChangesDuringPassesAreDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop()

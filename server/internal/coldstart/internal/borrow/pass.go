@@ -85,7 +85,7 @@ func (w *walk) renewIndex() {
 	for range w.known(h) { // the hash alone
 	}
 	if w.index == nil || h.Sum64() != w.of {
-		w.index = content.NewIndexInSteps(w.base.NumItems(), w.known(h), func() { w.on() })
+		w.index = content.NewIndex(w.base.NumItems(), w.known(h), func() { w.on() })
 		w.of = h.Sum64()
 	}
 	w.indexed, w.size = w.changes, size
