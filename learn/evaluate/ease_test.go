@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/learn/train"
-
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/regression"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/symmetric"
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -89,6 +89,9 @@ func TestEASEWeights(t *testing.T) {
 	for _, n := range []int{
 		1, 2, 17, 255, 256, 257, 511, 512, 513, 551, 1041,
 	} {
+		if n > 1000 && soak.Brief() {
+			continue // the oracle takes n³
+		}
 		for _, lambda := range []float64{0.5, 30} {
 			p := randomPartition(uint64(n), 2*n+3, max(n, 16))
 			r := train.Incidence(p)

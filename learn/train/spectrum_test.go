@@ -104,15 +104,19 @@ func heldOut(p *dataset.Partition) *dataset.Partition {
 func TestSpectrumTrainsAlike(t *testing.T) {
 	p, cfg := lake(t)
 	_, s := spectrumOf(t, p, cfg)
-	for name, change := range map[string]func(*train.Config){
-		"as it is":          func(*train.Config) {},
-		"choice":            func(c *train.Config) { c.ChooseRank, c.ChooseRidge = true, true },
-		"without deviation": func(c *train.Config) { c.Spec.Dynamics.Deviation = false },
-		"another ridge":     func(c *train.Config) { c.Spec.Dynamics.Ridge = 3 },
-	} {
-		t.Run(name, func(t *testing.T) {
+	cases := []struct {
+		name   string
+		change func(*train.Config)
+	}{
+		{"as it is", func(*train.Config) {}},
+		{"choice", func(c *train.Config) { c.ChooseRank, c.ChooseRidge = true, true }},
+		{"without deviation", func(c *train.Config) { c.Spec.Dynamics.Deviation = false }},
+		{"another ridge", func(c *train.Config) { c.Spec.Dynamics.Ridge = 3 }},
+	}
+	for _, i := range soak.SomeOf(t, len(cases), 1) {
+		t.Run(cases[i].name, func(t *testing.T) {
 			cfg := cfg
-			change(&cfg)
+			cases[i].change(&cfg)
 			want, err := train.Run(p, cfg)
 			if err != nil {
 				t.Fatal(err)
