@@ -13,6 +13,13 @@
 //		return c.Explain(err)
 //	}
 //
+// # Weight
+//
+// The package is part of the module of the server. A program that imports it is linked with gRPC, the
+// protocol and what these need: nine modules besides this one, which are all that `go get` downloads
+// and writes into its go.mod. Where the program also imports a library of the server, such as pgx, it
+// gets at least the version of the server.
+//
 // # Conventions
 //
 // A client is one connection. It is made by the first call, and made again after it broke. Without

@@ -215,6 +215,36 @@ func TestCommandsImportCLI(t *testing.T) {
 	}
 }
 
+// light are the modules that a program of Go gets with package client and the protocol, besides this
+// one. They are all that `go get` downloads and writes into its go.mod, so the two need no module of
+// their own, which would need tags and a line of replace of its own.
+const light = `
+buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go
+github.com/cespare/xxhash/v2
+golang.org/x/net
+golang.org/x/sys
+golang.org/x/text
+google.golang.org/genproto/googleapis/api
+google.golang.org/genproto/googleapis/rpc
+google.golang.org/grpc
+google.golang.org/protobuf
+`
+
+// A client does not pay for the stores and the metrics of the server.
+func TestClientIsLight(t *testing.T) {
+	cmd := exec.Command("go", "list", "-deps", "-f",
+		`{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}`, module+"client", module+"api/gsimc/v1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	got := slices.Compact(slices.Sorted(strings.FieldsSeq(string(out))))
+	if want := strings.Fields(light); !slices.Equal(got, want) {
+		t.Errorf("modules of a client:\n%s\nwant\n%s", strings.Join(got, "\n"),
+			strings.Join(want, "\n"))
+	}
+}
+
 // packages maps each package of the module to its imports. Imports of tests do not count.
 func packages(t *testing.T) map[string][]string {
 	t.Helper()

@@ -123,6 +123,14 @@ var ofModels = []mutant{
 // ofServers break calls, what servers keep in memory, and commands.
 var ofServers = []mutant{
 	{
+		name: "heavyclient", breaks: "programs with the client are linked with metrics of the server",
+		file: "client/access.go",
+		was:  `	"google.golang.org/grpc/credentials/insecure"`,
+		is: `	"google.golang.org/grpc/credentials/insecure"
+	_ "google.golang.org/grpc/stats/opentelemetry"`,
+		pkg: "./internal/test/archtest", test: "TestClientIsLight",
+	},
+	{
 		name: "pumped", breaks: "one user keeps an item up by taking it often",
 		file: "server/internal/coldstart/internal/tally/tally.go",
 		was:  `if _, seen := h.first[item]; !seen {`,
