@@ -224,18 +224,20 @@ else
 RELEASE  = $(shell git describe --tags --exact-match --dirty --match 'v*.*.*' 2>/dev/null)
 endif
 
-release: ## make dist/: archives, packages, the image, checksums, provenance (SNAPSHOT=1 without a tag)
+release: ## make dist/: archives, packages, image, chart, checksums, provenance (SNAPSHOT=1 without a tag)
 	@case "$(RELEASE)" in v*.*.*-dirty|"") echo "release: HEAD has no tag vX.Y.Z, or files were changed"; exit 1;; esac
 	$(MAKE) cross CROSS="$(PLATFORMS)" VERSION=$(RELEASE)
 	go -C internal/tools run ./release --bin $(CURDIR)/bin --out $(CURDIR)/dist --version $(RELEASE) \
 		--commit $$(git rev-parse HEAD) --time $$(git log -1 --format=%ct) --platforms "$(PLATFORMS)"
 
-release-check: ## make a release of this machine twice, compare, install, upgrade and remove it, start its image
+release-check: ## make a release of this machine twice, compare, install, upgrade and remove it, start its image, read its chart
 	cd deploy && GSIMC_RELEASE=1 CGO_ENABLED=0 go test -count=1 -v ./release
 
 # The two tools come with the machines of the workflow; each takes its credential from the environment.
-publish: ## publish dist/ as the release of its tag, and its image (IMAGES=registry/name; after make release)
+publish: ## publish dist/ as the release of its tag, its image and chart (IMAGES=registry/name; after make release)
 	skopeo copy --all oci-archive:dist/gsimc_$(RELEASE:v%=%)_image.oci.tar docker://$(IMAGES):$(RELEASE:v%=%)
+	skopeo copy oci-archive:dist/gsimc_$(RELEASE:v%=%)_chart.oci.tar \
+		docker://$(dir $(IMAGES))charts/$(notdir $(IMAGES)):$(RELEASE:v%=%)
 	gh release create $(RELEASE) --verify-tag dist/*
 
 reproducible: ## build twice, in two folders, and compare the programs

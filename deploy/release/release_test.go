@@ -11,10 +11,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
 )
 
 // built makes a release of a version from the program, and returns its folder.
@@ -76,6 +82,7 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	run(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
+	t.Run("Chart", func(t *testing.T) { testChart(t, dist) })
 	t.Run("Package", func(t *testing.T) { testPackage(t, built(t, bin, "v0.0.1"), dist) })
 	t.Run("Image", func(t *testing.T) { testImage(t, dist) })
 }
@@ -113,13 +120,73 @@ func testPackage(t *testing.T, before, dist string) {
 		filepath.Join(dist, "gsimc_0.0.2_"+platform+".deb"))
 }
 
-func testImage(t *testing.T, dist string) {
-	dir, root := t.TempDir(), filepath.Join(t.TempDir(), "root")
-	unpack(t, filepath.Join(dist, "gsimc_0.0.2_image.oci.tar"), dir, false)
-	blob := func(digest string) string {
-		return filepath.Join(dir, "blobs", strings.Replace(digest, ":", "/", 1))
+// testChart: the chart starts the image of its release, as Helm reads the one and a registry the
+// other, and the archive for registries has the chart as Helm would have pushed it.
+func testChart(t *testing.T, dist string) {
+	packed := filepath.Join(dist, "gsimc_0.0.2_chart.tgz")
+	c, err := loader.LoadFile(packed)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var index, images struct{ Manifests []struct{ Digest string } }
+	values, err := chartutil.ToRenderValues(c, nil, chartutil.ReleaseOptions{Name: "shop"},
+		chartutil.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := engine.Render(c, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, name := opened(t, filepath.Join(dist, "gsimc_0.0.2_image.oci.tar"))
+	image := "image: \"ghcr.io/gsimc/gsimc:" + name + "\""
+	if !strings.Contains(files["gsimc/templates/statefulset.yaml"], image) || name != "0.0.2" ||
+		c.Metadata.Version != name {
+		t.Errorf("chart %s starts no %s:\n%s", c.Metadata.Version, image,
+			files["gsimc/templates/statefulset.yaml"])
+	}
+	blob, name := opened(t, filepath.Join(dist, "gsimc_0.0.2_chart.oci.tar"))
+	var manifest struct {
+		Config struct{ Digest, MediaType string }
+		Layers []struct{ Digest, MediaType string }
+	}
+	var about chart.Metadata
+	parse(t, blob(""), &manifest)
+	parse(t, blob(manifest.Config.Digest), &about)
+	if name != about.Version || !reflect.DeepEqual(about, *c.Metadata) ||
+		manifest.Config.MediaType != "application/vnd.cncf.helm.config.v1+json" ||
+		manifest.Layers[0].MediaType != "application/vnd.cncf.helm.chart.content.v1.tar+gzip" {
+		t.Errorf("a registry has %s %+v: %+v", name, about, manifest)
+	}
+	if !slices.Equal(read(t, packed), read(t, blob(manifest.Layers[0].Digest))) {
+		t.Error("a registry has another chart")
+	}
+}
+
+// opened unpacks an OCI archive. It returns the path of each blob by its digest, "" being the one that
+// the index names, and the name of that one.
+func opened(t *testing.T, archive string) (blob func(digest string) string, name string) {
+	t.Helper()
+	dir := t.TempDir()
+	unpack(t, archive, dir, false)
+	var index struct {
+		Manifests []struct {
+			Digest      string
+			Annotations map[string]string
+		}
+	}
+	parse(t, filepath.Join(dir, "index.json"), &index)
+	return func(digest string) string {
+		if digest == "" {
+			digest = index.Manifests[0].Digest
+		}
+		return filepath.Join(dir, "blobs", strings.Replace(digest, ":", "/", 1))
+	}, index.Manifests[0].Annotations["org.opencontainers.image.ref.name"]
+}
+
+func testImage(t *testing.T, dist string) {
+	root := filepath.Join(t.TempDir(), "root")
+	blob, _ := opened(t, filepath.Join(dist, "gsimc_0.0.2_image.oci.tar"))
+	var images struct{ Manifests []struct{ Digest string } }
 	var manifest struct {
 		Config struct{ Digest string }
 		Layers []struct{ Digest string }
@@ -130,8 +197,7 @@ func testImage(t *testing.T, dist string) {
 			Env, Entrypoint, Cmd []string
 		}
 	}
-	parse(t, filepath.Join(dir, "index.json"), &index)
-	parse(t, blob(index.Manifests[0].Digest), &images)
+	parse(t, blob(""), &images)
 	parse(t, blob(images.Manifests[0].Digest), &manifest)
 	parse(t, blob(manifest.Config.Digest), &config)
 	for _, layer := range manifest.Layers {

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -21,6 +20,9 @@ import (
 // user is who runs in the image, as in Dockerfile.
 const user = 65532
 
+// label begins the names of what is said about images.
+const label = "org.opencontainers.image."
+
 // image writes the image of all architectures as an OCI archive: what Dockerfile makes, and the
 // authorities of the web.
 func (r *release) image(architectures []string) error {
@@ -33,7 +35,14 @@ func (r *release) image(architectures []string) error {
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image,
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	}
-	dir, err := os.MkdirTemp("", "gsimc-image-*")
+	return r.oci("image.oci.tar", func(path layout.Path, name map[string]string) error {
+		return path.AppendIndex(index, layout.WithAnnotations(name))
+	})
+}
+
+// oci writes an archive that fill fills; what is in it is named by the version.
+func (r *release) oci(end string, fill func(p layout.Path, name map[string]string) error) error {
+	dir, err := os.MkdirTemp("", "gsimc-oci-*")
 	if err != nil {
 		return err
 	}
@@ -42,20 +51,10 @@ func (r *release) image(architectures []string) error {
 	if err != nil {
 		return err
 	}
-	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{
-		"org.opencontainers.image.ref.name": strings.TrimPrefix(r.version, "v")})); err != nil {
+	if err := fill(path, map[string]string{label + "ref.name": r.number()}); err != nil {
 		return err
 	}
-	var files []file
-	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(path)
-		name, _ := filepath.Rel(dir, path)
-		files = append(files, file{name: filepath.ToSlash(name), mode: 0o644, data: data})
-		return err
-	})
+	files, err := below(dir)
 	if err != nil {
 		return err
 	}
@@ -63,7 +62,21 @@ func (r *release) image(architectures []string) error {
 	if err != nil {
 		return err
 	}
-	return r.write(r.name("image.oci.tar"), archive)
+	return r.write(r.name(end), archive)
+}
+
+// below returns the files in a folder by their names there, in order.
+func below(dir string) (files []file, err error) {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path) // what a link leads to
+		name, _ := filepath.Rel(dir, path)
+		files = append(files, file{name: filepath.ToSlash(name), mode: 0o644, data: data})
+		return err
+	})
+	return files, err
 }
 
 func (r *release) imageOf(arch string) (v1.Image, error) {
@@ -111,7 +124,6 @@ func (r *release) imageOf(arch string) (v1.Image, error) {
 
 // settings are those of Dockerfile.
 func (r *release) settings() v1.Config {
-	const label = "org.opencontainers.image."
 	return v1.Config{
 		User: "65532:65532", WorkingDir: "/var/lib/gsimc", StopSignal: "SIGTERM",
 		Entrypoint: []string{"/usr/local/bin/gsimc"}, Cmd: []string{"serve"},

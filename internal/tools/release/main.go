@@ -1,5 +1,5 @@
 // Command release makes what is published of gsimc from its compiled programs: archives, packages
-// for Debian and for RPM, an image, their checksums and where they come from. It opens no connection
+// for Debian and for RPM, an image, the chart, their checksums and where they come from. It opens no connection
 // and needs no container engine.
 //
 //	go run ./release --root ../.. --bin DIR --out DIR --version v1.2.3 --commit HASH --time SECONDS
@@ -78,6 +78,9 @@ func (r *release) run() (err error) {
 	if err := r.image(linux); err != nil {
 		return err
 	}
+	if err := r.chart(); err != nil {
+		return err
+	}
 	if err := r.materials(); err != nil {
 		return err
 	}
@@ -107,10 +110,11 @@ func (r *release) program(platform string) string {
 	return filepath.Join(r.bin, name)
 }
 
+// number is the version of packages, of the image and of the chart: 1.2.3.
+func (r *release) number() string { return strings.TrimPrefix(r.version, "v") }
+
 // name is that of a file of this release.
-func (r *release) name(end string) string {
-	return "gsimc_" + strings.TrimPrefix(r.version, "v") + "_" + end
-}
+func (r *release) name(end string) string { return "gsimc_" + r.number() + "_" + end }
 
 func (r *release) write(name string, data []byte) error {
 	return os.WriteFile(filepath.Join(r.out, name), data, 0o644)
@@ -119,6 +123,17 @@ func (r *release) write(name string, data []byte) error {
 // source reads a file of the source.
 func (r *release) source(name string) ([]byte, error) {
 	return os.ReadFile(filepath.Join(r.root, name))
+}
+
+// edited replaces texts, each of which stands in the text once.
+func edited(text string, edits ...[2]string) (string, error) {
+	for _, edit := range edits {
+		if strings.Count(text, edit[0]) != 1 {
+			return "", fmt.Errorf("there is %q not once", edit[0])
+		}
+		text = strings.Replace(text, edit[0], edit[1], 1)
+	}
+	return text, nil
 }
 
 // materials writes the bill of materials of the program for Linux.

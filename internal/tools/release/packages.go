@@ -133,17 +133,9 @@ func (r *release) unit() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := string(data)
-	for _, edit := range [][2]string{
-		{"/usr/local/bin/gsimc", "/usr/bin/gsimc"},
-		{" --model /var/lib/gsimc/models/model.gsimc", ""},
-		{"DynamicUser=yes\nUser=gsimc\n", "User=gsimc\nGroup=gsimc\n"},
-		{"docs/deploying.md says how to install it. ", ""},
-	} {
-		if strings.Count(text, edit[0]) != 1 {
-			return "", fmt.Errorf("the unit has %q not once", edit[0])
-		}
-		text = strings.Replace(text, edit[0], edit[1], 1)
-	}
-	return text, nil
+	return edited(string(data),
+		[2]string{"/usr/local/bin/gsimc", "/usr/bin/gsimc"},
+		[2]string{" --model /var/lib/gsimc/models/model.gsimc", ""},
+		[2]string{"DynamicUser=yes\nUser=gsimc\n", "User=gsimc\nGroup=gsimc\n"},
+		[2]string{"docs/deploying.md says how to install it. ", ""})
 }
