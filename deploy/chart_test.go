@@ -24,6 +24,7 @@ import (
 	policy "k8s.io/api/policy/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	gateway "sigs.k8s.io/gateway-api/apis/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -66,6 +67,12 @@ type manifests struct {
 	network  *networking.NetworkPolicy
 	monitor  *monitoring.ServiceMonitor
 	rule     *monitoring.PrometheusRule
+	board    *core.ConfigMap // the dashboard
+	test     *core.Pod       // of helm test
+	ingress  *networking.Ingress
+	grpc     *gateway.GRPCRoute
+	http     *gateway.HTTPRoute
+	notes    string
 }
 
 func render(t *testing.T, changed string) *manifests {
@@ -81,6 +88,9 @@ func render(t *testing.T, changed string) *manifests {
 	}
 	m := &manifests{services: map[string]*core.Service{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path.Base(name) == "NOTES.txt" {
+			m.notes = files[name]
+		}
 		if path.Ext(name) != ".yaml" {
 			continue
 		}
@@ -102,9 +112,12 @@ func (m *manifests) add(t *testing.T, file string, document []byte) {
 		"PersistentVolumeClaim": &m.claim, "ServiceAccount": &m.account, "ConfigMap": &m.config,
 		"PodDisruptionBudget": &m.budget, "NetworkPolicy": &m.network,
 		"ServiceMonitor": &m.monitor, "PrometheusRule": &m.rule,
+		"Pod": &m.test, "Ingress": &m.ingress, "GRPCRoute": &m.grpc, "HTTPRoute": &m.http,
 	}
 	switch to, known := into[kind.Kind]; {
 	case kind.Kind == "" && len(bytes.TrimSpace(document)) == 0: // switched off
+	case kind.Kind == "ConfigMap" && path.Base(file) == "monitoring.yaml":
+		decode(t, document, &m.board)
 	case kind.Kind == "Service":
 		var s *core.Service
 		decode(t, document, &s)
@@ -137,6 +150,10 @@ resources: {requests: {cpu: "4"}, limits: {memory: 16Gi}}
 goMemoryLimit: 12GiB
 serviceMonitor: {enabled: true, labels: {release: prometheus}}
 prometheusRule: {enabled: true}
+dashboard: {enabled: true}
+ingress: {enabled: true, port: json, className: nginx, host: shop.example, tlsSecret: shop}
+gateway: {parentRefs: [{name: edge}], hostnames: [g.shop.example], jsonHostnames: [j.shop.example]}
+test: {caKey: tls.crt, serverName: g.shop.example}
 podDisruptionBudget: {maxUnavailable: 0}
 networkPolicy: {clients: [{podSelector: {matchLabels: {app: web}}}], operators: []}
 serviceAccount: {create: false, name: mine}
@@ -173,6 +190,8 @@ func TestChart(t *testing.T) {
 			m := render(t, values)
 			m.checkPod(t)
 			m.checkReferences(t)
+			m.checkWaysIn(t)
+			m.checkTest(t)
 		})
 	}
 }
@@ -317,6 +336,68 @@ func (m *manifests) checkReferences(t *testing.T) {
 	}
 }
 
+// checkWaysIn: what leads to the server from outside names a port that its service has.
+func (m *manifests) checkWaysIn(t *testing.T) {
+	t.Helper()
+	service := m.services["shop-gsimc"]
+	has := func(name string, number int32) bool {
+		return slices.ContainsFunc(service.Spec.Ports,
+			func(p core.ServicePort) bool { return p.Name == name || p.Port == number })
+	}
+	if m.ingress != nil {
+		to := m.ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service
+		if to.Name != service.Name || !has(to.Port.Name, 0) {
+			t.Errorf("the Ingress leads to %+v", to)
+		}
+	}
+	var refs []gateway.BackendRef
+	if m.grpc != nil {
+		refs = append(refs, m.grpc.Spec.Rules[0].BackendRefs[0].BackendRef)
+	}
+	if m.http != nil {
+		refs = append(refs, m.http.Spec.Rules[0].BackendRefs[0].BackendRef)
+	}
+	for _, to := range refs {
+		if string(to.Name) != service.Name || !has("", *to.Port) {
+			t.Errorf("a route leads to %+v", to)
+		}
+	}
+}
+
+// checkTest: the pod of helm test is no server, runs the image of one, and asks their service.
+func (m *manifests) checkTest(t *testing.T) {
+	t.Helper()
+	servers := m.template(t)
+	env := environment(servers)
+	if _, mutual := env["GSIMC_TLS_CLIENT_CA"]; (m.test == nil) != mutual {
+		t.Fatalf("helm test: %v", m.test)
+	}
+	for _, want := range []string{"shop-gsimc.web:50051", "helm -n web test shop"} {
+		if !strings.Contains(m.notes, want) {
+			t.Errorf("the notes do not say %q:\n%s", want, m.notes)
+		}
+	}
+	if m.test == nil {
+		return
+	}
+	if within(m.services["shop-gsimc"].Spec.Selector, m.test.Labels) ||
+		m.test.Annotations["helm.sh/hook"] != "test" {
+		t.Errorf("the test is taken for a server: %+v", m.test.ObjectMeta)
+	}
+	c := m.test.Spec.Containers[0]
+	if c.Image != servers.Spec.Containers[0].Image ||
+		!reflect.DeepEqual(c.SecurityContext, servers.Spec.Containers[0].SecurityContext) {
+		t.Errorf("the test runs %s, %+v", c.Image, c.SecurityContext)
+	}
+	flags := strings.Join(c.Args, " ")
+	if !strings.HasPrefix(flags, "healthcheck ") ||
+		!strings.Contains(flags, "--server=shop-gsimc:50051") ||
+		strings.Contains(flags, "--tls-ca=/etc/gsimc/tls/") != (env["GSIMC_TLS_CERT"] != "") ||
+		(len(c.VolumeMounts) == 0) != (env["GSIMC_TLS_CERT"] == "") {
+		t.Errorf("the test runs %s with %v", flags, c.VolumeMounts)
+	}
+}
+
 // checkMonitor wants the one service with the port of operators, once.
 func (m *manifests) checkMonitor(t *testing.T) {
 	t.Helper()
@@ -356,6 +437,9 @@ func TestChartValues(t *testing.T) {
 		memoryLimit+"Gi" {
 		t.Errorf("the memory is limited to %s, want %s GiB", got, memoryLimit)
 	}
+	if usual.ingress != nil || usual.grpc != nil || usual.http != nil || usual.board != nil {
+		t.Error("the usual manifests have ways in, or a dashboard")
+	}
 	if usual.monitor != nil || usual.rule != nil || usual.config != nil || usual.claim == nil {
 		t.Error("the usual manifests need the Prometheus operator, or have no volume for models")
 	}
@@ -386,16 +470,23 @@ func TestChartValues(t *testing.T) {
 	}
 }
 
-// TestChartAlerts: the rule of the chart is alerts.yaml, whole.
+// TestChartAlerts: the rule and the dashboard of the chart are the files of this folder, whole.
 func TestChartAlerts(t *testing.T) {
 	var want monitoring.PrometheusRuleSpec
 	decode(t, []byte(read(t, "alerts.yaml")), &want)
 	if diff := cmp.Diff(want, render(t, sets["all"]).rule.Spec); diff != "" {
 		t.Errorf("alerts (-alerts.yaml +chart):\n%s", diff)
 	}
-	if target, err := os.Readlink(chartDir + "/files/alerts.yaml"); err != nil ||
-		path.Join(chartDir, "files", target) != "alerts.yaml" {
-		t.Errorf("the alerts of the chart are a copy (%s, %v)", target, err)
+	if got := render(t, sets["all"]).board.Data["gsimc.json"]; strings.TrimSpace(got) !=
+		strings.TrimSpace(read(t, "grafana/gsimc.json")) {
+		t.Errorf("the dashboard is not that of the folder:\n%s", got)
+	}
+	for name, want := range map[string]string{"alerts.yaml": "alerts.yaml",
+		"gsimc.json": "grafana/gsimc.json"} {
+		target, err := os.Readlink(path.Join(chartDir, "files", name))
+		if err != nil || path.Join(chartDir, "files", target) != want {
+			t.Errorf("the chart has a copy of %s (%s, %v)", want, target, err)
+		}
 	}
 }
 
@@ -431,6 +522,11 @@ func TestChartRefuses(t *testing.T) {
 		"config: {insecure: true}",
 		"config: {Model: x}",
 		"json: {port: 80}",
+		"ingress: {enabled: true}",
+		"ingress: {enabled: true, host: a.example, port: json}",
+		"gateway: {hostnames: [a.example]}",
+		"gateway: {parentRefs: [{name: edge}], jsonHostnames: [a.example]}",
+		"test: {caKey: tls.key}",
 	} {
 		if _, err := renderValues(loadChart(t), bad); err == nil {
 			t.Errorf("accepted: %s", bad)

@@ -16,6 +16,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{- define "gsimc.image" -}}
+"{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}"
+{{- end }}
+
 {{- define "gsimc.serviceAccount" -}}
 {{- if .Values.serviceAccount.create }}{{ default (include "gsimc.name" .) .Values.serviceAccount.name }}{{ else }}{{ default "default" .Values.serviceAccount.name }}{{ end }}
 {{- end }}

@@ -44,7 +44,7 @@ spec:
     seccompProfile: {type: RuntimeDefault}
   containers:
     - name: gsimc
-      image: "{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}"
+      image: {{ include "gsimc.image" . }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       env:
         {{- if include "gsimc.shared" . }}
