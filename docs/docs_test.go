@@ -18,7 +18,7 @@ import (
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"../*.md", "../bench/README.md", "*.md", "decisions/*.md"} {
+	for _, pattern := range []string{"../*.md", "../llms.txt", "../bench/README.md", "*.md", "decisions/*.md"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -146,6 +146,19 @@ func TestDecisionsAreListed(t *testing.T) {
 		listed := strings.Contains(all["decisions/README.md"], "]("+base+")")
 		if found && base != "README.md" && !listed {
 			t.Errorf("decisions/README.md does not list %s", base)
+		}
+	}
+}
+
+// TestPagesAreListed: llms.txt, which programs read first, leads to each page.
+func TestPagesAreListed(t *testing.T) {
+	pages, err := filepath.Glob("*.md")
+	if err != nil || len(pages) < 10 {
+		t.Fatalf("%d pages, %v", len(pages), err)
+	}
+	for _, p := range pages {
+		if !strings.Contains(texts(t)["../llms.txt"], "](docs/"+p+"): ") {
+			t.Errorf("llms.txt does not list docs/%s with a word about it", p)
 		}
 	}
 }
