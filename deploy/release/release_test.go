@@ -4,6 +4,7 @@ package release
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -23,12 +24,12 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 )
 
-// built makes a release of a version from the program, and returns its folder.
-func built(t *testing.T, bin, version string) string {
+// built makes a release from the program, and returns its folder.
+func built(t *testing.T, bin string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "dist")
 	run(t, "../../internal/tools", "go", "run", "./release", "--bin", bin, "--out", out, "--version",
-		version, "--commit", strings.Repeat("0", 40), "--time", "1700000000", "--platforms", platform)
+		"v0.0.2", "--commit", strings.Repeat("0", 40), "--time", "1700000000", "--platforms", platform)
 	return out
 }
 
@@ -66,11 +67,11 @@ func read(t *testing.T, path string) []byte {
 
 func TestRelease(t *testing.T) {
 	if os.Getenv("GSIMC_RELEASE") == "" || runtime.GOOS != "linux" {
-		t.Skip("packs the program three times, on Linux: make release-check")
+		t.Skip("packs the program twice, on Linux: make release-check")
 	}
 	bin := program(t)
-	dist := built(t, bin, "v0.0.2")
-	again := built(t, bin, "v0.0.2")
+	dist := built(t, bin)
+	again := built(t, bin)
 	entries, err := os.ReadDir(dist)
 	if err != nil || len(entries) < 7 {
 		t.Fatalf("%d files, %v", len(entries), err)
@@ -83,7 +84,7 @@ func TestRelease(t *testing.T) {
 	}
 	run(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
 	t.Run("Chart", func(t *testing.T) { testChart(t, dist) })
-	t.Run("Package", func(t *testing.T) { testPackage(t, built(t, bin, "v0.0.1"), dist) })
+	t.Run("Package", func(t *testing.T) { testPackage(t, dist) })
 	t.Run("Image", func(t *testing.T) { testImage(t, dist) })
 }
 
@@ -112,12 +113,18 @@ func apart(t *testing.T, script string, args ...string) {
 	t.Log(run(t, ".", "unshare", append(append(namespaces, "sh", script), args...)...))
 }
 
-func testPackage(t *testing.T, before, dist string) {
+func testPackage(t *testing.T, dist string) {
+	packed := filepath.Join(dist, "gsimc_0.0.2_"+platform)
+	// Nothing here reads an RPM; the names of its folders stand in its header.
+	folders := read(t, packed+".rpm")
+	if !bytes.Contains(folders, []byte("/usr/share/zsh/site-functions/\x00")) ||
+		bytes.Contains(folders, []byte("/usr/share/zsh/vendor-completions/\x00")) {
+		t.Error("the completions of zsh are not where zsh of an RPM looks for them")
+	}
 	if _, err := exec.LookPath("dpkg"); err != nil {
 		t.Skip("no dpkg: the package was made and not installed")
 	}
-	apart(t, "package.sh", t.TempDir(), filepath.Join(before, "gsimc_0.0.1_"+platform+".deb"),
-		filepath.Join(dist, "gsimc_0.0.2_"+platform+".deb"))
+	apart(t, "package.sh", t.TempDir(), packed+".deb")
 }
 
 // testChart: the chart starts the image of its release, as Helm reads the one and a registry the

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// completions are the scripts of shells, by where packages have them below /usr/share.
+// completions are the scripts of shells, by where they belong below /usr/share.
 var completions = map[string]string{
 	"bash": "bash-completion/completions/gsimc",
 	"fish": "fish/vendor_completions.d/gsimc.fish",
-	"zsh":  "zsh/vendor-completions/_gsimc",
+	"zsh":  "zsh/site-functions/_gsimc",
 }
 
 // documents asks the program for its manual and its completions.

@@ -122,6 +122,13 @@ func (r *release) contents(dir, arch string) (files.Contents, error) {
 			c.Type = files.TypeConfigNoReplace
 		}
 		contents = append(contents, c)
+		if strings.Contains(f.name, "/zsh/") { // the zsh of Debian looks elsewhere
+			c.Packager = "rpm"
+			debian := *c
+			debian.Packager = "deb"
+			debian.Destination = "/usr/share/zsh/vendor-completions/_gsimc"
+			contents = append(contents, &debian)
+		}
 	}
 	return contents, nil
 }
