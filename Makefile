@@ -219,7 +219,8 @@ sbom: build ## write bin/gsimc.cdx.json: the modules in the program, with checks
 
 # A tag is what is released. Without one, SNAPSHOT=1 makes the same files with a version before all others.
 ifdef SNAPSHOT
-RELEASE := v0.0.0-snapshot.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)
+RELEASE := v0.0.0-snapshot.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)$(if $(shell \
+	git status --porcelain --untracked-files=no 2>/dev/null),.dirty)
 else
 RELEASE  = $(shell git describe --tags --exact-match --dirty --match 'v*.*.*' 2>/dev/null)
 endif
