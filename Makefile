@@ -33,7 +33,7 @@ IMAGE     ?= gsimc:$(VERSION)
 IMAGES    ?= ghcr.io/gsimc/gsimc
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom release release-check publish reproducible \
+.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom site release release-check publish reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -217,6 +217,9 @@ vuln: ## look for known vulnerabilities that the code reaches; says so if their 
 sbom: build ## write bin/gsimc.cdx.json: the modules in the program, with checksums and licences
 	go -C internal/tools run ./sbom $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).cdx.json
 
+site: ## make bin/site/: the documentation as pages with a search, links checked; open index.html
+	cd internal/tools && CGO_ENABLED=0 go test ./site && go run ./site --out $(CURDIR)/bin/site
+
 # A tag is what is released. Without one, SNAPSHOT=1 makes the same files with a version before all others.
 ifdef SNAPSHOT
 RELEASE := v0.0.0-snapshot.$(shell git rev-list --count HEAD 2>/dev/null || echo 0)$(if $(shell \
@@ -225,7 +228,7 @@ else
 RELEASE  = $(shell git describe --tags --exact-match --dirty --match 'v*.*.*' 2>/dev/null)
 endif
 
-release: ## make dist/: archives, packages, image, chart, checksums, provenance (SNAPSHOT=1 without a tag)
+release: ## make dist/: archives, packages, image, chart, pages, checksums, provenance (SNAPSHOT=1 without a tag)
 	@case "$(RELEASE)" in v*.*.*-dirty|"") echo "release: HEAD has no tag vX.Y.Z, or files were changed"; exit 1;; esac
 	$(MAKE) cross CROSS="$(PLATFORMS)" VERSION=$(RELEASE)
 	go -C internal/tools run ./release --bin $(CURDIR)/bin --out $(CURDIR)/dist --version $(RELEASE) \
