@@ -48,15 +48,20 @@ func (r *release) archive(platform string) error {
 		f.name = folder + f.name
 		files = append(files, f)
 	}
+	_, err = r.tarball(platform+".tar.gz", files)
+	return err
+}
+
+// tarball writes and returns a compressed tar of the files.
+func (r *release) tarball(end string, files []file) ([]byte, error) {
 	data, err := tarred(files, r.time)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	data, err = zippedAlone(data)
-	if err != nil {
-		return err
+	if data, err = zippedAlone(data); err != nil {
+		return nil, err
 	}
-	return r.write(r.name(platform+".tar.gz"), data)
+	return data, r.write(r.name(end), data)
 }
 
 // tarred returns a tar of the files: nothing of this machine is in it.

@@ -31,14 +31,8 @@ func (r *release) chart() error {
 		return err
 	}
 	files[at].data = []byte(text)
-	data, err := tarred(files, r.time)
+	data, err := r.tarball("chart.tgz", files)
 	if err != nil {
-		return err
-	}
-	if data, err = zippedAlone(data); err != nil {
-		return err
-	}
-	if err := r.write(r.name("chart.tgz"), data); err != nil {
 		return err
 	}
 	return r.oci("chart.oci.tar", func(path layout.Path, name map[string]string) error {

@@ -81,6 +81,9 @@ func (r *release) run() (err error) {
 	if err := r.chart(); err != nil {
 		return err
 	}
+	if err := r.site(); err != nil {
+		return err
+	}
 	if err := r.materials(); err != nil {
 		return err
 	}
@@ -136,15 +139,41 @@ func edited(text string, edits ...[2]string) (string, error) {
 	return text, nil
 }
 
+// site writes the documentation as pages, to be opened from a disk.
+func (r *release) site() error {
+	dir, err := os.MkdirTemp("", "gsimc-site-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if err := tool("site", "--root", r.root, "--out", dir); err != nil {
+		return err
+	}
+	files, err := below(dir)
+	if err != nil {
+		return err
+	}
+	for i := range files {
+		files[i].name = r.name("docs/") + files[i].name
+	}
+	_, err = r.tarball("docs.tar.gz", files)
+	return err
+}
+
 // materials writes the bill of materials of the program for Linux.
 func (r *release) materials() error {
 	out, err := filepath.Abs(filepath.Join(r.out, r.name("sbom.cdx.json")))
 	if err != nil {
 		return err
 	}
-	text, err := exec.Command("go", "run", "./sbom", r.program(r.platforms[0]), out).CombinedOutput()
+	return tool("sbom", r.program(r.platforms[0]), out)
+}
+
+// tool runs another command of this module.
+func tool(name string, args ...string) error {
+	text, err := exec.Command("go", append([]string{"run", "./" + name}, args...)...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("the bill of materials: %w\n%s", err, text)
+		return fmt.Errorf("%s: %w\n%s", name, err, text)
 	}
 	return nil
 }
