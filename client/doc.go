@@ -15,10 +15,10 @@
 //
 // # Weight
 //
-// The package is part of the module of the server. A program that imports it is linked with gRPC, the
-// protocol and what these need: nine modules besides this one, which are all that `go get` downloads
-// and writes into its go.mod. Where the program also imports a library of the server, such as pgx, it
-// gets at least the version of the server.
+// The package is part of the module of the server. A program that imports it is linked with gRPC,
+// the protocol and what these need: nine modules besides this one, which are all that `go get`
+// downloads and writes into its go.mod. Where the program also imports a library of the server,
+// such as pgx, it gets at least the version of the server.
 //
 // # Conventions
 //

@@ -123,7 +123,7 @@ var ofModels = []mutant{
 // ofServers break calls, what servers keep in memory, and commands.
 var ofServers = []mutant{
 	{
-		name: "heavyclient", breaks: "programs with the client are linked with metrics of the server",
+		name: "heavyclient", breaks: "a client is linked with metrics of the server",
 		file: "client/access.go",
 		was:  `	"google.golang.org/grpc/credentials/insecure"`,
 		is: `	"google.golang.org/grpc/credentials/insecure"

@@ -15,8 +15,8 @@ import (
 
 const chartFile = "gsimc/Chart.yaml"
 
-// chart writes the chart of Helm as .tgz and, for registries, as an OCI archive. Its version and that
-// of its application, which is the tag of the image, are those of the release.
+// chart writes the chart of Helm as .tgz and, for registries, as an OCI archive. Its version and
+// that of its application, which is the tag of the image, are those of the release.
 func (r *release) chart() error {
 	files, err := below(filepath.Join(r.root, "deploy/helm"))
 	if err != nil {

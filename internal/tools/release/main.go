@@ -1,6 +1,6 @@
 // Command release makes what is published of gsimc from its compiled programs: archives, packages
-// for Debian and for RPM, an image, the chart, their checksums and where they come from. It opens no connection
-// and needs no container engine.
+// for Debian and for RPM, an image, the chart, the documentation, their checksums and where they
+// come from. It opens no connection and needs no container engine.
 //
 //	go run ./release --root ../.. --bin DIR --out DIR --version v1.2.3 --commit HASH --time SECONDS
 //
@@ -171,7 +171,8 @@ func (r *release) materials() error {
 
 // tool runs another command of this module.
 func tool(name string, args ...string) error {
-	text, err := exec.Command("go", append([]string{"run", "./" + name}, args...)...).CombinedOutput()
+	cmd := exec.Command("go", append([]string{"run", "./" + name}, args...)...)
+	text, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", name, err, text)
 	}

@@ -1,6 +1,6 @@
 // Command site makes pages with a search of the Markdown files of this repository. It begins with
-// llms.txt, whose sections are the menu, and follows links. A link to a file or a heading that is not
-// there is an error. The pages need no server: they can be opened from a disk.
+// llms.txt, whose sections are the menu, and follows links. A link to a file or a heading that is
+// not there is an error. The pages need no server: they can be opened from a disk.
 //
 //	go run ./site --root ../.. --out DIR
 package main
@@ -119,8 +119,8 @@ func (s *site) write(menu []part) error {
 		index = append(index, p.sections...)
 		var out bytes.Buffer
 		up := strings.Repeat("../", strings.Count(name, "/"))
-		if err := layout.Execute(&out, map[string]any{"Up": up, "Title": p.title, "Menu": from(up, menu),
-			"Body": template.HTML(p.body)}); err != nil {
+		if err := layout.Execute(&out, map[string]any{"Up": up, "Title": p.title,
+			"Menu": from(up, menu), "Body": template.HTML(p.body)}); err != nil {
 			return err
 		}
 		files[address(name)] = out.Bytes()

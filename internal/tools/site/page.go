@@ -101,8 +101,8 @@ func (s *site) link(name, to string) string {
 	return filepath.ToSlash(at)
 }
 
-// target returns what a relative link of a file leads to, from the root: a page, which it queues, or
-// a file of the source.
+// target returns what a relative link of a file leads to, from the root: a page, which it queues,
+// or a file of the source.
 func (s *site) target(name, to string) string {
 	to, fragment, cut := strings.Cut(to, "#")
 	file := name
@@ -136,7 +136,8 @@ func (s *site) checkAnchors() {
 	for name, p := range s.pages {
 		for _, to := range p.wanted {
 			if !s.pages[to[0]].anchors[to[1]] {
-				s.faults = append(s.faults, fmt.Errorf("%s: %s has no heading #%s", name, to[0], to[1]))
+				s.faults = append(s.faults,
+					fmt.Errorf("%s: %s has no heading #%s", name, to[0], to[1]))
 			}
 		}
 	}
