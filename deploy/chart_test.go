@@ -39,18 +39,28 @@ func loadChart(t *testing.T) *chart.Chart {
 	return c
 }
 
-// readChart reads the chart once, since the loader tells each time that it follows the link to the
-// alerts.
-var readChart = sync.OnceValues(func() (*chart.Chart, error) { return loader.LoadDir(chartDir) })
+// readChart reads the chart as a release has it, once, since the loader tells each time that it
+// follows the link to the alerts.
+var readChart = sync.OnceValues(func() (*chart.Chart, error) {
+	c, err := loader.LoadDir(chartDir)
+	if err == nil {
+		c.Metadata.AppVersion = "1.2.3"
+	}
+	return c, err
+})
 
-// renderValues are those of the chart with some changed, in YAML.
-func renderValues(c *chart.Chart, changed string) (chartutil.Values, error) {
+// rendered are the files of the chart by name, with some values changed, in YAML.
+func rendered(c *chart.Chart, release, changed string) (map[string]string, error) {
 	values, err := chartutil.ReadValues([]byte(changed))
 	if err != nil {
 		return nil, err
 	}
-	release := chartutil.ReleaseOptions{Name: "shop", Namespace: "web", IsInstall: true}
-	return chartutil.ToRenderValues(c, values, release, chartutil.DefaultCapabilities)
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: release,
+		Namespace: "web", IsInstall: true, Revision: 1}, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(c, all)
 }
 
 // manifests are the objects of a rendered chart, decoded into the types of Kubernetes. A field
@@ -77,12 +87,12 @@ type manifests struct {
 
 func render(t *testing.T, changed string) *manifests {
 	t.Helper()
-	c := loadChart(t)
-	values, err := renderValues(c, changed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := engine.Render(c, values)
+	return renderAs(t, "shop", changed)
+}
+
+func renderAs(t *testing.T, release, changed string) *manifests {
+	t.Helper()
+	files, err := rendered(loadChart(t), release, changed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,6 +151,8 @@ var sets = map[string]string{
 	"usual":    "",
 	"insecure": "access: {insecure: true, tlsSecret: '', tokenSecret: ''}",
 	"mutual":   "access: {clientCertificates: true, tokenSecret: ''}",
+	"plain":    "access: {insecure: true, tlsSecret: ''}",
+	"anybody":  "access: {insecure: true, tokenSecret: ''}",
 	"all": `
 config: {retrain-every: 24h, event-weight: {view: 0.2}}
 json: {enabled: true}
@@ -159,6 +171,7 @@ networkPolicy: {clients: [{podSelector: {matchLabels: {app: web}}}], operators: 
 serviceAccount: {create: false, name: mine}
 tolerations: [{key: disks, operator: Exists}]
 nodeSelector: {disk: ssd}
+podAnnotations: {sidecar.istio.io/inject: "false"}
 imagePullSecrets: [{name: pull}]
 `,
 	"valkey": `
@@ -192,7 +205,25 @@ func TestChart(t *testing.T) {
 			m.checkReferences(t)
 			m.checkWaysIn(t)
 			m.checkTest(t)
+			m.checkNotes(t)
 		})
+	}
+}
+
+// TestChartNumbers: names of digits stay texts, or the strict decoding of render would fail.
+func TestChartNumbers(t *testing.T) {
+	for _, changed := range []string{`
+access: {tlsSecret: '123', tokenSecret: '123'}
+models: {existingClaim: '123'}
+serviceAccount: {name: '123'}
+serviceMonitor: {enabled: true}
+dashboard: {enabled: true}
+ingress: {enabled: true, className: '1', host: '1', tlsSecret: '123'}
+`, `
+store: valkey
+valkey: {addresses: ["cache:6379"], passwordSecret: '123', tlsSecret: '123'}
+`} {
+		renderAs(t, "12345", changed).checkReferences(t)
 	}
 }
 
@@ -372,11 +403,6 @@ func (m *manifests) checkTest(t *testing.T) {
 	if _, mutual := env["GSIMC_TLS_CLIENT_CA"]; (m.test == nil) != mutual {
 		t.Fatalf("helm test: %v", m.test)
 	}
-	for _, want := range []string{"shop-gsimc.web:50051", "helm -n web test shop"} {
-		if !strings.Contains(m.notes, want) {
-			t.Errorf("the notes do not say %q:\n%s", want, m.notes)
-		}
-	}
 	if m.test == nil {
 		return
 	}
@@ -389,12 +415,36 @@ func (m *manifests) checkTest(t *testing.T) {
 		!reflect.DeepEqual(c.SecurityContext, servers.Spec.Containers[0].SecurityContext) {
 		t.Errorf("the test runs %s, %+v", c.Image, c.SecurityContext)
 	}
+	if pod := m.test.Spec; !reflect.DeepEqual(pod.NodeSelector, servers.Spec.NodeSelector) ||
+		!reflect.DeepEqual(pod.Tolerations, servers.Spec.Tolerations) ||
+		!reflect.DeepEqual(pod.ImagePullSecrets, servers.Spec.ImagePullSecrets) ||
+		m.test.Annotations["sidecar.istio.io/inject"] !=
+			servers.Annotations["sidecar.istio.io/inject"] {
+		t.Errorf("the test may not run where servers do: %+v", m.test)
+	}
 	flags := strings.Join(c.Args, " ")
 	if !strings.HasPrefix(flags, "healthcheck ") ||
 		!strings.Contains(flags, "--server=shop-gsimc:50051") ||
 		strings.Contains(flags, "--tls-ca=/etc/gsimc/tls/") != (env["GSIMC_TLS_CERT"] != "") ||
 		(len(c.VolumeMounts) == 0) != (env["GSIMC_TLS_CERT"] == "") {
 		t.Errorf("the test runs %s with %v", flags, c.VolumeMounts)
+	}
+}
+
+// checkNotes: they name the test if there is one, and say what the access leaves open.
+func (m *manifests) checkNotes(t *testing.T) {
+	t.Helper()
+	env := environment(m.template(t))
+	for text, want := range map[string]bool{
+		"shop-gsimc.web:50051":  true,
+		"helm -n web test shop": m.test != nil,
+		"not encrypted":         env["GSIMC_TLS_CERT"] == "",
+		"whoever reaches the port may call": env["GSIMC_TOKEN_FILE"] == "" &&
+			env["GSIMC_TLS_CLIENT_CA"] == "",
+	} {
+		if strings.Contains(m.notes, text) != want {
+			t.Errorf("the notes say %q: %t, want %t:\n%s", text, !want, want, m.notes)
+		}
 	}
 }
 
@@ -477,7 +527,7 @@ func TestChartAlerts(t *testing.T) {
 	if diff := cmp.Diff(want, render(t, sets["all"]).rule.Spec); diff != "" {
 		t.Errorf("alerts (-alerts.yaml +chart):\n%s", diff)
 	}
-	if got := render(t, sets["all"]).board.Data["gsimc.json"]; strings.TrimSpace(got) !=
+	if got := render(t, sets["all"]).board.Data["shop-gsimc.json"]; strings.TrimSpace(got) !=
 		strings.TrimSpace(read(t, "grafana/gsimc.json")) {
 		t.Errorf("the dashboard is not that of the folder:\n%s", got)
 	}
@@ -490,7 +540,7 @@ func TestChartAlerts(t *testing.T) {
 	}
 }
 
-// TestChartRefuses: the schema refuses values that would not serve.
+// TestChartRefuses: the schema, or a template, refuses values that would not serve.
 func TestChartRefuses(t *testing.T) {
 	for _, bad := range []string{
 		"access: {tlsSecret: ''}",
@@ -527,9 +577,20 @@ func TestChartRefuses(t *testing.T) {
 		"gateway: {hostnames: [a.example]}",
 		"gateway: {parentRefs: [{name: edge}], jsonHostnames: [a.example]}",
 		"test: {caKey: tls.key}",
+		`json: {enabled: true}
+gateway: {parentRefs: [{name: edge}], hostnames: [b.example], jsonHostnames: [a.example, b.example]}`,
 	} {
-		if _, err := renderValues(loadChart(t), bad); err == nil {
+		if _, err := rendered(loadChart(t), "shop", bad); err == nil {
 			t.Errorf("accepted: %s", bad)
 		}
+	}
+	clone, about := *loadChart(t), *loadChart(t).Metadata
+	clone.Metadata, about.AppVersion = &about, "0.0.0"
+	if _, err := rendered(&clone, "shop", ""); err == nil ||
+		!strings.Contains(err.Error(), "set image.tag") {
+		t.Errorf("a clone without a tag: %v", err)
+	}
+	if _, err := rendered(&clone, "shop", "image: {tag: mine}"); err != nil {
+		t.Error(err)
 	}
 }

@@ -6,28 +6,49 @@
 
 {{- define "gsimc.selector" -}}
 app.kubernetes.io/name: gsimc
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "gsimc.labels" -}}
 {{ include "gsimc.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "gsimc.image" -}}
+{{- if and (eq .Chart.AppVersion "0.0.0") (not .Values.image.tag) -}}
+{{- fail "a clone has no image of its own: set image.tag" -}}
+{{- end -}}
 "{{ .Values.image.repository }}:{{ default .Chart.AppVersion .Values.image.tag }}"
 {{- end }}
 
 {{- define "gsimc.serviceAccount" -}}
-{{- if .Values.serviceAccount.create }}{{ default (include "gsimc.name" .) .Values.serviceAccount.name }}{{ else }}{{ default "default" .Values.serviceAccount.name }}{{ end }}
+{{- $usual := ternary (include "gsimc.name" .) "default" .Values.serviceAccount.create -}}
+{{- default $usual .Values.serviceAccount.name | quote -}}
+{{- end }}
+
+{{- define "gsimc.models" -}}
+{{- default (printf "%s-models" (include "gsimc.name" .)) .Values.models.existingClaim -}}
 {{- end }}
 
 {{- define "gsimc.ports" -}}
 - {name: grpc, port: 50051, targetPort: grpc, appProtocol: {{ if .Values.access.tlsSecret }}https{{ else }}kubernetes.io/h2c{{ end }}}
 {{- if .Values.json.enabled }}
 - {name: json, port: 8080, targetPort: json}
+{{- end }}
+{{- end }}
+
+{{- /* What takes a pod to a node: the servers, and the test, which runs the same image. */ -}}
+{{- define "gsimc.node" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 

@@ -14,9 +14,7 @@ metadata:
 spec:
   serviceAccountName: {{ include "gsimc.serviceAccount" . }}
   automountServiceAccountToken: false
-  {{- with .Values.imagePullSecrets }}
-  imagePullSecrets: {{- toYaml . | nindent 4 }}
-  {{- end }}
+  {{- include "gsimc.node" . | nindent 2 }}
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . | quote }}
   {{- end }}
@@ -125,33 +123,27 @@ spec:
         {{- end }}
   volumes:
     - name: models
-      persistentVolumeClaim: {claimName: {{ default (printf "%s-models" (include "gsimc.name" .)) .Values.models.existingClaim }}}
+      persistentVolumeClaim: {claimName: {{ include "gsimc.models" . | quote }}}
     {{- if .Values.access.tlsSecret }}
     - name: tls
-      secret: {secretName: {{ .Values.access.tlsSecret }}, defaultMode: 0440}
+      secret: {secretName: {{ .Values.access.tlsSecret | quote }}, defaultMode: 0440}
     {{- end }}
     {{- if .Values.access.tokenSecret }}
     - name: tokens
-      secret: {secretName: {{ .Values.access.tokenSecret }}, defaultMode: 0440}
+      secret: {secretName: {{ .Values.access.tokenSecret | quote }}, defaultMode: 0440}
     {{- end }}
     {{- with include "gsimc.storePassword" . }}
     - name: store
-      secret: {secretName: {{ . }}, defaultMode: 0440, items: [{key: password, path: password}]}
+      secret: {secretName: {{ . | quote }}, defaultMode: 0440, items: [{key: password, path: password}]}
     {{- end }}
     {{- with include "gsimc.storeTLS" . }}
     - name: store-tls
-      secret: {secretName: {{ . }}, defaultMode: 0440}
+      secret: {secretName: {{ . | quote }}, defaultMode: 0440}
     {{- end }}
     {{- if .Values.config }}
     - name: config
       configMap: {name: {{ include "gsimc.name" . }}}
     {{- end }}
-  {{- with .Values.nodeSelector }}
-  nodeSelector: {{- toYaml . | nindent 4 }}
-  {{- end }}
-  {{- with .Values.tolerations }}
-  tolerations: {{- toYaml . | nindent 4 }}
-  {{- end }}
   {{- with .Values.affinity }}
   affinity: {{- toYaml . | nindent 4 }}
   {{- end }}
