@@ -146,7 +146,7 @@ func (r *release) site() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if err := tool("site", "--root", r.root, "--out", dir); err != nil {
+	if err := tool("site", "--root", r.root, "--out", dir, "--ref", r.commit); err != nil {
 		return err
 	}
 	files, err := below(dir)

@@ -34,6 +34,7 @@ var style []byte
 // site is what the pages are made from.
 type site struct {
 	root, out string
+	ref       string           // the commit or branch that links to the source lead to
 	pages     map[string]*page // by the path of the Markdown file
 	queue     []string         // those to read
 	images    map[string]bool
@@ -57,6 +58,7 @@ func main() {
 	s := site{pages: map[string]*page{}, images: map[string]bool{}}
 	flag.StringVar(&s.root, "root", "../..", "the folder of the source")
 	flag.StringVar(&s.out, "out", "", "the folder to write, made anew")
+	flag.StringVar(&s.ref, "ref", "main", "the commit, tag or branch that links to the source lead to")
 	flag.Parse()
 	if err := s.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "site:", err)
@@ -65,7 +67,14 @@ func main() {
 	fmt.Printf("site: %d pages in %s\n", len(s.pages), s.out)
 }
 
+func (s *site) fault(format string, args ...any) {
+	s.faults = append(s.faults, fmt.Errorf(format, args...))
+}
+
 func (s *site) run() error {
+	if s.out == "" {
+		return errors.New("want --out, the folder to write")
+	}
 	text, err := os.ReadFile(filepath.Join(s.root, "llms.txt"))
 	if err != nil {
 		return err
@@ -94,7 +103,14 @@ func (s *site) menu(text string) (parts []part) {
 		line = strings.TrimSpace(line)
 		if m := heading.FindStringSubmatch(line); m != nil {
 			parts = append(parts, part{Title: m[1]})
+			if m[1] == "Optional" { // a word for the programs that read llms.txt
+				parts[len(parts)-1].Title = "More"
+			}
 		} else if m := listed.FindStringSubmatch(line); m != nil {
+			if len(parts) == 0 {
+				s.fault("llms.txt: %q is in no section", m[1])
+				continue
+			}
 			last := &parts[len(parts)-1]
 			last.Links = append(last.Links, entry{s.target("llms.txt", m[2]), m[1], m[3]})
 		}
@@ -102,16 +118,35 @@ func (s *site) menu(text string) (parts []part) {
 	return parts
 }
 
+// write writes the pages, the pictures in them, and what all pages share.
 func (s *site) write(menu []part) error {
-	layout, err := template.New("page").Parse(layout)
-	if err != nil {
+	files := map[string][]byte{"site.js": script, "site.css": style}
+	if err := s.render(files, menu); err != nil {
 		return err
 	}
-	files := map[string][]byte{"site.js": script, "site.css": style}
 	for name := range s.images {
+		var err error
 		if files[name], err = os.ReadFile(filepath.Join(s.root, name)); err != nil {
 			return err
 		}
+	}
+	for name, data := range files {
+		to := filepath.Join(s.out, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// render adds the pages, and the sections for the search.
+func (s *site) render(files map[string][]byte, menu []part) error {
+	layout, err := template.New("page").Parse(layout)
+	if err != nil {
+		return err
 	}
 	var index [][3]string // address, heading and text of each section
 	for _, name := range slices.Sorted(maps.Keys(s.pages)) {
@@ -130,15 +165,6 @@ func (s *site) write(menu []part) error {
 		return err
 	}
 	files["search.js"] = slices.Concat([]byte("sections = "), data, []byte("\n"))
-	for name, data := range files {
-		to := filepath.Join(s.out, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(to, data, 0o644); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -13,8 +14,8 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 // source is where files are that are no pages.
@@ -29,23 +30,19 @@ type page struct {
 	sections [][3]string
 }
 
-// anchors gives headings the names that GitHub gives them.
-type anchors map[string]bool
-
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N}_-]`)
 
-func (a anchors) Generate(title []byte, _ ast.NodeKind) []byte {
-	name := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(string(title))), " ", "-")
+// anchor gives a heading the name that GitHub gives it.
+func (p *page) anchor(title string) []byte {
+	name := strings.ReplaceAll(strings.ToLower(title), " ", "-")
 	name = notInAnchor.ReplaceAllString(name, "")
 	free := name
-	for n := 1; a[free]; n++ {
+	for n := 1; p.anchors[free]; n++ {
 		free = fmt.Sprintf("%s-%d", name, n)
 	}
-	a[free] = true
+	p.anchors[free] = true
 	return []byte(free)
 }
-
-func (a anchors) Put(name []byte) { a[string(name)] = true }
 
 // read reads a page and the links in it.
 func (s *site) read(name string) error {
@@ -53,23 +50,22 @@ func (s *site) read(name string) error {
 	if err != nil {
 		return err
 	}
-	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM),
-		goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM))
 	p := s.pages[name]
-	tree := markdown.Parser().Parse(text.NewReader(raw),
-		parser.WithContext(parser.NewContext(parser.WithIDs(anchors(p.anchors)))))
+	tree := markdown.Parser().Parse(text.NewReader(raw))
 	err = ast.Walk(tree, func(n ast.Node, enter bool) (ast.WalkStatus, error) {
+		if !enter {
+			return ast.WalkContinue, nil
+		}
 		switch n := n.(type) {
+		case *ast.Heading:
+			n.SetAttributeString("id", p.anchor(plain(n, raw)))
 		case *ast.Link:
-			if enter {
-				n.Destination = []byte(s.link(name, string(n.Destination)))
-			}
+			n.Destination = []byte(s.link(name, string(n.Destination)))
 		case *ast.Image:
-			if enter {
-				s.images[path.Join(path.Dir(name), string(n.Destination))] = true
-			}
+			n.Destination = []byte(s.link(name, string(n.Destination)))
 		case *ast.HTMLBlock, *ast.RawHTML: // goldmark would leave it out
-			s.faults = append(s.faults, fmt.Errorf("%s has HTML in it", name))
+			s.fault("%s has HTML in it", name)
 		}
 		return ast.WalkContinue, nil
 	})
@@ -96,48 +92,53 @@ func (s *site) link(name, to string) string {
 	}
 	at, err := filepath.Rel(path.Dir(name), at)
 	if err != nil {
-		s.faults = append(s.faults, fmt.Errorf("%s: %w", name, err))
+		s.fault("%s: %w", name, err)
 	}
 	return filepath.ToSlash(at)
 }
 
 // target returns what a relative link of a file leads to, from the root: a page, which it queues,
-// or a file of the source.
+// a picture, or a file of the source.
 func (s *site) target(name, to string) string {
 	to, fragment, cut := strings.Cut(to, "#")
+	to, err := url.PathUnescape(to)
 	file := name
 	if to != "" {
 		file = path.Join(path.Dir(name), to)
 	}
-	info, err := os.Stat(filepath.Join(s.root, filepath.FromSlash(file)))
-	switch {
-	case err != nil:
-		s.faults = append(s.faults, fmt.Errorf("%s: %w", name, err))
+	info, missing := os.Stat(filepath.Join(s.root, filepath.FromSlash(file)))
+	if err := cmp.Or(err, missing); err != nil {
+		s.fault("%s: %w", name, err)
 		return ""
+	}
+	end := ""
+	if cut {
+		end = "#" + fragment
+	}
+	switch kind := path.Ext(file); {
 	case info.IsDir():
-		return source + "/tree/main/" + file
-	case path.Ext(file) != ".md":
-		return source + "/blob/main/" + file
+		return source + "/tree/" + s.ref + "/" + file + end
+	case kind == ".png" || kind == ".svg":
+		s.images[file] = true
+		return file
+	case kind != ".md":
+		return source + "/blob/" + s.ref + "/" + file + end
 	}
 	if s.pages[file] == nil {
 		s.pages[file] = &page{anchors: map[string]bool{}}
 		s.queue = append(s.queue, file)
 	}
-	if !cut {
-		return address(file)
-	}
-	if from := s.pages[name]; from != nil {
+	if from := s.pages[name]; cut && from != nil {
 		from.wanted = append(from.wanted, [2]string{file, fragment})
 	}
-	return address(file) + "#" + fragment
+	return address(file) + end
 }
 
 func (s *site) checkAnchors() {
 	for name, p := range s.pages {
 		for _, to := range p.wanted {
 			if !s.pages[to[0]].anchors[to[1]] {
-				s.faults = append(s.faults,
-					fmt.Errorf("%s: %s has no heading #%s", name, to[0], to[1]))
+				s.fault("%s: %s has no heading #%s", name, to[0], to[1])
 			}
 		}
 	}
@@ -168,15 +169,25 @@ func (p *page) collect(at string, tree ast.Node, raw []byte) {
 func plain(node ast.Node, raw []byte) string {
 	var out strings.Builder
 	_ = ast.Walk(node, func(n ast.Node, enter bool) (ast.WalkStatus, error) {
-		switch t, text := n.(*ast.Text); {
-		case !enter && n.Type() == ast.TypeBlock: // a cell of a table, for one
-			out.WriteByte(' ')
-		case enter && text:
-			out.Write(t.Segment.Value(raw))
-			if t.SoftLineBreak() {
+		if !enter {
+			if n.Type() == ast.TypeBlock { // a cell of a table, for one
 				out.WriteByte(' ')
 			}
-		case enter && (n.Kind() == ast.KindCodeBlock || n.Kind() == ast.KindFencedCodeBlock):
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Text:
+			said := n.Segment.Value(raw)
+			if !n.IsRaw() { // as code is
+				said = util.UnescapePunctuations(util.ResolveEntityNames(said))
+			}
+			out.Write(said)
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				out.WriteByte(' ')
+			}
+		case *ast.AutoLink:
+			out.Write(n.Label(raw))
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
 			out.Write(n.Lines().Value(raw))
 		}
 		return ast.WalkContinue, nil

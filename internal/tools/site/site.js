@@ -1,5 +1,7 @@
-// The search: sections, of search.js, are [address, heading, text]. A section is found by all words.
+// The search: sections, of search.js, are [address, heading, text]. A section is found by all
+// words.
 var sections = null
+let script = null
 const box = document.querySelector('input[type=search]'), found = document.querySelector('#found')
 const up = document.documentElement.dataset.up
 
@@ -26,8 +28,10 @@ function look() {
 
 box.addEventListener('input', () => {
   if (sections) return look()
-  const script = document.createElement('script') // a page from a disk may not fetch
+  if (script) return // on its way
+  script = document.createElement('script') // a page from a disk may not fetch
   script.src = up + 'search.js'
   script.onload = look
+  script.onerror = () => { script = null }
   document.head.append(script)
 })
