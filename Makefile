@@ -238,6 +238,7 @@ release-check: ## make a release of this machine twice, compare, install, upgrad
 	cd deploy && GSIMC_RELEASE=1 CGO_ENABLED=0 go test -count=1 -v ./release
 
 # The two tools come with the machines of the workflow; each takes its credential from the environment.
+# Packages of ghcr.io begin private: after the first release make gsimc and charts/gsimc public, once.
 publish: ## publish dist/ as the release of its tag, its image and chart (IMAGES=registry/name; after make release)
 	skopeo copy --all oci-archive:dist/gsimc_$(RELEASE:v%=%)_image.oci.tar docker://$(IMAGES):$(RELEASE:v%=%)
 	skopeo copy oci-archive:dist/gsimc_$(RELEASE:v%=%)_chart.oci.tar \

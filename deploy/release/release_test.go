@@ -155,11 +155,14 @@ func testChart(t *testing.T, dist string) {
 	var manifest struct {
 		Config struct{ Digest, MediaType string }
 		Layers []struct{ Digest, MediaType string }
+
+		Annotations map[string]string
 	}
 	var about chart.Metadata
 	parse(t, blob(""), &manifest)
 	parse(t, blob(manifest.Config.Digest), &about)
 	if name != about.Version || !reflect.DeepEqual(about, *c.Metadata) ||
+		manifest.Annotations["org.opencontainers.image.source"] != about.Sources[0] ||
 		manifest.Config.MediaType != "application/vnd.cncf.helm.config.v1+json" ||
 		manifest.Layers[0].MediaType != "application/vnd.cncf.helm.chart.content.v1.tar+gzip" {
 		t.Errorf("a registry has %s %+v: %+v", name, about, manifest)
@@ -169,8 +172,8 @@ func testChart(t *testing.T, dist string) {
 	}
 }
 
-// opened unpacks an OCI archive. It returns the path of each blob by its digest, "" being the one that
-// the index names, and the name of that one.
+// opened unpacks an OCI archive. It returns the path of each blob by its digest, "" being the one
+// that the index names, and the name of that one.
 func opened(t *testing.T, archive string) (blob func(digest string) string, name string) {
 	t.Helper()
 	dir := t.TempDir()

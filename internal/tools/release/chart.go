@@ -56,6 +56,9 @@ func (r *release) chartImage(path layout.Path, name map[string]string, about, ch
 		"url": "home", "version": "version"} {
 		manifest.Annotations[label+key], _ = description[of].(string)
 	}
+	if sources, _ := description["sources"].([]any); len(sources) > 0 { // the package's repository
+		manifest.Annotations[label+"source"], _ = sources[0].(string)
+	}
 	manifest.Config, err = blob(path, "application/vnd.cncf.helm.config.v1+json", config)
 	if err != nil {
 		return err
@@ -70,10 +73,10 @@ func (r *release) chartImage(path layout.Path, name map[string]string, about, ch
 		return err
 	}
 	whole, err := blob(path, manifest.MediaType, data)
-	whole.Annotations = name
 	if err != nil {
 		return err
 	}
+	whole.Annotations = name
 	return path.AppendDescriptor(whole)
 }
 

@@ -63,29 +63,20 @@ func (r *release) run() (err error) {
 	if r.docs, err = documents(r.program("linux-" + runtime.GOARCH)); err != nil {
 		return err
 	}
+	var steps []func() error
 	var linux []string
 	for _, p := range r.platforms {
-		if err := r.archive(p); err != nil {
-			return err
-		}
+		steps = append(steps, func() error { return r.archive(p) })
 		if arch, ok := strings.CutPrefix(p, "linux-"); ok {
 			linux = append(linux, arch)
-			if err := r.packages(arch); err != nil {
-				return err
-			}
+			steps = append(steps, func() error { return r.packages(arch) })
 		}
 	}
-	if err := r.image(linux); err != nil {
-		return err
-	}
-	if err := r.chart(); err != nil {
-		return err
-	}
-	if err := r.site(); err != nil {
-		return err
-	}
-	if err := r.materials(); err != nil {
-		return err
+	steps = append(steps, func() error { return r.image(linux) }, r.chart, r.site, r.materials)
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	sums, err := r.sums()
 	if err != nil {
