@@ -578,7 +578,8 @@ func TestChartRefuses(t *testing.T) {
 		"gateway: {parentRefs: [{name: edge}], jsonHostnames: [a.example]}",
 		"test: {caKey: tls.key}",
 		`json: {enabled: true}
-gateway: {parentRefs: [{name: edge}], hostnames: [b.example], jsonHostnames: [a.example, b.example]}`,
+gateway: {parentRefs: [{name: edge}], hostnames: [b.example], jsonHostnames: [a.example, b.example]}
+`,
 	} {
 		if _, err := rendered(loadChart(t), "shop", bad); err == nil {
 			t.Errorf("accepted: %s", bad)

@@ -18,7 +18,8 @@ import (
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, pattern := range []string{"../*.md", "../llms.txt", "../bench/README.md", "*.md", "decisions/*.md"} {
+	for _, pattern := range []string{"../*.md", "../llms.txt", "../bench/README.md", "*.md",
+		"decisions/*.md"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -53,7 +53,8 @@ for f in man/man1/gsimc.1.gz bash-completion/completions/gsimc zsh/vendor-comple
 	[ -s /usr/share/$f ] || dpkg --listfiles gsimc | grep -q "/usr/share/$f" || fail "no $f"
 done
 if command -v systemd-analyze >/dev/null; then
-	said=$(systemd-analyze verify --man=no /usr/lib/systemd/system/gsimc.service 2>&1) || fail "$said"
+	unit=/usr/lib/systemd/system/gsimc.service
+	said=$(systemd-analyze verify --man=no $unit 2>&1) || fail "$said"
 	case $said in *gsimc.service:*) fail "$said" ;; esac
 	echo "ok: systemd-analyze verify"
 fi
@@ -65,7 +66,8 @@ echo "ok: installed and served as gsimc"
 echo "# mine" >>/etc/gsimc/gsimc.yaml
 dpkg --force-confold -i /packages/new.deb
 grep -q "^# mine" /etc/gsimc/gsimc.yaml || fail "the upgrade replaced the settings"
-[ -e /etc/gsimc/gsimc.yaml.dpkg-dist ] || fail "the upgrade did not lay the new settings beside them"
+[ -e /etc/gsimc/gsimc.yaml.dpkg-dist ] ||
+	fail "the upgrade did not lay the new settings beside them"
 start
 gsimc user events --user alice | grep -q apples || fail "the upgrade lost the event"
 stop

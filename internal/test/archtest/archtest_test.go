@@ -215,9 +215,9 @@ func TestCommandsImportCLI(t *testing.T) {
 	}
 }
 
-// light are the modules that a program of Go gets with package client and the protocol, besides this
-// one. They are all that `go get` downloads and writes into its go.mod, so the two need no module of
-// their own, which would need tags and a line of replace of its own.
+// light are the modules that a program of Go gets with package client and the protocol, besides
+// this one. They are all that `go get` downloads and writes into its go.mod, so the two need no
+// module of their own, which would need tags and a line of replace of its own.
 const light = `
 buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go
 github.com/cespare/xxhash/v2
@@ -232,8 +232,8 @@ google.golang.org/protobuf
 
 // A client does not pay for the stores and the metrics of the server.
 func TestClientIsLight(t *testing.T) {
-	cmd := exec.Command("go", "list", "-deps", "-f",
-		`{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}`, module+"client", module+"api/gsimc/v1")
+	const path = `{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}`
+	cmd := exec.Command("go", "list", "-deps", "-f", path, module+"client", module+"api/gsimc/v1")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

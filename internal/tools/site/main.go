@@ -58,7 +58,7 @@ func main() {
 	s := site{pages: map[string]*page{}, images: map[string]bool{}}
 	flag.StringVar(&s.root, "root", "../..", "the folder of the source")
 	flag.StringVar(&s.out, "out", "", "the folder to write, made anew")
-	flag.StringVar(&s.ref, "ref", "main", "the commit, tag or branch that links to the source lead to")
+	flag.StringVar(&s.ref, "ref", "main", "the commit or branch that links to the source lead to")
 	flag.Parse()
 	if err := s.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "site:", err)

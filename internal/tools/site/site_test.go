@@ -30,7 +30,8 @@ const menu = "## Use\n- [Home](README.md): first\n## Optional\n"
 func TestPages(t *testing.T) {
 	out, err := made(t, map[string]string{
 		"llms.txt": menu,
-		"README.md": "# Home\nSee [b](docs/b.md#the-end-1), [code](x.go#L1), [shot](docs/a%20b.png),\n" +
+		"README.md": "# Home\nSee [b](docs/b.md#the-end-1), [code](x.go#L1),\n" +
+			"[shot](docs/a%20b.png),\n" +
 			"![far](https://example.org/f.png) and [c](docs/b.md#of-b--c).\n",
 		"docs/b.md": "# B\n## The `end`\none \\* &amp; `&amp;` https://example.org\n## The end\n" +
 			"[up](../README.md)\n## Of [b](b.md) & c\n![near](a%20b.png)\n",
@@ -68,7 +69,8 @@ func TestFaults(t *testing.T) {
 		"![a](a.png)":   "a.png: no such file",
 		"a <b>bold</b>": "has HTML in it",
 	} {
-		_, err := made(t, map[string]string{"llms.txt": menu, "README.md": "# Home\n" + text + "\n"})
+		_, err := made(t, map[string]string{"llms.txt": menu,
+			"README.md": "# Home\n" + text + "\n"})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

@@ -33,7 +33,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
 {{- define "gsimc.ports" -}}
-- {name: grpc, port: 50051, targetPort: grpc, appProtocol: {{ if .Values.access.tlsSecret }}https{{ else }}kubernetes.io/h2c{{ end }}}
+{{- $spoken := ternary "https" "kubernetes.io/h2c" (not (empty .Values.access.tlsSecret)) -}}
+- {name: grpc, port: 50051, targetPort: grpc, appProtocol: {{ $spoken }}}
 {{- if .Values.json.enabled }}
 - {name: json, port: 8080, targetPort: json}
 {{- end }}

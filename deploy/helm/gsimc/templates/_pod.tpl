@@ -18,8 +18,8 @@ spec:
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . | quote }}
   {{- end }}
-  # SIGTERM ends readiness, and calls are served for --drain-delay more; so no preStop hook has to wait. Longer than
-  # --drain-delay plus --drain-timeout.
+  # SIGTERM ends readiness, and calls are served for --drain-delay more; so no preStop hook has to
+  # wait. Longer than --drain-delay plus --drain-timeout.
   terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
   {{- if include "gsimc.shared" . }}
   topologySpreadConstraints:
@@ -134,7 +134,10 @@ spec:
     {{- end }}
     {{- with include "gsimc.storePassword" . }}
     - name: store
-      secret: {secretName: {{ . | quote }}, defaultMode: 0440, items: [{key: password, path: password}]}
+      secret:
+        secretName: {{ . | quote }}
+        defaultMode: 0440
+        items: [{key: password, path: password}]
     {{- end }}
     {{- with include "gsimc.storeTLS" . }}
     - name: store-tls
