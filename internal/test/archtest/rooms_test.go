@@ -21,11 +21,12 @@ model: internal/event internal/fault internal/file internal/num internal/ranking
 # Histories. A back end knows no other.
 store: internal/event
 store/internal/tcp:
+store/internal/clock:
 store/internal/calls: store
 store/internal/plan: internal/num store
 store/memory: store store/internal/plan
-store/postgres: store store/internal/calls store/internal/plan store/internal/tcp
-store/valkey: store store/internal/calls store/internal/plan store/internal/tcp
+store/postgres: store store/internal/calls store/internal/clock store/internal/plan store/internal/tcp
+store/valkey: store store/internal/calls store/internal/clock store/internal/plan store/internal/tcp
 store/pebble/internal/smallfile:
 store/pebble/internal/table:
 store/pebble/internal/mend:

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/gsimc/gsimc/store/internal/clock"
 )
 
 // lanes is the number of pipelines that may be in flight to a node.
@@ -21,7 +23,7 @@ const slowest = 8 << 20
 type lane struct {
 	node     *node
 	conn     rueidis.DedicatedClient // nil: not connected
-	clock    clock                   // of the node
+	clock    clock.Clock             // of the node
 	commands []rueidis.Completed
 	places   []int // index of the answer of each call
 }
@@ -123,9 +125,9 @@ func (l *lane) connect() error {
 			return err
 		}
 		l.conn, _ = client.Dedicate()
-		l.clock = clock{}
+		l.clock = clock.Clock{}
 	}
-	if !l.clock.isOld() {
+	if !l.clock.IsOld() {
 		return nil
 	}
 	now, err := readClock(context.Background(), l.conn)
@@ -152,7 +154,7 @@ func (l *lane) fill(ctx context.Context, group []*Call, replicas int) {
 		}
 		l.places = append(l.places, len(l.commands))
 		l.commands = append(l.commands, functionCall("FCALL", call.Function, call.Keys, call.Args,
-			strconv.FormatInt(l.clock.at(until), 10)))
+			strconv.FormatInt(l.clock.At(until).UnixMilli(), 10)))
 	}
 	if !l.node.cluster.options.NoWait {
 		wait := strconv.FormatInt(waitTimeout.Milliseconds(), 10)
@@ -209,7 +211,7 @@ func (l *lane) goesOn(call *Call, err error) bool {
 	case tryAgain:
 		c.refreshSoon()
 	case late:
-		l.clock = clock{} // it may have been set
+		l.clock = clock.Clock{} // it may have been set
 	}
 	call.batch.note(problem)
 	return true
