@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/internal/clock"
 )
 
 const (
@@ -19,6 +20,9 @@ const (
 	batchRecords = 500
 	// queueLength is the number of calls that wait for a lane.
 	queueLength = 1024
+	// attemptTime is the time after which an attempt is not carried out any more, though its caller
+	// may be waiting: the caller of one that was cancelled, or whose process died, is not.
+	attemptTime = 10 * time.Second
 )
 
 // call is an Append on its way. The records are copied into columns: the caller may give up waiting
@@ -27,6 +31,7 @@ type call struct {
 	users   []string // of each record
 	columns *columns
 	until   time.Time // when to give up; see retry
+	late    bool      // the last attempt came after its time, and did nothing
 
 	results []store.Result
 	err     error
@@ -117,8 +122,10 @@ func (s *Store) write(calls []*call) {
 		}
 		sent, err := s.attempt(calls)
 		if err == nil {
-			endAll(calls, nil)
-			return
+			if calls = endWritten(calls); len(calls) == 0 {
+				return
+			}
+			sent, err = false, errLate
 		}
 		// Those who have come last are the last to give up.
 		r.until = time.Time{}
@@ -144,6 +151,16 @@ func endAll(calls []*call, err error) {
 	}
 }
 
+// endWritten ends the calls that were written and returns those that came too late.
+func endWritten(calls []*call) []*call {
+	return slices.DeleteFunc(calls, func(c *call) bool {
+		if !c.late {
+			close(c.done)
+		}
+		return !c.late
+	})
+}
+
 // attempt writes calls by one statement. It does not end with the contexts of callers: a statement
 // that waits for the standby must not be cancelled. sent is set if it may have been applied in
 // spite of the error.
@@ -154,17 +171,49 @@ func (s *Store) attempt(calls []*call) (sent bool, err error) {
 		return false, err
 	}
 	defer conn.Release()
-	err = s.send(b, conn)
-	dropBroken(s.life, s.writes, conn)
-	return true, err
+	defer dropBroken(s.life, s.writes, conn)
+	untils, err := s.untils(b, conn)
+	if err != nil {
+		return false, err
+	}
+	return true, s.send(b, untils, conn)
 }
 
-func (s *Store) send(b *batch, conn *pgxpool.Conn) error {
+// clockKey is the key of a connection's data that has the clock of its server.
+const clockKey = "gsimc.clock"
+
+// untils returns for each record the time, by the clock of the server, from which on it is not to
+// be added: nobody waits for it then, and its user may have been erased.
+func (s *Store) untils(b *batch, conn *pgxpool.Conn) ([]time.Time, error) {
+	data := conn.Conn().PgConn().CustomData()
+	theirs, _ := data[clockKey].(clock.Clock)
+	if theirs.IsOld() {
+		var now time.Time
+		if err := conn.QueryRow(s.life, "SELECT clock_timestamp()").Scan(&now); err != nil {
+			return nil, err
+		}
+		theirs = clock.Read(now)
+		data[clockKey] = theirs
+	}
+	untils, most := make([]time.Time, 0, len(b.who)), time.Now().Add(attemptTime)
+	for _, c := range b.calls {
+		until := theirs.At(most)
+		if c.until.Before(most) {
+			until = theirs.At(c.until)
+		}
+		for range c.users {
+			untils = append(untils, until)
+		}
+	}
+	return untils, nil
+}
+
+func (s *Store) send(b *batch, untils []time.Time, conn *pgxpool.Conn) error {
 	var outcomes []int16
 	var revisions, marks, befores []int64
 	c := b.columns
 	err := conn.QueryRow(s.life, s.sql.append, s.address.strict, b.parts, b.users, b.who, c.ids,
-		c.items, c.kinds, c.received, c.seconds, c.nanos, c.values, c.marks).
+		c.items, c.kinds, c.received, c.seconds, c.nanos, c.values, c.marks, untils).
 		Scan(&outcomes, &revisions, &marks, &befores)
 	if err == nil {
 		err = confirmed(conn.Conn().PgConn())
@@ -178,7 +227,12 @@ func (s *Store) send(b *batch, conn *pgxpool.Conn) error {
 	}
 	at := 0
 	for _, call := range b.calls {
+		call.late = false
 		for i := range call.results {
+			if outcomes[at] == late {
+				call.late = true
+				delete(conn.Conn().PgConn().CustomData(), clockKey) // it may have been set
+			}
 			call.results[i] = result(outcomes[at], revisions[at], marks[at], befores[at])
 			at++
 		}
@@ -194,7 +248,12 @@ const (
 	added    = 0
 	repeated = 1
 	conflict = 2
+	late     = 3
 )
+
+// errLate: the server got to a write after its time.
+var errLate = fmt.Errorf("%w: PostgreSQL got to the write after the end of its time",
+	store.ErrUnavailable)
 
 func result(outcome int16, revision, mark, before int64) store.Result {
 	if outcome == conflict {

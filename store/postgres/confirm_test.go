@@ -91,6 +91,10 @@ func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
+	// The connection that is made for this one waits for the standby afterwards.
+	if _, err := s.Erase(context.Background(), "nobody"); err != nil {
+		t.Fatal(err)
+	}
 	for name, write := range map[string]func(context.Context) error{
 		"Append": func(ctx context.Context) error {
 			results, err := s.Append(ctx, one("first"))

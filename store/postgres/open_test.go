@@ -96,7 +96,8 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// Several processes may open a new database at the same time, and a newer one is refused.
+// Several processes may open a new database at the same time; an older one is raised, and a newer
+// one is refused.
 func TestSchema(t *testing.T) {
 	p, schema := enginetest.SharedPostgres(t, true), enginetest.Namespace()
 	url := p.URL("postgres") + "&schema=" + schema
@@ -120,9 +121,20 @@ func TestSchema(t *testing.T) {
 		}
 		closeAll(t, s)
 	}
-	if err := p.Primary.SQL("UPDATE " + schema + ".store SET version = 99"); err != nil {
-		t.Fatal(err)
+	version := func(v string, more ...string) {
+		t.Helper()
+		err := p.Primary.SQL(append(more, "UPDATE "+schema+".store SET version = "+v)...)
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
+	version("1", "DROP FUNCTION "+schema+".append")
+	s := openAt(t, url)
+	if _, err := s.Append(context.Background(), one("first")); err != nil {
+		t.Errorf("Append to tables of version 1: %v", err)
+	}
+	closeAll(t, s)
+	version("99")
 	_, err := postgres.Open(context.Background(), url)
 	newer, ok := errors.AsType[*postgres.SchemaError](err)
 	if !ok || newer.Version != 99 || !strings.Contains(err.Error(), "version 99") {

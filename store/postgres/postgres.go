@@ -22,12 +22,15 @@
 // ends with a warning, so nothing of this package cancels one, and a write that ends with the
 // warning is repeated instead of acknowledged.
 //
+// An Append carries the time from which on nobody waits for it, by the clock of the server, and is
+// not carried out then: its user may have been erased.
+//
 // While no standby is connected, writes wait, until [Store.Stats] has seen that for some time: then
 // they are refused at once, and nothing of them was done.
 //
 // # Layout
 //
-// schema/0001.sql has the tables and the functions, which make a write one round trip. All ids are
+// schema has the tables and the functions, which make a write one round trip. All ids are
 // bytea. Users lie in 16 partitions by [store.Shard]; the partition of a user is found without
 // asking the server.
 package postgres

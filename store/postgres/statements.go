@@ -37,7 +37,7 @@ func newStatements(schema string) *statements {
 	s := &statements{
 		schema:   schema,
 		identity: in("SELECT id FROM gsimc.store"),
-		append:   in("SELECT * FROM gsimc.append($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)"),
+		append:   in("SELECT * FROM gsimc.append($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13)"),
 		erase:    in("SELECT gsimc.erase($1,$2)"),
 		hold:     in("SELECT lives, revisions, marks FROM gsimc.hold($1,$2)"),
 		confirm:  in("SELECT gsimc.confirm()"),

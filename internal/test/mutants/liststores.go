@@ -188,18 +188,34 @@ var ofStores = []mutant{
 		pkg:  "./store/postgres", test: "TestCancelledWaitIsNotAcknowledged",
 	},
 	{
+		name: "lateappend", breaks: "an event comes after its deadline and an erasure of its user",
+		file: "store/postgres/append.go",
+		was:  `if c.until.Before(most) {`,
+		is:   `if false {`,
+		pkg:  "./store/postgres", test: "TestLateEventsAreNotAdded",
+	},
+	{
+		name: "erasenobody", breaks: "an erasure misses a first event that waits for the standby",
+		file: "store/postgres/schema/0002.sql",
+		was:  `FROM gsimc.hold(ARRAY[p], ARRAY[who_id]) h;`,
+		is: `FROM (SELECT ARRAY[max(life)] AS lives, ARRAY[coalesce(max(revision), 0)] AS revisions
+			FROM gsimc.head WHERE part = p AND user_id = who_id) h;`,
+		pkg: "./store/postgres", test: "TestErasureWaitsForFirstEvent",
+	},
+	{
 		name: "ownduplicate", breaks: "an event that is sent again by the store is a duplicate",
-		file: "store/postgres/schema/0001.sql",
+		file: "store/postgres/schema/0002.sql",
 		was:  `WHEN r.old_mark = r.mark THEN 0 ELSE 1 END AS outcome`,
 		is:   `ELSE 1 END AS outcome`,
 		pkg:  "./store/postgres", test: "TestCancelledWaitIsNotAcknowledged",
 	},
 	{
 		name: "erasebeforelock", breaks: "an erasure leaves events that came at the same time",
-		file: "store/postgres/schema/0001.sql",
-		was:  `WHERE part = p AND user_id = who_id FOR UPDATE;`,
-		is:   `WHERE part = p AND user_id = who_id;`,
-		pkg:  "./store/postgres", test: "TestConformance/erase-against-append",
+		file: "store/postgres/schema/0002.sql",
+		was:  `FROM gsimc.hold(ARRAY[p], ARRAY[who_id]) h;`,
+		is: `FROM (SELECT ARRAY[max(life)] AS lives, ARRAY[coalesce(max(revision), 0)] AS revisions
+			FROM gsimc.head WHERE part = p AND user_id = who_id) h;`,
+		pkg: "./store/postgres", test: "TestConformance/erase-against-append",
 	},
 	{
 		name: "nodupwrite", breaks: "the answer that an event is there already is taken back",

@@ -1,0 +1,137 @@
+package postgres_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/store"
+)
+
+// An event whose Append ended at its deadline does not come after an erasure of its user, though
+// its statement was still waiting: for the user before it in the same call, whom another
+// transaction holds.
+func TestLateEventsAreNotAdded(t *testing.T) {
+	t.Parallel()
+	url := emptyURL(t)
+	s := openAt(t, url)
+	defer closeAll(t, s)
+	ctx := t.Context()
+	ofA := store.Record{User: "a", Event: store.Event{ID: "early", Item: "i"}}
+	if _, err := s.Append(ctx, []store.Record{ofA}); err != nil {
+		t.Fatal(err)
+	}
+	ofA.Event.ID = "late"
+	_, schema, _ := strings.Cut(url, "&schema=")
+	other, err := enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close(ctx)
+	tx, err := other.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = tx.Exec(ctx, "SELECT 1 FROM "+schema+".head WHERE user_id = 'a' FOR UPDATE")
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := "wait_event_type = 'Lock' AND query LIKE '%" + schema + ".append(%'"
+	for patience := time.Second; statements(t, tx, waits) == 0; patience *= 2 {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		_, err := s.Append(ctx, append(one("late"), ofA))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("Append: %v, want the end of its time", err)
+		}
+	}
+	if _, err := s.Erase(ctx, "u"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for active := strings.Replace(waits, "wait_event_type = 'Lock'", "state = 'active'", 1); ; {
+		if statements(t, other, active) == 0 {
+			break
+		}
+	}
+	for user, want := range map[string]uint64{"a": 1, "u": 0} {
+		head, _, err := s.Since(ctx, user, store.Version{}, nil)
+		if head.Revision != want || err != nil {
+			t.Errorf("%s: %d events, %v; want %d", user, head.Revision, err, want)
+		}
+	}
+}
+
+// statements counts the statements that are in a state.
+func statements(t *testing.T, c interface {
+	QueryRow(context.Context, string, ...any) pgx.Row
+}, state string) (n int) {
+	t.Helper()
+	err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE "+
+		"pid <> pg_backend_pid() AND "+state).Scan(&n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The first event of a user may wait for the standby when its caller leaves. An erasure waits for
+// it, and does not say that there is nobody.
+func TestErasureWaitsForFirstEvent(t *testing.T) {
+	t.Parallel()
+	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
+	s := openAt(t, p.URL("postgres"))
+	defer closeAll(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	watcher, err := p.Primary.Connect(t.Context(), "postgres")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watcher.Close(ctx)
+	// A new connection would wait for the standby. This makes two.
+	_, err = s.Rewrite(ctx, []string{"other"}, func([][]store.Event) [][]store.Event {
+		if _, err := s.Erase(ctx, "nobody"); err != nil {
+			t.Error(err)
+		}
+		return [][]store.Event{nil}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Standby.Kill()
+	left := make(chan error)
+	go func() {
+		_, err := s.Append(ctx, one("first"))
+		left <- err
+	}()
+	waiting(t, p, "*")
+	cancel()
+	<-left
+	erased := make(chan uint64, 1)
+	go func() {
+		n, err := s.Erase(t.Context(), "u")
+		if err != nil {
+			t.Error(err)
+		}
+		erased <- n
+	}()
+	for statements(t, watcher, "wait_event_type = 'Lock'") == 0 && len(erased) == 0 {
+	}
+	if err := p.Standby.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-erased; n != 1 {
+		t.Errorf("%d events were erased, want the one that waited", n)
+	}
+	if n, err := revision(s, time.Minute); n != 0 || err != nil {
+		t.Errorf("after the erasure: revision %d, %v", n, err)
+	}
+}
