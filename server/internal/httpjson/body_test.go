@@ -55,6 +55,49 @@ func TestBodiesAreNotCopied(t *testing.T) {
 	}
 }
 
+// The buffers of bodies serve the next ones, and hold nothing of theirs.
+func TestBodiesLeaveNoGarbage(t *testing.T) {
+	c, h := door(t)
+	const times, blank = 20, 900 << 10
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	padding := strings.Repeat(" ", blank)
+	for i := range times {
+		user := strings.Repeat("u", times-i)
+		code, got := ask(t, h, "POST", "/v1/recommend", padding+`{"userId": "`+user+`"}`)
+		req, ok := c.last.(*pb.RecommendRequest)
+		if !ok || code != http.StatusOK || req.GetUserId() != user {
+			t.Fatalf("%d %v: the call is %v, want one about %s", code, got, c.last, user)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	// The texts of this test are copied once, to join them.
+	if n := int(after.TotalAlloc-before.TotalAlloc) / blank; n > 3*times/2 {
+		t.Errorf("%d bodies took the memory of %d", times, n-times)
+	}
+}
+
+// The text of a large message grows in memory that the next one uses again.
+func TestTextsGrowInPlace(t *testing.T) {
+	message := &pb.ListItemsResponse{}
+	for range 10_000 {
+		message.Items = append(message.Items, &pb.Item{ItemId: strings.Repeat("i", 250)})
+	}
+	l := lines{&gateway.JSONPb{}}
+	var before, after runtime.MemStats
+	text, err := l.Marshal(message)
+	runtime.ReadMemStats(&before)
+	for range 10 {
+		if text, err = l.Marshal(message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if n := int(after.TotalAlloc-before.TotalAlloc) / len(text); n > 30 {
+		t.Errorf("ten texts took the memory of %d", n)
+	}
+}
+
 // An empty id is an empty id, and no redirection to the method of another path.
 func TestEmptyIDsReachTheirMethod(t *testing.T) {
 	c, h := door(t)

@@ -11,11 +11,13 @@
 package httpjson
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -136,9 +138,22 @@ func (l lines) Marshal(v any) ([]byte, error) {
 		}
 	}
 	if message, ok := v.(proto.Message); ok {
-		return l.MarshalOptions.Marshal(message) // the library would copy the text
+		return l.text(message)
 	}
 	return l.JSONPb.Marshal(v)
+}
+
+// drafts are buffers for texts that grow: what a text of megabytes leaves behind on its way is five
+// times as much.
+var drafts = sync.Pool{New: func() any { return new([]byte) }}
+
+// text returns the text of a message. The library would copy it once more.
+func (l lines) text(message proto.Message) ([]byte, error) {
+	draft := drafts.Get().(*[]byte)
+	defer drafts.Put(draft)
+	text, err := l.MarshalOptions.MarshalAppend((*draft)[:0], message)
+	*draft = text
+	return bytes.Clone(text), err
 }
 
 // named are the headers that become metadata: the name of the call and the trace that it is part of

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"net/http"
 	"slices"
 	"sync"
@@ -25,12 +26,13 @@ type bodies struct {
 	methods      routes
 	small, large *admission.Budget
 	slots        *admission.Budget // of calls with large answers
+	spare        [32]sync.Pool     // of buffers that bodies have left, by the logarithm of their size
 }
 
 const (
 	// largeSlots is the number of calls with large answers from their bodies until their answers
-	// are text. Each is work for a processor, and takes up to a hundred MB.
-	largeSlots = 2
+	// are text. Each takes up to a hundred MB with its garbage.
+	largeSlots = 1
 
 	// maxValues is the number of values of a body: members and elements, inner ones included. The
 	// largest call that a method takes has less than half of them.
@@ -113,6 +115,7 @@ func (b *bodies) enter(
 		give, err = b.decoding(ticket, text)
 	}
 	if err != nil {
+		b.free(text)
 		ticket.Forget()
 		return nil, err
 	}
@@ -121,6 +124,7 @@ func (b *bodies) enter(
 	received.decoded = sync.OnceFunc(func() {
 		received.Reset(nil)
 		received.text = nil
+		b.free(text)
 		give()
 		ticket.Forget()
 	})
@@ -182,7 +186,7 @@ func (b *bodies) whole(
 	stop := context.AfterFunc(t, func() { _ = control.SetReadDeadline(past) })
 	text, err := b.read(r, t)
 	if !stop() && err == nil { // its room was taken when it had just come
-		return nil, t.Crowded()
+		err = t.Crowded()
 	}
 	// What follows a body in chunks may be the end of another, to a proxy that goes by a
 	// Content-Length beside (RFC 9112, section 6.3): nothing is read there.
@@ -200,7 +204,27 @@ func grown(size int) int {
 	return 2 * size
 }
 
-// read reads a body up to its end.
+// buffer returns an empty buffer for so many bytes. It is one that a body has left if it can be:
+// bodies of megabytes would otherwise be most of the garbage, and garbage half of the memory.
+func (b *bodies) buffer(size int) []byte {
+	class := bits.Len(uint(size - 1))
+	if 1<<class > b.limits.Body {
+		return make([]byte, 0, size)
+	}
+	if left, ok := b.spare[class].Get().(*[]byte); ok {
+		return (*left)[:0]
+	}
+	return make([]byte, 0, 1<<class)
+}
+
+// free takes a buffer back, which nobody may use any more.
+func (b *bodies) free(buffer []byte) {
+	if class := bits.Len(uint(cap(buffer))) - 1; class >= 0 && cap(buffer) == 1<<class {
+		b.spare[class].Put(&buffer)
+	}
+}
+
+// read reads a body up to its end. With an error the text is what there is of it.
 func (b *bodies) read(r *http.Request, t *admission.Ticket) (text []byte, err error) {
 	most := b.limits.Body + 1
 	if r.ContentLength >= 0 {
@@ -208,24 +232,26 @@ func (b *bodies) read(r *http.Request, t *admission.Ticket) (text []byte, err er
 	}
 	const first = 4 << 10
 	for size := min(first, most); ; size = min(grown(size), most) {
-		if err := t.Grow(size - cap(text)); err != nil {
-			return nil, err
+		longer := b.buffer(size)
+		if err := t.Grow(cap(longer) - cap(text)); err != nil {
+			b.free(longer)
+			return text, err
 		}
-		longer := make([]byte, len(text), size)
-		copy(longer, text)
+		longer = append(longer, text...)
+		b.free(text)
 		text = longer
 		n, err := io.ReadFull(r.Body, text[len(text):size])
 		text = text[:len(text)+n]
 		switch {
 		case len(text) > b.limits.Body:
-			return nil, b.tooLarge()
+			return text, b.tooLarge()
 		case int64(len(text)) == r.ContentLength, ended(err) && r.ContentLength < 0:
 			return text, nil
 		case err == nil:
 		case t.Evicted():
-			return nil, t.Crowded()
+			return text, t.Crowded()
 		default:
-			return nil, &refusal{http.StatusRequestTimeout, codes.InvalidArgument,
+			return text, &refusal{http.StatusRequestTimeout, codes.InvalidArgument,
 				"BODY_INCOMPLETE", "the body did not come whole in time"}
 		}
 	}
