@@ -1,5 +1,5 @@
 // Command mutants shows that the tests of a promise can fail. It breaks the code in one place at a
-// time, as listed in list.go and liststores.go, and runs the test that must notice: a test that
+// time, as listed in list*.go, and runs the test that must notice: a test that
 // passes is a hole. The broken code is an overlay of the compiler's; no file in the repository
 // changes.
 //
@@ -51,23 +51,39 @@ func run(names []string) error {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a folder of temporary files
 	var survivors []string
-	fmt.Printf("%-16s %-10s %6s  %s\n", "mutant", "outcome", "s", "what it breaks, and the test")
-	for _, m := range chosen {
+	fmt.Printf("%-16s %-17s %6s %6s  %s\n", "mutant", "outcome", "made s", "test s",
+		"what it breaks, and the test")
+	for b := range ahead(chosen, dir) {
 		began := time.Now()
-		outcome, err := m.try(dir)
+		outcome, err := b.run(dir)
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.name, err)
+			return fmt.Errorf("%s: %w", b.name, err)
 		}
 		if outcome == survived {
-			survivors = append(survivors, m.name)
+			survivors = append(survivors, b.name)
 		}
-		fmt.Printf("%-16s %-10s %6.1f  %s (%s)\n", m.name, outcome, time.Since(began).Seconds(),
-			m.breaks, m.test)
+		fmt.Printf("%-16s %-17s %6.1f %6.1f  %s (%s)\n", b.name, outcome, b.took.Seconds(),
+			time.Since(began).Seconds(), b.breaks, b.test)
+		if b.program != "" {
+			_ = os.Remove(b.program) // some have a hundred MB
+		}
 	}
 	if len(survivors) > 0 {
 		return fmt.Errorf("no test notices: %s", strings.Join(survivors, ", "))
 	}
 	return nil
+}
+
+// ahead compiles the test of a mutant while that of the one before runs.
+func ahead(chosen []mutant, dir string) <-chan built {
+	all := make(chan built)
+	go func() {
+		defer close(all)
+		for i := range chosen {
+			all <- chosen[i].build(dir)
+		}
+	}()
+	return all
 }
 
 func choose(names []string) ([]mutant, error) {
@@ -90,33 +106,92 @@ const (
 	killed   = "killed"
 	survived = "SURVIVED"
 	skipped  = "skipped"
+	late     = "killed (time-out)"
 )
 
-// try runs the test of the mutant. A mutant that does not compile, or whose test does not exist, is
-// an error.
-func (m *mutant) try(dir string) (outcome string, err error) {
+// built is a mutant with the program of its test.
+type built struct {
+	*mutant
+	program string // empty: there is no compiler for it
+	flags   string // of compilers that the test starts
+	took    time.Duration
+	err     error
+}
+
+// build compiles the test of a mutant. One that does not compile is an error.
+func (m *mutant) build(dir string) (b built) {
+	began := time.Now()
+	b.mutant = m
+	defer func() { b.took = time.Since(began) }()
 	overlay, err := m.overlay(dir)
 	if err != nil {
-		return "", err
+		b.err = err
+		return b
 	}
-	args := []string{"test", "-count=1", "-timeout=10m", "-run=" + m.test}
-	// For compilers that a test starts, too.
-	flags := "GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay)
-	cgo := "CGO_ENABLED=0"
+	b.flags = "GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay)
+	b.program, b.err = m.compile(filepath.Join(dir, m.name+".test"), b.flags)
+	return b
+}
+
+// compile makes the program of the test, empty if the machine cannot.
+func (m *mutant) compile(program, flags string) (string, error) {
+	args, cgo := []string{"test", "-c", "-o", program}, "CGO_ENABLED=0"
 	if m.race {
 		if _, err := exec.LookPath("gcc"); err != nil {
-			return skipped + ": no C compiler", nil
+			return "", nil
 		}
 		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
-	out, err := m.goTool(flags, cgo, append(args, m.pkg)...)
+	c := exec.Command("go", append(args, m.pkg)...)
+	c.Env = append(os.Environ(), flags, cgo)
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the mutant does not compile: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// A test that waits in vain for what the mutant prevents is not waited for: it is killed after
+// slowTest, but not before it has taken slower times as long as without the mutant, and as much
+// besides as a start may differ.
+const (
+	slowTest = 15 * time.Second
+	slower   = 4
+	moment   = 5 * time.Second
+)
+
+// run runs the test of the mutant. A mutant whose test does not exist is an error.
+func (b *built) run(dir string) (outcome string, err error) {
+	if b.err != nil || b.program == "" {
+		return skipped + ": no C compiler", b.err
+	}
+	test, out := b.command(b.program, b.flags)
+	if err := test.Start(); err != nil {
+		return "", err
+	}
+	began, ended := time.Now(), make(chan error, 1)
+	go func() { ended <- test.Wait() }()
+	select {
+	case err = <-ended:
+	case <-time.After(slowTest):
+		normal, whole := b.normal(dir)
+		if whole != nil {
+			_ = test.Process.Kill() // it may have ended just now
+			<-ended
+			return "", fmt.Errorf("%s fails without the mutant: %w", b.test, whole)
+		}
+		select {
+		case err = <-ended:
+		case <-time.After(time.Until(began.Add(slower*normal + moment))):
+			_ = test.Process.Kill() // it may have ended just now
+			<-ended
+			return late, nil
+		}
+	}
 	switch {
-	case bytes.Contains(out, []byte("[build failed]")):
-		return "", fmt.Errorf("the mutant does not compile:\n%s", out)
-	case bytes.Contains(out, []byte("panic: test timed out")):
-		return "", fmt.Errorf("%s does not end: a test that notices should say so", m.test)
-	case bytes.Contains(out, []byte("no tests to run")):
-		return "", fmt.Errorf("there is no test %q in %s", m.test, m.pkg)
+	case bytes.Contains(out.Bytes(), []byte("panic: test timed out")):
+		return "", fmt.Errorf("%s does not end: a test that notices should say so", b.test)
+	case bytes.Contains(out.Bytes(), []byte("no tests to run")):
+		return "", fmt.Errorf("there is no test %q in %s", b.test, b.pkg)
 	case err == nil:
 		return survived, nil
 	case errors.As(err, new(*exec.ExitError)):
@@ -125,10 +200,27 @@ func (m *mutant) try(dir string) (outcome string, err error) {
 	return "", err
 }
 
-func (m *mutant) goTool(flags, cgo string, args ...string) ([]byte, error) {
-	c := exec.Command("go", args...)
-	c.Env = append(os.Environ(), flags, cgo)
-	return c.CombinedOutput()
+// normal returns how long the test takes without the mutant.
+func (b *built) normal(dir string) (time.Duration, error) {
+	flags := "GOFLAGS=" + os.Getenv("GOFLAGS")
+	program, err := b.compile(filepath.Join(dir, "whole.test"), flags)
+	if err != nil {
+		return 0, err
+	}
+	test, _ := b.command(program, flags)
+	began := time.Now()
+	err = test.Run()
+	return time.Since(began), err
+}
+
+// command is the program of the test in the folder of its package, and what it will have printed.
+func (b *built) command(program, flags string) (*exec.Cmd, *bytes.Buffer) {
+	c, out := exec.Command(program, "-test.timeout=10m", "-test.failfast", "-test.run="+b.test),
+		new(bytes.Buffer)
+	c.Dir, c.Stdout, c.Stderr = b.pkg, out, out
+	c.WaitDelay = moment // a server that the test left may hold what it prints to
+	c.Env = append(os.Environ(), flags, "CGO_ENABLED=0")
+	return c, out
 }
 
 // overlay writes the broken file, and the JSON by which the compiler takes it for the real one.
