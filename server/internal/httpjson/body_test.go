@@ -86,6 +86,9 @@ func TestTextsGrowInPlace(t *testing.T) {
 	l := lines{&gateway.JSONPb{}}
 	var before, after runtime.MemStats
 	text, err := l.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
 	runtime.ReadMemStats(&before)
 	for range 10 {
 		if text, err = l.Marshal(message); err != nil {

@@ -26,7 +26,7 @@ type bodies struct {
 	methods      routes
 	small, large *admission.Budget
 	slots        *admission.Budget // of calls with large answers
-	spare        [32]sync.Pool     // of buffers that bodies have left, by the logarithm of their size
+	spare        [32]sync.Pool     // buffers that bodies have left, by the logarithm of their size
 }
 
 const (
