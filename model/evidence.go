@@ -78,13 +78,13 @@ func (e *Evidence) Place(i int, users float64) (NewItem, error) {
 			id, histories, users)
 	}
 	out := NewItem{ID: id, Users: int64(max(1, math.Round(users)))}
-	rotated, scale := e.rows.Row(i, users)
+	rotated, scale, part := e.rows.Row(i, users)
 	if out.graphScale = scale; slices.ContainsFunc(rotated, infinite) || infinite(scale) {
 		return NewItem{}, fmt.Errorf("new item %q has a row that is not finite", id)
 	}
 	degree := min(out.Users, e.m.spec.TrainUsers)
 	if e.local != nil {
-		out.local = e.local.Place(i, degree, users/float64(histories))
+		out.local = e.local.Place(i, degree, users/float64(histories), part)
 	}
 	if !out.scaled(e.m, degree, rotated) {
 		return NewItem{}, fmt.Errorf("new item %q has predictions that are not finite", id)

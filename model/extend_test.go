@@ -479,3 +479,32 @@ func TestSampledRowsAreNotTooLong(t *testing.T) {
 		}
 	}
 }
+
+// The few users of a new item have the present in common. Times the users behind them that is more
+// than a training has, and the row would be longer than a basis with orthonormal columns can have.
+func TestSampledRowsAreNotTooLongForABasis(t *testing.T) {
+	base, _ := extended(t, kinds()["windows"], 1)
+	n, last := int32(base.NumItems()), 0.0
+	for _, users := range []float64{3, 30, 150} {
+		e, err := base.NewEvidence([]string{"z"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			e.Add([]int32{4, 5, 6, n})
+		}
+		item, err := e.Place(0, users)
+		if err != nil {
+			t.Fatal(err)
+		}
+		square := 0.0
+		for _, x := range item.row {
+			square += float64(x) * float64(x)
+		}
+		if square <= last || square >= 1 {
+			t.Errorf("the row of three users among %v has the energy %v, want above %v and below 1",
+				users, square, last)
+		}
+		last = square
+	}
+}

@@ -99,8 +99,10 @@ const (
 )
 
 // Place returns arrival i. degree is the number of its users at the scale of the training, and
-// sample = r the number of users of the training that stand behind each history.
-func (a *Arrivals) Place(i int, degree int64, sample float64) Arrival {
+// sample = r the number of users of the training that stand behind each history. part is that of
+// all estimates which counts: by which the item's row was shortened for what its users have in
+// common beside it.
+func (a *Arrivals) Place(i int, degree int64, sample, part float64) Arrival {
 	n, s := int32(len(a.degrees)), &a.spec
 	out := Arrival{id: a.ids[i],
 		source: power(degree, s.SourceExponent), target: power(degree, s.TargetExponent)}
@@ -108,6 +110,7 @@ func (a *Arrivals) Place(i int, degree int64, sample float64) Arrival {
 	for _, j := range slices.Sorted(maps.Keys(a.near[i])) {
 		x := a.near[i][j]
 		row, column := x.estimates(s.Backward, sample)
+		row, column = row*part, column*part
 		switch {
 		case j >= n && j != n+int32(i):
 			o := acquaintance{a.ids[j-n], bounded(row), bounded(column)}

@@ -68,7 +68,7 @@ func withArrivals(
 	}
 	var placed []Arrival
 	for i := range n - known {
-		placed = append(placed, a.Place(i, degrees[known+i], sample))
+		placed = append(placed, a.Place(i, degrees[known+i], sample, 1))
 	}
 	return base, base.Extend(s, placed)
 }
@@ -189,7 +189,7 @@ func TestArrivalsMeet(t *testing.T) {
 		for _, h := range histories {
 			a.Add(h)
 		}
-		return a.Place(0, 5, 1)
+		return a.Place(0, 5, 1, 1)
 	}
 	base := Count(2, degrees, slices.Values([]kalman.History(nil)), 1).Graph(&s)
 	alone := place([]string{"a"}, []int32{0, 2})

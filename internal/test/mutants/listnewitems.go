@@ -3,6 +3,13 @@ package main
 // ofNewItems break what is known of new items, and how it follows the store.
 var ofNewItems = []mutant{
 	{
+		name: "toolong", breaks: "a new item with a few users is on top of all lists",
+		file: "model/internal/nystrom/nystrom.go",
+		was:  `		row[j] *= part`,
+		is:   `		row[j] *= 1`,
+		pkg:  "./model", test: "TestSampledRowsAreNotTooLongForABasis",
+	},
+	{
 		name: "pumped", breaks: "one user keeps an item up by taking it often",
 		file: "server/internal/coldstart/internal/tally/tally.go",
 		was:  `if _, seen := h.first[item]; !seen {`,

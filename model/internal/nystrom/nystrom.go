@@ -196,8 +196,8 @@ func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
 }
 
 // Row returns the row of new item i, rotated, and what b.Scale is for others. users is the number
-// of users of the item among b.Users.
-func (e *Evidence) Row(i int, users float64) (rotated []float64, scale float64) {
+// of users of the item among b.Users. part is that of the row which is left, see orthonormal.
+func (e *Evidence) Row(i int, users float64) (rotated []float64, scale, part float64) {
 	item := &e.items[i]
 	sample := users / float64(item.users)
 	var sum []float64
@@ -219,7 +219,29 @@ func (e *Evidence) Row(i int, users float64) (rotated []float64, scale float64) 
 		}
 		sum[j] /= kappa - min(loop, maxLoop*kappa)
 	}
-	return e.b.Apply(sum), scale
+	rotated = e.b.Apply(sum)
+	return rotated, scale, orthonormal(rotated, sample)
+}
+
+// orthonormal shortens a row to what is left of it in a basis with orthonormal columns, and returns
+// the part that is left. With another row w the Gram matrix of a basis is I + wwᵀ, and the nearest
+// orthonormal one (P.-O. Löwdin, 1950) has the row
+//
+//	(I + wwᵀ)^−½ w = w/√(1 + ‖w‖²)
+//
+// which is shorter than 1, as all rows are. The users of a new item are those of its first days, who
+// have taken beside it what everybody takes now, and r times that is more than a training has of
+// anything. ‖w‖² is that of the sample: at r ≤ 1 the row is that of a training.
+func orthonormal(row []float64, sample float64) (part float64) {
+	square := 0.0
+	for _, w := range row {
+		square += float64(w * w)
+	}
+	part = 1 / math.Sqrt(1+float64(square*(1-1/max(sample, 1))))
+	for j := range row {
+		row[j] *= part
+	}
+	return part
 }
 
 // covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item. Like
