@@ -11,6 +11,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/model"
 )
@@ -34,7 +35,7 @@ func TestOwnerIsKilled(t *testing.T) {
 			_, file := smallModel(t)
 			exchange(t, file, filepath.Join(o.models, "model.gsimc"))
 			for i := range 3 {
-				o.servers = append(o.servers, o.start(i, "127.0.0.1:0"))
+				o.servers = append(o.servers, o.start(i, nettest.Loopback(t)))
 			}
 			points, kills := rand.Perm(len(extensionPoints)), 0
 			if !soak.Long() {

@@ -171,11 +171,11 @@ func (p *parted) run() {
 		p.network.Lost())
 }
 
-// serve starts a server on a host. It listens on the loopback interface of that.
+// serve starts a server on a host. It listens on the loopback interface of that, which is its own.
 func (p *parted) serve(h *nettest.Host) *serverProcess {
 	var s *serverProcess
 	if err := h.Do(func() error {
-		s = startShared(p.t, p.model, p.store)
+		s = startShared(p.t, p.model, p.store, "--listen", "127.0.0.1:0")
 		return nil
 	}); err != nil {
 		p.t.Fatal(err)

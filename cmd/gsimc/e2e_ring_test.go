@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -29,11 +31,11 @@ func sharedStore(t *testing.T) string {
 	return "valkey://" + strings.Join(cluster.Addrs(), ",") + "/" + enginetest.Namespace()
 }
 
-// startShared starts a server without a disk over a store that others share. An empty model: flags
-// say which.
+// startShared starts a server without a disk over a store that others share, at an address of this
+// test alone. An empty model: flags say which.
 func startShared(t testing.TB, model, store string, flags ...string) *serverProcess {
 	t.Helper()
-	args := sharedArgs(store, flags...)
+	args := sharedArgs(store, append([]string{"--listen", nettest.Loopback(t)}, flags...)...)
 	if model != "" {
 		args = append(args, "--model", model)
 	}
@@ -62,11 +64,17 @@ type ringLoad struct {
 	calm          time.Duration // the slowest call before the first fault
 
 	mu     sync.Mutex
-	sent   []int64  // acknowledged events of each user
-	homes  []string // address of the server that answered the user's latest list
-	before []string // homes when the server gone was ended; nil: none was
+	sent   [][]sentEvent // acknowledged events of each user
+	homes  []string      // address of the server that answered the user's latest list
+	before []string      // homes when the server gone was ended; nil: none was
 	gone   string
 	moved  int // lists from elsewhere than before, of users whose server runs
+}
+
+// sentEvent is an acknowledged event.
+type sentEvent struct {
+	id, by string
+	at     time.Time
 }
 
 // loadClients is the number of clients of a ringLoad.
@@ -87,7 +95,7 @@ func newRingLoad(t *testing.T, servers []*serverProcess) *ringLoad {
 	return &ringLoad{t: t, ring: ring, name: enginetest.Namespace(), users: users,
 		item:  func(rng *rand.Rand) string { return fmt.Sprint(rng.IntN(smallItems)) },
 		rest:  time.Millisecond, // servers and store have two cores together
-		sent:  make([]int64, users),
+		sent:  make([][]sentEvent, users),
 		homes: make([]string, users)}
 }
 
@@ -135,7 +143,7 @@ func (l *ringLoad) visit(user int, event, item string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ok {
-		l.sent[user]++
+		l.sent[user] = append(l.sent[user], sentEvent{event, to.Addr.String(), time.Now()})
 		if l.took != nil {
 			l.took(user, item, to.Addr.String())
 		}
@@ -214,7 +222,7 @@ func (l *ringLoad) checkKept(of *serverProcess) {
 	service := pb.NewUserServiceClient(of.client(l.t))
 	lost, kept := int64(0), int64(0)
 	for user, sent := range l.sent {
-		if sent == 0 { // nobody
+		if len(sent) == 0 { // nobody
 			continue
 		}
 		got, err := service.GetUser(l.t.Context(), &pb.GetUserRequest{UserId: l.user(user)})
@@ -223,15 +231,30 @@ func (l *ringLoad) checkKept(of *serverProcess) {
 		}
 		n := got.GetUser().GetEventCount()
 		kept += n
-		if n != sent {
-			lost += sent - n
-			l.t.Errorf("user %d has %d events, %d were acknowledged", user, n, sent)
+		if n != int64(len(sent)) {
+			lost += int64(len(sent)) - n
+			l.t.Errorf("user %d has %d events, %d were acknowledged; not there: %v", user, n,
+				len(sent), l.missing(service, user))
 		}
 	}
 	l.t.Logf("%d calls, %d failed, slowest %v, and %v before the faults; %d events kept, %d "+
 		"acknowledged ones lost", l.calls.Load(), l.failed.Load(),
 		time.Duration(l.slowest.Load()).Round(time.Millisecond), l.calm.Round(time.Millisecond),
 		kept, lost)
+}
+
+// missing reads the history of a user again and returns the acknowledged events that it lacks.
+func (l *ringLoad) missing(service pb.UserServiceClient, user int) []sentEvent {
+	all, err := service.ListUserEvents(l.t.Context(), &pb.ListUserEventsRequest{
+		UserId: l.user(user), PageSize: 1000})
+	if err != nil {
+		l.t.Error(err)
+	}
+	return slices.DeleteFunc(slices.Clone(l.sent[user]), func(e sentEvent) bool {
+		return slices.ContainsFunc(all.GetEvents(), func(is *pb.UserEvent) bool {
+			return is.GetEvent().GetEventId() == e.id
+		})
+	})
 }
 
 // One of four servers is killed under load. No call of a ring fails, its users go to others, the
