@@ -169,21 +169,27 @@ func (b *built) run(dir string) (outcome string, err error) {
 		return "", err
 	}
 	began, ended := time.Now(), make(chan error, 1)
-	go func() { ended <- test.Wait() }()
+	go func() {
+		ended <- test.Wait()
+		close(ended)
+	}()
+	end := func() {
+		_ = test.Process.Kill() // it may have ended just now
+		for range ended {
+		}
+	}
 	select {
 	case err = <-ended:
 	case <-time.After(slowTest):
 		normal, whole := b.normal(dir)
 		if whole != nil {
-			_ = test.Process.Kill() // it may have ended just now
-			<-ended
+			end()
 			return "", fmt.Errorf("%s fails without the mutant: %w", b.test, whole)
 		}
 		select {
 		case err = <-ended:
 		case <-time.After(time.Until(began.Add(slower*normal + moment))):
-			_ = test.Process.Kill() // it may have ended just now
-			<-ended
+			end()
 			return late, nil
 		}
 	}
