@@ -24,7 +24,7 @@ func (s *Server) newGate(methods map[string]admission.Method) *admission.Gate {
 const (
 	sendTimeout   = 30 * time.Second
 	maxUnreadSize = 40 << 20
-	maxBodies     = 16 << 20 // of the JSON side, on their way
+	maxBodies     = 32 << 20 // of the JSON side, on their way
 )
 
 // limited is a listener with a bounded number of connections, and of bytes that wait for them.

@@ -10,6 +10,7 @@ import (
 	gateway "github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
 // A body is one document. What follows it was dropped once, with the status of success.
@@ -57,6 +58,8 @@ func TestBodiesAreNotCopied(t *testing.T) {
 
 // The buffers of bodies serve the next ones, and hold nothing of theirs.
 func TestBodiesLeaveNoGarbage(t *testing.T) {
+	soak.Native(t) // with the race detector a pool drops what it is given at random
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	c, h := door(t)
 	const times, blank = 20, 900 << 10
 	var before, after runtime.MemStats
@@ -79,6 +82,8 @@ func TestBodiesLeaveNoGarbage(t *testing.T) {
 
 // The text of a large message grows in memory that the next one uses again.
 func TestTextsGrowInPlace(t *testing.T) {
+	soak.Native(t) // as above
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	message := &pb.ListItemsResponse{}
 	for range 10_000 {
 		message.Items = append(message.Items, &pb.Item{ItemId: strings.Repeat("i", 250)})

@@ -143,12 +143,18 @@ func (l lines) Marshal(v any) ([]byte, error) {
 	return l.JSONPb.Marshal(v)
 }
 
-// drafts are buffers for texts that grow: what a text of megabytes leaves behind on its way is five
-// times as much.
+// drafts are buffers for long texts: what a text of megabytes leaves behind as it grows is five
+// times as much. Short ones would keep the buffers of long ones alive.
 var drafts = sync.Pool{New: func() any { return new([]byte) }}
+
+// longText is the size of a message, in bytes, from which on its text is long.
+const longText = 64 << 10
 
 // text returns the text of a message. The library would copy it once more.
 func (l lines) text(message proto.Message) ([]byte, error) {
+	if proto.Size(message) < longText {
+		return l.MarshalOptions.Marshal(message)
+	}
 	draft := drafts.Get().(*[]byte)
 	defer drafts.Put(draft)
 	text, err := l.MarshalOptions.MarshalAppend((*draft)[:0], message)

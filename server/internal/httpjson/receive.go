@@ -26,13 +26,13 @@ type bodies struct {
 	methods      routes
 	small, large *admission.Budget
 	slots        *admission.Budget // of calls with large answers
-	spare        [32]sync.Pool     // buffers that bodies have left, by the logarithm of their size
+	spare        [64]sync.Pool     // buffers that bodies have left, by the logarithm of their size
 }
 
 const (
 	// largeSlots is the number of calls with large answers from their bodies until their answers
-	// are text. Each takes up to a hundred MB with its garbage.
-	largeSlots = 1
+	// are text. Each is work for a processor, and takes up to a hundred MB with its garbage.
+	largeSlots = 2
 
 	// maxValues is the number of values of a body: members and elements, inner ones included. The
 	// largest call that a method takes has less than half of them.
