@@ -229,7 +229,7 @@ func (s *Store) send(b *batch, untils []time.Time, conn *pgxpool.Conn) error {
 	for _, call := range b.calls {
 		call.late = false
 		for i := range call.results {
-			if outcomes[at] == late {
+			if outcomes[at] == tooLate {
 				call.late = true
 				delete(conn.Conn().PgConn().CustomData(), clockKey) // it may have been set
 			}
@@ -248,7 +248,7 @@ const (
 	added    = 0
 	repeated = 1
 	conflict = 2
-	late     = 3
+	tooLate  = 3
 )
 
 // errLate: the server got to a write after its time.

@@ -91,7 +91,7 @@ func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
-	// The connection that is made for this one waits for the standby afterwards.
+	// The connection that is made here has waited for the standby, so that the writes below do it.
 	if _, err := s.Erase(context.Background(), "nobody"); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestRefusalAfterOpenAttempt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The connection that is made for this one waits for the standby afterwards.
+	// The connection that is made here has waited for the standby, so that the writes below do it.
 	if _, err := s.Append(context.Background(), one("before")); err != nil {
 		t.Fatal(err)
 	}

@@ -56,16 +56,20 @@ func TestLateEventsAreNotAdded(t *testing.T) {
 	if err := tx.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
-	for active := strings.Replace(waits, "wait_event_type = 'Lock'", "state = 'active'", 1); ; {
-		if statements(t, other, active) == 0 {
-			break
-		}
+	active := strings.Replace(waits, "wait_event_type = 'Lock'", "state = 'active'", 1)
+	for statements(t, other, active) > 0 {
+		time.Sleep(10 * time.Millisecond)
 	}
 	for user, want := range map[string]uint64{"a": 1, "u": 0} {
 		head, _, err := s.Since(ctx, user, store.Version{}, nil)
 		if head.Revision != want || err != nil {
 			t.Errorf("%s: %d events, %v; want %d", user, head.Revision, err, want)
 		}
+	}
+	var heads int
+	err = other.QueryRow(ctx, "SELECT count(*) FROM "+schema+".head WHERE revision = 0").Scan(&heads)
+	if heads > 0 || err != nil {
+		t.Errorf("%d users without events are known by their ids, %v", heads, err)
 	}
 }
 
@@ -124,6 +128,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 		erased <- n
 	}()
 	for statements(t, watcher, "wait_event_type = 'Lock'") == 0 && len(erased) == 0 {
+		time.Sleep(10 * time.Millisecond)
 	}
 	if err := p.Standby.Start(); err != nil {
 		t.Fatal(err)

@@ -198,7 +198,7 @@ func (b *built) run(dir string) (outcome string, err error) {
 		return "", fmt.Errorf("%s does not end: a test that notices should say so", b.test)
 	case bytes.Contains(out.Bytes(), []byte("no tests to run")):
 		return "", fmt.Errorf("there is no test %q in %s", b.test, b.pkg)
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay):
 		return survived, nil
 	case errors.As(err, new(*exec.ExitError)):
 		return killed, nil

@@ -5,9 +5,9 @@ package clock
 
 import "time"
 
-// age is the time after which a clock is read again. Until then the clocks of two machines drift
+// Age is the time after which a clock is read again. Until then the clocks of two machines drift
 // apart by a millisecond or two, unless one of them is set.
-const age = 10 * time.Second
+const Age = 10 * time.Second
 
 // Clock is what is known of the clock of another machine. The zero value knows nothing.
 type Clock struct {
@@ -19,7 +19,7 @@ type Clock struct {
 func Read(said time.Time) Clock { return Clock{said: said, read: time.Now()} }
 
 // IsOld reports whether the clock is to be read.
-func (k Clock) IsOld() bool { return time.Since(k.read) > age }
+func (k Clock) IsOld() bool { return time.Since(k.read) > Age }
 
 // At converts a time of this machine. The result may be early, by the time of the round trip that
 // read the clock, and is late only as far as the clocks have drifted apart since.
