@@ -12,7 +12,7 @@ import (
 )
 
 // 10,000 lists of models that have everything at once: a local term, new items with users and items
-// that borrow, trends, terms for the items that a user comes back to, and items that a filter leaves
+// that borrow, trends, terms for items that a user comes back to, and items that a filter leaves
 // out. Each list is the best of all scores, and the parts of each score add up to it.
 func TestEverythingTogether(t *testing.T) {
 	rng := rand.New(rand.NewPCG(81, 82))
@@ -29,7 +29,8 @@ func TestEverythingTogether(t *testing.T) {
 			x.ScoresTo(scores, q)
 			skip := randomSet(rng, len(scores), []float64{0, 0.1, 0.9, 0.999}[rng.IntN(4)])
 			n := []int{1, 10, 100}[rng.IntN(3)]
-			if d := cmp.Diff(topOracle(scores, n, skip), x.TopN([]ranking.Scored{}, q, n, skip)); d != "" {
+			want := topOracle(scores, n, skip)
+			if d := cmp.Diff(want, x.TopN([]ranking.Scored{}, q, n, skip)); d != "" {
 				t.Fatalf("%v, list %d (-want +got):\n%s", size, round, d)
 			}
 			if round%100 == 0 {

@@ -259,8 +259,8 @@ func TestSessionTokensWaitForNewLife(t *testing.T) {
 	}
 }
 
-// TestStaleSessionsInVirtualTime asks with tokens of what a store that may lag does not show in time:
-// the newest event, and the life of before of an erased user, which is never known to be lost,
+// TestStaleSessionsInVirtualTime asks with tokens of what a store that may lag does not show in
+// time: the newest event, and the former life of an erased user. That is never known to be lost,
 // however long the new life is.
 func TestStaleSessionsInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

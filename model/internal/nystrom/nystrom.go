@@ -229,9 +229,9 @@ func (e *Evidence) Row(i int, users float64) (rotated []float64, scale, part flo
 //
 //	(I + wwᵀ)^−½ w = w/√(1 + ‖w‖²)
 //
-// which is shorter than 1, as all rows are. The users of a new item are those of its first days, who
-// have taken beside it what everybody takes now, and r times that is more than a training has of
-// anything. ‖w‖² is that of the sample: at r ≤ 1 the row is that of a training.
+// which is shorter than 1, as all rows are. The users of a new item are those of its first days.
+// They have taken beside it what everybody takes now, and r times that is more than a training has
+// of anything. ‖w‖² is that of the sample: at r ≤ 1 the row is that of a training.
 func orthonormal(row []float64, sample float64) (part float64) {
 	square := 0.0
 	for _, w := range row {
