@@ -17,6 +17,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
 // ringServer answers with its name, and remembers whom it was asked about.
@@ -76,7 +77,7 @@ func startRing(t *testing.T, n int, h Hedge) (*Ring, map[string]*ringServer, map
 	servers, stops := make(map[string]*ringServer), make(map[string]func())
 	opt := RingOptions{Timeout: 20 * time.Second, Hedge: h}
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		listener, err := net.Listen("tcp", nettest.Loopback(t))
 		if err != nil {
 			t.Fatal(err)
 		}

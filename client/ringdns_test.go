@@ -77,7 +77,7 @@ func TestRingFollowsName(t *testing.T) {
 	known := startNames(t)
 	var port int
 	start := func(last byte) (*ringServer, func()) {
-		address := fmt.Sprintf("127.0.0.%d:%d", last, port)
+		address := fmt.Sprintf("127.7.0.%d:%d", last, port)
 		listener, err := net.Listen("tcp4", address)
 		if err != nil {
 			t.Skipf("%s cannot be listened on, which takes a loopback of 127.0.0.0/8: %v", address,
@@ -93,7 +93,7 @@ func TestRingFollowsName(t *testing.T) {
 		return s, g.GracefulStop
 	}
 	first, stopFirst := start(1)
-	known.set([4]byte{127, 0, 0, 1})
+	known.set([4]byte{127, 7, 0, 1})
 	r, err := DialRing(RingOptions{Timeout: 20 * time.Second, Addresses: []string{
 		fmt.Sprintf("dns://%s/gsimc.test.:%d", known.conn.LocalAddr(), port)}})
 	if err != nil {
@@ -124,9 +124,9 @@ func TestRingFollowsName(t *testing.T) {
 	spread(first)
 	second, _ := start(2)
 	third, _ := start(3)
-	known.set([4]byte{127, 0, 0, 1}, [4]byte{127, 0, 0, 2}, [4]byte{127, 0, 0, 3})
+	known.set([4]byte{127, 7, 0, 1}, [4]byte{127, 7, 0, 2}, [4]byte{127, 7, 0, 3})
 	spread(first, second, third)
-	known.set([4]byte{127, 0, 0, 2}, [4]byte{127, 0, 0, 3})
+	known.set([4]byte{127, 7, 0, 2}, [4]byte{127, 7, 0, 3})
 	stopFirst()
 	spread(second, third)
 }

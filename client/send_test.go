@@ -17,6 +17,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
 // moodyServer settles events as an idempotent store would, and ends its streams in the way that
@@ -278,7 +279,7 @@ func TestSendWithoutServer(t *testing.T) {
 // A server that goes away for good in the middle is not silent: it cannot be reached. The outage is
 // told once.
 func TestSendServerGone(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", nettest.Loopback(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +326,7 @@ func TestSendOptionsRefused(t *testing.T) {
 // freeAddress returns an address on which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", nettest.Loopback(t))
 	if err != nil {
 		t.Fatal(err)
 	}
