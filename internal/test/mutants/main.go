@@ -1,7 +1,6 @@
 // Command mutants shows that the tests of a promise can fail. It breaks the code in one place at a
-// time, as listed in list*.go, and runs the test that must notice: a test that
-// passes is a hole. The broken code is an overlay of the compiler's; no file in the repository
-// changes.
+// time, as listed in list*.go, and runs the test that must notice: a test that passes is a hole.
+// The broken code is an overlay of the compiler's; no file in the repository changes.
 //
 //	go run ./internal/test/mutants           all mutants
 //	go run ./internal/test/mutants NAME...   some of them
@@ -9,14 +8,17 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -33,14 +35,16 @@ type mutant struct {
 }
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
 // run tests the mutants of these names, or all of them, and prints a table.
-func run(names []string) error {
+func run(ctx context.Context, names []string) error {
 	chosen, err := choose(names)
 	if err != nil {
 		return err
@@ -55,7 +59,7 @@ func run(names []string) error {
 		"what it breaks, and the test")
 	for b := range ahead(chosen, dir) {
 		began := time.Now()
-		outcome, err := b.run(dir)
+		outcome, err := b.run(ctx, dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
@@ -74,7 +78,8 @@ func run(names []string) error {
 	return nil
 }
 
-// ahead compiles the test of a mutant while that of the one before runs.
+// ahead compiles the tests of the mutants in their order. While the test of one mutant runs, that
+// of the next one is compiled.
 func ahead(chosen []mutant, dir string) <-chan built {
 	all := make(chan built)
 	go func() {
@@ -160,11 +165,13 @@ const (
 )
 
 // run runs the test of the mutant. A mutant whose test does not exist is an error.
-func (b *built) run(dir string) (outcome string, err error) {
+func (b *built) run(ctx context.Context, dir string) (outcome string, err error) {
 	if b.err != nil || b.program == "" {
 		return skipped + ": no C compiler", b.err
 	}
-	test, out := b.command(b.program, b.flags)
+	ofTest, cancel := context.WithCancel(ctx)
+	defer cancel()
+	test, out := b.command(ofTest, b.program, b.flags)
 	if err := test.Start(); err != nil {
 		return "", err
 	}
@@ -174,14 +181,14 @@ func (b *built) run(dir string) (outcome string, err error) {
 		close(ended)
 	}()
 	end := func() {
-		_ = test.Process.Kill() // it may have ended just now
+		cancel()
 		for range ended {
 		}
 	}
 	select {
 	case err = <-ended:
 	case <-time.After(slowTest):
-		normal, whole := b.normal(dir)
+		normal, whole := b.normal(ctx, dir)
 		if whole != nil {
 			end()
 			return "", fmt.Errorf("%s fails without the mutant: %w", b.test, whole)
@@ -194,6 +201,8 @@ func (b *built) run(dir string) (outcome string, err error) {
 		}
 	}
 	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
 	case bytes.Contains(out.Bytes(), []byte("panic: test timed out")):
 		return "", fmt.Errorf("%s does not end: a test that notices should say so", b.test)
 	case bytes.Contains(out.Bytes(), []byte("no tests to run")):
@@ -207,23 +216,29 @@ func (b *built) run(dir string) (outcome string, err error) {
 }
 
 // normal returns how long the test takes without the mutant.
-func (b *built) normal(dir string) (time.Duration, error) {
+func (b *built) normal(ctx context.Context, dir string) (time.Duration, error) {
 	flags := "GOFLAGS=" + os.Getenv("GOFLAGS")
 	program, err := b.compile(filepath.Join(dir, "whole.test"), flags)
 	if err != nil {
 		return 0, err
 	}
-	test, _ := b.command(program, flags)
+	test, _ := b.command(ctx, program, flags)
 	began := time.Now()
 	err = test.Run()
 	return time.Since(began), err
 }
 
 // command is the program of the test in the folder of its package, and what it will have printed.
-func (b *built) command(program, flags string) (*exec.Cmd, *bytes.Buffer) {
-	c, out := exec.Command(program, "-test.timeout=10m", "-test.failfast", "-test.run="+b.test),
-		new(bytes.Buffer)
+// If ctx ends, the test is killed with the servers that it has started.
+func (b *built) command(
+	ctx context.Context, program, flags string,
+) (*exec.Cmd, *bytes.Buffer) {
+	c := exec.CommandContext(ctx, program, "-test.timeout=10m", "-test.failfast",
+		"-test.run="+b.test)
+	out := new(bytes.Buffer)
 	c.Dir, c.Stdout, c.Stderr = b.pkg, out, out
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = moment // a server that the test left may hold what it prints to
 	c.Env = append(os.Environ(), flags, "CGO_ENABLED=0")
 	return c, out
