@@ -439,7 +439,7 @@ func (m *manifests) checkNotes(t *testing.T) {
 		"shop-gsimc.web:50051":  true,
 		"helm -n web test shop": m.test != nil,
 		"not encrypted":         env["GSIMC_TLS_CERT"] == "",
-		"whoever reaches the port may call": env["GSIMC_TOKEN_FILE"] == "" &&
+		"everybody who can reach the port may call": env["GSIMC_TOKEN_FILE"] == "" &&
 			env["GSIMC_TLS_CLIENT_CA"] == "",
 	} {
 		if strings.Contains(m.notes, text) != want {
