@@ -151,7 +151,7 @@ func endAll(calls []*call, err error) {
 	}
 }
 
-// endWritten ends the calls that were written and returns those that came too late.
+// endWritten ends the calls whose events were written. It returns the others, which came too late.
 func endWritten(calls []*call) []*call {
 	return slices.DeleteFunc(calls, func(c *call) bool {
 		if !c.late {

@@ -204,8 +204,8 @@ func grown(size int) int {
 	return 2 * size
 }
 
-// buffer returns an empty buffer for so many bytes. It is one that a body has left if it can be:
-// bodies of megabytes would otherwise be most of the garbage, and garbage half of the memory.
+// buffer returns an empty buffer with room for size bytes. If an earlier body has left one, it is
+// used again: otherwise the garbage would be half of the memory, and most of it large bodies.
 func (b *bodies) buffer(size int) []byte {
 	class := bits.Len(uint(size - 1))
 	if 1<<class > b.limits.Body {
