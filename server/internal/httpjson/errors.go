@@ -120,13 +120,17 @@ func writeError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
 	runtime.DefaultHTTPErrorHandler(ctx, mux, m, w, r, err)
 }
 
-// writeRoutingError answers a request that names no method.
-func writeRoutingError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
+// refuseMethod answers a request that names no method. If its path has methods of other names, the
+// header Allow has these.
+func (all routes) refuseMethod(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
 	w http.ResponseWriter, r *http.Request, httpStatus int,
 ) {
 	no := refusal{http: httpStatus, code: codes.Unimplemented, reason: "UNKNOWN_METHOD",
 		message: fmt.Sprintf("there is no method under %s of this path: see /openapi.json",
 			r.Method)}
+	if httpStatus == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", strings.Join(all.methods(r.URL.EscapedPath()), ", "))
+	}
 	runtime.DefaultHTTPErrorHandler(ctx, mux, m, w, r,
 		&runtime.HTTPStatusError{HTTPStatus: httpStatus, Err: no.status().Err()})
 }

@@ -67,7 +67,7 @@ func NewHandler(
 		}),
 		runtime.WithOutgoingHeaderMatcher(requestIDOnly),
 		runtime.WithErrorHandler(writeError),
-		runtime.WithRoutingErrorHandler(writeRoutingError),
+		runtime.WithRoutingErrorHandler(all.refuseMethod),
 		// An id, which is one part of a path, may contain a slash as %2F.
 		runtime.WithUnescapingMode(runtime.UnescapingModeAllExceptSlash),
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, lines{&runtime.JSONPb{

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +80,19 @@ func routeOf(method, path string) string {
 		b.WriteString("{}")
 		_, path, _ = strings.Cut(rest, "}")
 	}
+}
+
+// methods returns the methods of HTTP that a path has, in order.
+func (all routes) methods(of string) (methods []string) {
+	for name := range all {
+		at := strings.IndexByte(name, '/')
+		pattern := strings.ReplaceAll(name[at:], "{}", "*")
+		if ok, _ := path.Match(pattern, of); ok {
+			methods = append(methods, name[:at])
+		}
+	}
+	slices.Sort(methods)
+	return methods
 }
 
 // of returns the route that the library has found for a request.

@@ -236,13 +236,19 @@ func TestBodyIsNoParameter(t *testing.T) {
 // A POST is no other method in disguise: a proxy that lets nobody erase would let it pass.
 func TestMethodsAreNotOverridden(t *testing.T) {
 	c, h := door(t)
-	for _, path := range []string{"/v1/users/ann", "/v1/users/ann/recommendations"} {
+	for path, allowed := range map[string]string{
+		"/v1/users/ann":                    "DELETE, GET",
+		"/v1/users/an%2Fn/recommendations": "GET",
+	} {
 		r := httptest.NewRequest("POST", path, strings.NewReader("page_size=3"))
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("X-HTTP-Method-Override", "DELETE")
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed || c.last != nil {
 			t.Errorf("%s: %d %s, the call %v", path, w.Code, w.Body, c.last)
+		}
+		if got := w.Header().Get("Allow"); got != allowed {
+			t.Errorf("%s allows %q, want %q", path, got, allowed)
 		}
 	}
 }
