@@ -47,6 +47,16 @@ var tellAgain = sync.OnceFunc(func() {
 	}
 })
 
+// WasInterrupted reports whether an interrupt has come. It is asked after another command of this
+// program has run in this process and returned code. Both commands get the signal, in any order: if
+// the other one was interrupted, ctx ends in a moment.
+func WasInterrupted(ctx context.Context, code int) bool {
+	if code == ExitInterrupted {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
+}
+
 // OutFile is a file that gets its name when it is complete.
 type OutFile interface {
 	io.Writer

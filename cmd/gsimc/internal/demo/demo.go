@@ -123,7 +123,7 @@ func (t *tour) prepare(ctx context.Context, events, model string) error {
 		var stderr bytes.Buffer
 		a, quiet := t.app, append([]string{"--quiet"}, args...)
 		code := a.Self(a.Stdin, a.Stdout, &stderr, nil, quiet...)
-		if ctx.Err() != nil {
+		if cli.WasInterrupted(ctx, code) {
 			return ctx.Err() // Run says it
 		}
 		_, _ = a.Stderr.Write(stderr.Bytes())

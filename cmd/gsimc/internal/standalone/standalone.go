@@ -147,7 +147,7 @@ func (c *Cmd) step(ctx context.Context, a *cli.App, args []string) error {
 	}
 	code := a.Self(a.Stdin, a.Stdout, a.Stderr, nil, args...)
 	switch {
-	case ctx.Err() != nil:
+	case cli.WasInterrupted(ctx, code):
 		return cli.Interrupted("nothing serves")
 	case code != cli.ExitOK:
 		return fmt.Errorf("gsimc %s failed", slices.DeleteFunc(slices.Clone(args),
@@ -174,7 +174,7 @@ func (c *Cmd) serve(
 	}()
 	select {
 	case code := <-ended:
-		if code == cli.ExitOK || ctx.Err() != nil {
+		if code == cli.ExitOK || cli.WasInterrupted(ctx, code) {
 			return cli.Interrupted("nothing serves")
 		}
 		return errors.New("the server did not start")
