@@ -111,7 +111,7 @@ vet: ## go vet of what depends on the architecture for the other one, and of the
 	cd internal/tools && CGO_ENABLED=0 go vet ./...
 
 # The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
-clients-test: build ## run the clients of client/examples in Python, Java, TypeScript and curl against a real server
+clients-test: build ## run the clients in Python, Java, TypeScript and curl, and the tests of the packages, against a real server
 	CGO_ENABLED=0 go run ./client/examples
 
 # Spark and numpy come from the registry of Python; without python3, Java or the registry it skips.

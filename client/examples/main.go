@@ -7,6 +7,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,9 @@ func run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.Setenv("SCRATCH", dir); err != nil { // it has the model too
+		return err
+	}
 	s, err := startServer(ctx, dir)
 	if err != nil {
 		return err
@@ -99,17 +103,22 @@ func report(outcomes []outcome) error {
 // command that runs it, which gets the address of the server and the id of a user.
 type example struct {
 	name    string
+	dir     string     // empty: client/examples/NAME
 	tools   []string   // without one of them it is skipped
 	install [][]string // fails without a registry: the example is then skipped
 	build   [][]string
 	command []string
-	json    bool // it calls the JSON side, and prints what that answers
+	json    bool // it calls the JSON side
+	raw     bool // it prints what that answers
 }
 
 const venv = ".venv/bin/"
 
 var examples = []example{
-	{name: "curl", tools: []string{"curl"}, command: []string{"./example.sh"}, json: true},
+	{
+		name: "curl", tools: []string{"curl"},
+		command: []string{"./example.sh"}, json: true, raw: true,
+	},
 	{
 		name: "python", tools: []string{"python3"},
 		install: [][]string{
@@ -133,12 +142,11 @@ var examples = []example{
 			"com.gsimc.example.Example"},
 	},
 	{
-		name: "typescript", tools: []string{"node", "npm"},
+		name: "typescript", dir: "client/typescript", tools: []string{"node", "npm"},
 		install: [][]string{
 			{"npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"},
 		},
-		build:   [][]string{{"npm", "run", "--silent", "build"}},
-		command: []string{"node", "build/example.js"},
+		command: []string{"test/run.sh"}, json: true,
 	},
 }
 
@@ -166,7 +174,7 @@ func (e *example) run(ctx context.Context, s *server) outcome {
 		address = s.json
 	}
 	out, err := e.execute(ctx, append(e.command, address, "user-of-"+e.name))
-	if err == nil && e.json {
+	if err == nil && e.raw {
 		out, err = fromJSON(out)
 	}
 	return outcome{err: err, printed: out}
@@ -176,7 +184,7 @@ func (e *example) run(ctx context.Context, s *server) outcome {
 // too.
 func (e *example) execute(ctx context.Context, args []string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Dir = filepath.Join("client", "examples", e.name)
+	cmd.Dir = cmp.Or(e.dir, filepath.Join("client", "examples", e.name))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
