@@ -76,13 +76,13 @@ test("an error has its code, its reason and the fields", async () => {
 
 test("a session reads its own writes", async () => {
   const session = client().session("reader");
-  await session.observe({ itemId: "i005" });
-  const { token: first } = session;
-  const again = { itemId: "i006", eventId: "twice" };
-  await session.observe(again);
-  assert.notEqual(session.token, first);
+  const first = { itemId: "i005", eventId: "first" };
+  await session.observe(first);
+  const { token: old } = session;
+  await session.observe({ itemId: "i006", eventId: "last" });
   const { token: last } = session;
-  await session.observe(again); // a repeat of the last event
+  assert.notEqual(last, old);
+  await session.observe(first); // a repeat of an earlier event
   assert.equal(session.token, last);
   const { items } = await session.recommend({ pageSize: 100 });
   assert(items.length > 0 && items.every((i) => i.itemId !== "i005" && i.itemId !== "i006"));
