@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 
 const root = new URL("../../", import.meta.url);
 const api = JSON.parse(
-  readFileSync(new URL("server/internal/httpjson/openapi.swagger.json", root), "utf8"));
+  readFileSync(new URL("server/internal/httpjson/openapi.json", root), "utf8"));
 const protos = new URL("api/gsimc/v1/", root);
 const maybe = new Set(); // fields that are optional, or messages of Google's, in some message
 for (const name of readdirSync(protos).filter((name) => name.endsWith(".proto")))
@@ -14,7 +14,8 @@ for (const name of readdirSync(protos).filter((name) => name.endsWith(".proto"))
     maybe.add(field.replace(/_(.)/g, (_, c) => c.toUpperCase()));
 
 const nameOf = (ref) => ref.slice(ref.lastIndexOf("/") + 1);
-const definition = (name) => api.definitions[name];
+const definition = (name) => api.components.schemas[name];
+const schemaOf = (part) => part?.content["application/json"].schema;
 
 function type(schema) {
   if (schema.$ref) return nameOf(schema.$ref);
@@ -36,12 +37,12 @@ function reached(schema, names) {
 const calls = [];
 const sent = new Set();
 for (const [path, { post }] of Object.entries(api.paths)) {
-  const body = post?.parameters.find((p) => p.in === "body").schema;
+  const body = schemaOf(post?.requestBody);
   if (!body) continue;
   reached(body, sent);
   if (!path.includes("{"))
     calls.push(`  "${path}": { request: ${type(body)}; answer: ${
-      type(post.responses["200"].schema)} };`);
+      type(schemaOf(post.responses["200"]))} };`);
 }
 
 const comment = (text, indent) => (text ? `${indent}/** ${
@@ -55,7 +56,7 @@ function absent(message, field, schema) {
 }
 
 let text = "// Written by types.mjs.\n";
-for (const [name, schema] of Object.entries(api.definitions)) {
+for (const [name, schema] of Object.entries(api.components.schemas)) {
   text += comment(schema.description, "");
   if (schema.enum) {
     text += `export type ${name} = ${type(schema)};\n`;

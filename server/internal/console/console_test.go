@@ -123,7 +123,7 @@ var (
 
 // Every call of the page is one of the API.
 func TestCallsExist(t *testing.T) {
-	text, err := os.ReadFile("../httpjson/openapi.swagger.json")
+	text, err := os.ReadFile("../httpjson/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}

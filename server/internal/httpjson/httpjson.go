@@ -7,7 +7,7 @@
 // error is a google.rpc.Status, and its HTTP status follows from the gRPC code. A stream of answers
 // is a line of JSON for each. What a call does not take is refused, in a query as in a body.
 //
-// The files below gsimc, and openapi.swagger.json, are generated: make generate.
+// The files below gsimc, and openapi.json, are generated: make generate.
 package httpjson
 
 import (
@@ -31,7 +31,7 @@ import (
 	gateway "github.com/gsimc/gsimc/server/internal/httpjson/gsimc/v1"
 )
 
-//go:embed openapi.swagger.json
+//go:embed openapi.json
 var openAPI []byte
 
 // Limits are the bounds of what clients make the handler hold. Those of answers that are not read

@@ -29,8 +29,13 @@ type route struct {
 
 // parameter is one that a route may have, in the query or in the path. Name is in lower camel case.
 type parameter struct {
-	Name   string   `json:"name"`
-	In     string   `json:"in"`
+	Name   string `json:"name"`
+	In     string `json:"in"`
+	schema `json:"schema"`
+}
+
+// schema is what a parameter takes.
+type schema struct {
 	Type   string   `json:"type"`
 	Format string   `json:"format"`
 	Enum   []string `json:"enum"`
@@ -39,7 +44,6 @@ type parameter struct {
 const (
 	inQuery  = "query"
 	inPath   = "path"
-	inBody   = "body"
 	listType = "array" // a type; those of the elements are texts
 )
 
@@ -58,8 +62,7 @@ func readRoutes(api []byte) (routes, error) {
 	for path, methods := range file.Paths {
 		for method, r := range methods {
 			service, rpc, _ := strings.Cut(strings.TrimRight(r.OperationID, "0123456789"), "_")
-			all[routeOf(strings.ToUpper(method), path)] = route{
-				slices.DeleteFunc(r.Parameters, func(p parameter) bool { return p.In == inBody }),
+			all[routeOf(strings.ToUpper(method), path)] = route{r.Parameters,
 				"/gsimc.v1." + service + "/" + rpc}
 		}
 	}

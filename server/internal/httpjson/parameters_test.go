@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -265,5 +266,37 @@ func TestBadPaths(t *testing.T) {
 				t.Errorf("%s %s: %d %+v", method, path, code, got)
 			}
 		}
+	}
+}
+
+// The document is of OpenAPI 3.1: what it refers to is there, and a call may need a token. Programs
+// that check documents find no error in it.
+func TestDescription(t *testing.T) {
+	var document struct {
+		OpenAPI    string
+		Security   []map[string][]string
+		Components struct {
+			Schemas         map[string]any
+			SecuritySchemes map[string]struct{ Type, Scheme string }
+		}
+	}
+	if err := json.Unmarshal(openAPI, &document); err != nil {
+		t.Fatal(err)
+	}
+	named := document.Components.SecuritySchemes["Bearer"]
+	want := []map[string][]string{{"Bearer": {}}, {}}
+	if document.OpenAPI != "3.1.0" || named.Type != "http" || named.Scheme != "bearer" ||
+		!cmp.Equal(document.Security, want) {
+		t.Errorf("OpenAPI %s, security %v by %v", document.OpenAPI, document.Security, named)
+	}
+	refs := regexp.MustCompile(`"\$ref": "(#/components/schemas/)?([^"]*)"`)
+	all := refs.FindAllStringSubmatch(string(openAPI), -1)
+	for _, ref := range all {
+		if ref[1] == "" || document.Components.Schemas[ref[2]] == nil {
+			t.Errorf("%s leads nowhere", ref[0])
+		}
+	}
+	if len(all) < 100 {
+		t.Errorf("%d references", len(all))
 	}
 }
