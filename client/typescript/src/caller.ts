@@ -116,7 +116,8 @@ export class Caller {
     try {
       return JSON.parse(body);
     } catch (cause) {
-      throw new GsimcError("UNKNOWN", `the answer is not JSON: ${body.slice(0, 200)}`, {}, { cause });
+      const message = `the answer is not JSON: ${body.slice(0, 200)}`;
+      throw new GsimcError("UNKNOWN", message, {}, { cause });
     }
   }
 }

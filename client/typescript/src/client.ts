@@ -1,5 +1,6 @@
 import type { Event, EventResult, ObserveResponse, RecommendRequest, RecommendResponse,
-  ScoreItemsRequest, ScoreItemsResponse, SimilarItemsRequest, SimilarItemsResponse } from "./api.js";
+  ScoreItemsRequest, ScoreItemsResponse, SimilarItemsRequest,
+  SimilarItemsResponse } from "./api.js";
 import { Caller, sleep, type CallOptions } from "./caller.js";
 import { GsimcError } from "./error.js";
 

@@ -65,7 +65,8 @@ test("calls and answers", async () => {
 test("an error has its code, its reason and the fields", async () => {
   await assert.rejects(client({ token: "gsimc_no" }).recommend({ userId: "ann" }),
     refusal("UNAUTHENTICATED", "UNAUTHENTICATED"));
-  await assert.rejects(client().observe({ userId: "ann", itemId: "", eventType: "NO" }), (error) => {
+  const bad = { userId: "ann", itemId: "", eventType: "NO" };
+  await assert.rejects(client().observe(bad), (error) => {
     refusal("INVALID_ARGUMENT", "INVALID_FIELD")(error);
     assert.deepEqual(error.fields.map((f) => f.field), ["event.item_id", "event.event_type"]);
     return true;
@@ -94,9 +95,10 @@ test("a session reads its own writes", async () => {
 
 test("a call outlives a restart of the server", async () => {
   await server.kill();
-  await assert.rejects(client({ retry: { attempts: 1 } }).observe({ userId: "ann", itemId: "i001" }),
+  const like = { userId: "ann", itemId: "i001" };
+  await assert.rejects(client({ retry: { attempts: 1 } }).observe(like),
     refusal("UNAVAILABLE", ""));
-  const call = client({ retry: { attempts: 1000 } }).observe({ userId: "ann", itemId: "i001" });
+  const call = client({ retry: { attempts: 1000 } }).observe(like);
   await server.start();
   assert.equal((await call).disposition, "EVENT_DISPOSITION_APPLIED");
 });
@@ -137,7 +139,7 @@ test("observeAll sends what was not acknowledged with the same ids", async () =>
     ["EVENT_DISPOSITION_DUPLICATE", "EVENT_DISPOSITION_DUPLICATE"]);
 });
 
-test("observeAll waits for room, yields in order, and does not repeat what is refused", async () => {
+test("observeAll waits for room, yields in order, and drops what is refused", async () => {
   const rejected = (code, ...details) => ({ disposition: "EVENT_DISPOSITION_REJECTED",
     error: { code, message: "no", details } });
   const retry = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "0.001s" };
