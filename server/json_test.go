@@ -110,7 +110,10 @@ func TestJSON(t *testing.T) {
 	must(t, err)
 	agrees("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list, nil)
 
-	code, exported := c.do("GET", path+"/export", "")
+	code, exported, header := send(t, "GET", c.base+path+"/export", "")
+	if of := header.Get("Content-Type"); of != "application/x-ndjson" {
+		t.Errorf("the export is %s", of)
+	}
 	for line := range strings.Lines(exported) {
 		if err := protojson.Unmarshal([]byte(line), &pb.ExportUserResponse{}); err != nil || code != 200 {
 			t.Errorf("a line of the export: %d, %v: %s", code, err, line)

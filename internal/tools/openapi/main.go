@@ -112,10 +112,17 @@ func body(operation *yaml.Node) {
 	}
 }
 
-// content says that a body or an answer is JSON.
+// content says that a body or an answer is JSON. An answer of several messages has one on each line,
+// and not the {result, error} of the library.
 func content(of *yaml.Node) {
-	media := parse(`{application/json: {schema: }}`)
-	*get(get(media, "application/json"), "schema") = *take(of, "schema")
+	schema, name := take(of, "schema"), "application/json"
+	if title := get(schema, "title"); title != nil && strings.HasPrefix(title.Value, "Stream result") {
+		schema, name = get(get(schema, "properties"), "result"), "application/x-ndjson"
+		get(of, "description").Value = "One message on each line. A line {\"error\": ...} ends an answer " +
+			"that is not whole."
+	}
+	media := parse(`{` + name + `: {schema: }}`)
+	*get(get(media, name), "schema") = *schema
 	set(of, "content", media)
 }
 

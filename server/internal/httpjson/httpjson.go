@@ -143,6 +143,9 @@ func (l lines) Marshal(v any) ([]byte, error) {
 	return l.JSONPb.Marshal(v)
 }
 
+// StreamContentType implements [runtime.StreamContentType].
+func (lines) StreamContentType(any) string { return "application/x-ndjson" }
+
 // drafts are buffers for long texts: what a text of megabytes leaves behind as it grows is five
 // times as much. Short ones would keep the buffers of long ones alive.
 var drafts = sync.Pool{New: func() any { return new([]byte) }}
