@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -135,9 +136,10 @@ type linearConn struct {
 	process int // its death is deaths[process]
 }
 
-// start starts the server, again after a kill, and points the clients to it.
+// start starts the server, again after a kill, and points the clients to it. Until then they ask for
+// the address of the one before, which no other test's server may have.
 func (s *linearServer) start(t *testing.T) {
-	s.serverProcess = startServe(t, s.model, s.dir)
+	s.serverProcess = startServe(t, s.model, s.dir, "--listen", nettest.Loopback(t))
 	s.connect(t)
 }
 

@@ -20,6 +20,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -64,8 +65,11 @@ func TestRollsFailNoCall(t *testing.T) {
 	_, model := smallModel(t)
 	dirs := []string{t.TempDir(), t.TempDir()}
 	flags := []string{"--drain-delay", "100ms", "--extend-every", "0s"}
-	servers := []*serverProcess{startServe(t, model, dirs[0], flags...),
-		startServe(t, model, dirs[1], flags...)}
+	var servers []*serverProcess
+	for _, dir := range dirs {
+		servers = append(servers, startServe(t, model, dir,
+			append(slices.Clone(flags), "--listen", nettest.Loopback(t))...))
+	}
 	both := balanced(t, servers[0].GRPC, servers[1].GRPC)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
