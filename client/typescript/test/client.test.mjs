@@ -13,9 +13,10 @@ const program = process.env.GSIMC;
 const token = execFileSync(program, ["token", "test", "--roles", "recommend,observe",
   "--add-to", "tokens"], { encoding: "utf8" }).trim();
 
-// server is a gsimc of its own, with TLS and a token.
+// server is a gsimc of its own, with TLS and a token. Nobody else listens on this address, so that
+// the server can have its port again.
 const server = {
-  address: "127.0.0.1:0",
+  address: "127.7.1.9:0",
   async start() {
     const free = "127.0.0.1:0";
     this.child = spawn(program, ["serve", "--model", "../model.gsimc", "--data-dir", "state",
