@@ -243,3 +243,18 @@ func TestLoopsEndWithContext(t *testing.T) {
 		})
 	}
 }
+
+// A closed loop that has no answer in its time goes on until it has one.
+func TestClosedLoopHasAnAnswer(t *testing.T) {
+	slow := callerFunc(func(context.Context, Request) error {
+		time.Sleep(3 * time.Second)
+		return nil
+	})
+	synctest.Test(t, func(t *testing.T) {
+		result := ClosedLoop{InFlight: 2, Warmup: time.Second, Duration: time.Second,
+			Timeout: time.Minute}.Run(t.Context(), func(int) func() Request { return oneRequest }, slow)
+		if result.answered != 1 || result.Elapsed != 2*time.Second {
+			t.Errorf("%d answers in %s, want 1 in 2s", result.answered, result.Elapsed)
+		}
+	})
+}
