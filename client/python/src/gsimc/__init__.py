@@ -1,0 +1,24 @@
+"""A client of a gsimc server, and its models without one. See the README of the package."""
+
+from typing import TYPE_CHECKING, Any
+
+from gsimc._calls import Error, Field, Item, Items, Outcome, Session
+from gsimc._client import AsyncClient, Client
+from gsimc.v1.recommender_service_pb2 import HistoryEntry, RecommendRequest
+from gsimc.v1.types_pb2 import Event, ItemFilter, SeenPolicy
+
+if TYPE_CHECKING:
+    from gsimc._model import Model
+
+__all__ = [
+    "AsyncClient", "Client", "Error", "Event", "Field", "HistoryEntry", "Item", "ItemFilter",
+    "Items", "Model", "Outcome", "RecommendRequest", "SeenPolicy", "Session",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Model":  # it alone needs numpy
+        from gsimc._model import Model
+
+        return Model
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
