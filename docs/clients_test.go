@@ -14,13 +14,13 @@ func TestClientsAreQuoted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"python/example.py", "curl/example.sh"} {
-		file, err := os.ReadFile(filepath.Join("..", "client", "examples", name))
+	for _, name := range []string{"python/example.py", "examples/curl/example.sh"} {
+		file, err := os.ReadFile(filepath.Join("..", "client", name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(page), "\n"+string(file)+"```\n") {
-			t.Errorf("clients.md does not quote client/examples/%s as it is", name)
+			t.Errorf("clients.md does not quote client/%s as it is", name)
 		}
 	}
 }

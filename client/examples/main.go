@@ -120,19 +120,23 @@ var examples = []example{
 		command: []string{"./example.sh"}, json: true, raw: true,
 	},
 	{
-		name: "python", tools: []string{"python3"},
+		name: "python", dir: "client/python", tools: []string{"python3"},
 		install: [][]string{
 			{"python3", "-m", "venv", ".venv"},
-			{venv + "pip", "install", "--quiet", "--requirement", "requirements.txt"},
+			{venv + "pip", "install", "-q", "--no-compile", "-r", "requirements.txt"},
+			// The wheel is made of the source distribution, and of that alone.
+			{"rm", "-rf", "build"},
+			{venv + "python", "-m", "build", "--no-isolation", "--outdir", "build"},
+			{"sh", "-c", "python3 -m venv --without-pip $SCRATCH/venv && " +
+				venv + "pip --python $SCRATCH/venv install -q --no-compile " +
+				"$(echo build/*.whl)[model,frames]"},
 		},
 		build: [][]string{
-			{"mkdir", "-p", "generated"},
-			{venv + "python", "-m", "grpc_tools.protoc", "-I", "../../../api", "-I",
-				"../../../third_party", "--python_out=generated", "--grpc_python_out=generated",
-				"gsimc/v1/types.proto", "gsimc/v1/event_service.proto",
-				"gsimc/v1/recommender_service.proto", "buf/validate/validate.proto"},
+			{venv + "mypy"},
+			{"sh", "-c", "GSIMC=../../bin/gsimc exec " +
+				"$SCRATCH/venv/bin/python -m unittest discover tests"},
 		},
-		command: []string{"env", "PYTHONPATH=generated", venv + "python", "example.py"},
+		command: []string{"sh", "-c", `exec $SCRATCH/venv/bin/python example.py "$@"`, "sh"},
 	},
 	{
 		name: "java", tools: []string{"java", "mvn"},
