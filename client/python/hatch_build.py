@@ -21,6 +21,9 @@ class Protocol(BuildHookInterface[Any]):
             generate(top, here / "src")
             if self.target_name == "sdist":  # a wheel takes it from there
                 build_data["force_include"][str(top / "LICENSE")] = "LICENSE"
+        elif not (here / "src" / "gsimc" / "v1").is_dir():
+            raise FileNotFoundError(f"{top / 'api'}: build in a clone of the repository, or from "
+                                    "the source distribution")
 
 
 def generate(top: Path, out: Path) -> None:

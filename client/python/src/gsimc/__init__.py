@@ -18,7 +18,9 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Model":  # it alone needs numpy
-        from gsimc._model import Model
-
+        try:
+            from gsimc._model import Model
+        except ModuleNotFoundError as missing:
+            raise ImportError("gsimc.Model needs numpy: pip install 'gsimc[model]'") from missing
         return Model
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

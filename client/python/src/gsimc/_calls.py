@@ -204,6 +204,8 @@ def score(
     timeout: float | None = None,
 ) -> Call[Items]:
     """The scores of given items, without those that are unknown or seen."""
+    if isinstance(item_ids, str):
+        raise TypeError("item_ids is a list of ids")
     request = recommender.ScoreItemsRequest(item_ids=item_ids, seen=seen)
     _enter(request, who)
     return Call(f"/{RECOMMENDER}/ScoreItems", request, recommender.ScoreItemsResponse, items_of,
@@ -224,7 +226,10 @@ def observe(
     event_time: datetime | None = None, value: float | None = None, recommendation_id: str = "",
     timeout: float | None = None,
 ) -> Call[Outcome]:
-    """Sends an event, which is on disk when this returns. Without an id or a time it gets an id."""
+    """Sends an event, which is on disk when this returns.
+
+    With neither an id nor a time it gets an id, so that it counts once when it is repeated.
+    """
     user = who.user_id if isinstance(who, Session) else who
     event = known(Event(
         user_id=user, item_id=item_id, event_id=event_id, event_type=event_type,
@@ -269,7 +274,7 @@ class Window:
         self.begin()
 
     def begin(self) -> None:
-        """A connection begins. It ends before its deadline, which is twice give_up."""
+        """A connection begins. It sends nothing after give_up, and its deadline is twice that."""
         self._sent = self._settled = 0  # sequence numbers over it
         self._draining, self._since = False, monotonic()
 
@@ -345,7 +350,8 @@ def events_of(frame: pandas.DataFrame) -> Iterator[Event]:
     import pandas
 
     if extra := set(frame.columns) - set(Event.DESCRIPTOR.fields_by_name):
-        raise ValueError(f"no fields of an event: {', '.join(sorted(map(str, extra)))}")
+        raise ValueError(f"no fields of an event: {', '.join(sorted(map(str, extra)))}; these are: "
+                         f"{', '.join(Event.DESCRIPTOR.fields_by_name)}")
     for row in frame.to_dict("records"):
         fields: dict[str, Any] = {str(k): v for k, v in row.items() if not pandas.isna(v)}
         if isinstance(time := fields.get("event_time"), pandas.Timestamp):

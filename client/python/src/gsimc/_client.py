@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import inspect
 import ipaddress
 import json
 import time
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+M = TypeVar("M", bound=Callable[..., Any])
 
 
 def _options(attempts: int) -> dict[str, Any]:
@@ -65,7 +67,7 @@ class _Base:
     server_name: in the certificate of the server, if it is not the host of the address
     cert, key: files of the client's certificate
     timeout: seconds of a call that has none of its own
-    attempts: of a call that finds no server, within its timeout, at most 5
+    attempts: of a call that finds no server or is UNAVAILABLE, within its timeout, at most 5
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class _Base:
         if server_name:
             options["grpc.ssl_target_name_override"] = server_name
         self._timeout = timeout
-        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        self._metadata = (("authorization", f"Bearer {token.strip()}"),) if token else ()
         credentials = None
         if tls:
             ca_text, key_text, cert_text = (Path(p).read_bytes() if p else None
@@ -99,7 +101,8 @@ class _Base:
         """Makes a call; of AsyncClient it is to be awaited."""
         return self.channel.unary_unary(
             call.method, type(call.request).SerializeToString, call.answer.FromString,
-        )(call.request, timeout=call.timeout or self._timeout, metadata=self._metadata)
+        )(call.request, timeout=self._timeout if call.timeout is None else call.timeout,
+          metadata=self._metadata)
 
     def _stream(self, requests: Any, give_up: float) -> Any:
         return self.channel.stream_stream(
@@ -116,7 +119,7 @@ def _sync(make: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
         except grpc.RpcError as error:
             raise Error.of_call(error) from None
 
-    return method
+    return _shown(method, make)
 
 
 def _async(
@@ -130,6 +133,16 @@ def _async(
         except grpc.RpcError as error:
             raise Error.of_call(error) from None
 
+    return _shown(method, make)
+
+
+def _shown(method: M, make: Callable[..., Any]) -> M:
+    """The method, which says of itself that it takes self, and returns what a call results in."""
+    signature = inspect.signature(make)
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    result = str(signature.return_annotation).removeprefix("Call[").removesuffix("]")
+    vars(method)["__signature__"] = signature.replace(
+        parameters=[own, *signature.parameters.values()], return_annotation=result)
     return method
 
 
@@ -149,9 +162,11 @@ class Client(_Base):
                      ) -> Iterator[Outcome]:
         """Sends events over a stream, and yields what became of each, in their order.
 
-        Up to window events are taken ahead of that. After a break, what was not acknowledged is
-        sent again and applied once. The events of a Session are not for this. After give_up
-        seconds of waiting without an acknowledgement it raises the last Error.
+        It takes events until window of them are not acknowledged, sends those that are new, and
+        waits for answers: where events come one now and then, take a small window. After a break,
+        what was not acknowledged is sent again and applied once. After give_up seconds of waiting
+        without an acknowledgement, twice that beside a silent server, it raises the last Error.
+        The events of a Session are not for this.
         """
         state, source = Window(window, give_up), iter(events)
         requests: SimpleQueue[StreamObserveRequest | None] = SimpleQueue()

@@ -25,10 +25,15 @@ UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
 
 def tensors(path: str | PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
     """The arrays of a safetensors file, mapped into memory, and its metadata."""
+    try:
+        return _tensors(path)
+    except (ValueError, TypeError, KeyError, AttributeError) as problem:
+        raise ValueError(f"{path}: no gsimc model, or cut off") from problem
+
+
+def _tensors(path: str | PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
     data = np.memmap(path, np.uint8, "r")
     begin = 8 + int.from_bytes(data[:8].tobytes(), "little")
-    if begin > len(data):
-        raise ValueError(f"{path}: not a safetensors file, or cut off")
     header = json.loads(data[8:begin].tobytes())
     meta = header.pop("__metadata__", {})
     return {
@@ -41,6 +46,11 @@ def tensors(path: str | PathLike[str]) -> tuple[dict[str, npt.NDArray[Any]], dic
 def seconds(text: str) -> float:
     """A duration as Go writes it, such as 720h0m0s; 0 for none."""
     return sum(float(n) * UNITS[u] for n, u in re.findall(r"([\d.]+)(h|ms|µs|ns|m|s)", text))
+
+
+def _or(given: Sequence[float] | None, default: float, history: Sequence[str]) -> Sequence[float]:
+    """What is given for each event of a history, or the default."""
+    return [default] * len(history) if given is None else given
 
 
 class Model:
@@ -73,7 +83,7 @@ class Model:
         """
         scores, source = self.scores(history, weights=weights, times=times), "PERSONALIZED"
         known = (item in self._index for item in history)
-        if not any(k and w for k, w in zip(known, weights or [1.0] * len(history))):
+        if not any(k and w for k, w in zip(known, _or(weights, 1.0, history))):
             users = float(self.metadata["train_users"])
             scores, source = self.tensors["degrees"] / users, "POPULAR"
         left = [i for item in {*history, *deny} if (i := self._index.get(item)) is not None]
@@ -89,8 +99,10 @@ class Model:
         weights are those of the events (1), times are in seconds (all at the same time).
         """
         t = self.tensors
-        weights, times = weights or [1.0] * len(history), times or [0.0] * len(history)
-        folded = [(i, w, at) for item, w, at in zip(history, weights, times, strict=True)
+        if isinstance(history, str):
+            raise TypeError("a history is a list of ids")
+        events = zip(history, _or(weights, 1.0, history), _or(times, 0.0, history), strict=True)
+        folded = [(i, w, at) for item, w, at in events
                   if (i := self._index.get(item)) is not None and w]  # without weight: seen
         total = self._decode(self._query(folded))
         if "local_values" in t:
