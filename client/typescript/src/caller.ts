@@ -58,15 +58,21 @@ export class Caller {
     this.#headers = new Headers({ "Content-Type": "application/json" });
     if (o.token) this.#headers.set("Authorization", `Bearer ${o.token}`);
     this.#timeoutMs = o.timeoutMs ?? 10_000;
-    this.#retry = { attempts: 4, firstMs: 50, lastMs: 500, ...o.retry };
+    const { attempts = 4, firstMs = 50, lastMs = 500 } = o.retry ?? {};
+    this.#retry = { attempts, firstMs, lastMs };
     this.#fetch = o.fetch ?? ((...args) => globalThis.fetch(...args));
+  }
+
+  /** The time that a call with these options may take. */
+  protected timeoutMs(o: CallOptions): number {
+    return o.timeoutMs ?? this.#timeoutMs;
   }
 
   /** call makes a call. With repeat, which is for what may run twice, one that found no server, or
    * one that is UNAVAILABLE, is repeated. */
   async call<P extends keyof Calls>(path: P, request: Calls[P]["request"],
     o: CallOptions & { repeat?: boolean } = {}): Promise<Calls[P]["answer"]> {
-    const ms = o.timeoutMs ?? this.#timeoutMs;
+    const ms = this.timeoutMs(o);
     if (!(ms > 0 && ms < 2 ** 31)) throw new RangeError(`timeoutMs: ${ms}`);
     const end = performance.now() + ms;
     const ended = new AbortController();

@@ -7,7 +7,7 @@ import { GsimcError } from "./error.js";
 export interface SendOptions extends CallOptions {
   /** Events of a call, 1 to 1000; 500 if it is not given. */
   batchSize?: number;
-  /** The time since the last acknowledgement after which sending fails; 30,000 if not given. */
+  /** The time since the last acknowledgement after which sending fails; 60,000 if not given. */
   giveUpMs?: number;
 }
 
@@ -74,14 +74,16 @@ export class Client extends Caller {
   }
 
   async *#settle(batch: Event[], o: SendOptions): AsyncGenerator<Observed, void, undefined> {
-    const results: EventResult[] = [];
+    const results: EventResult[] = [], giveUpMs = o.giveUpMs ?? 60_000;
     let open = [...batch.keys()], heard = performance.now(), wait = firstWaitMs;
     for (let next = 0; ;) {
       const before = open.length;
       let fault: GsimcError | undefined;
       try {
         const events = open.map((i) => batch[i]!);
-        const answer = await this.call("/v1/events:batch", { events }, o);
+        const left = Math.max(1, heard + giveUpMs - performance.now());
+        const answer = await this.call("/v1/events:batch", { events },
+          { ...o, timeoutMs: Math.min(this.timeoutMs(o), left) });
         if (answer.results?.length !== events.length)
           throw new GsimcError("UNKNOWN", "the answer is not one result for each event");
         open = open.filter((i, k) => {
@@ -99,7 +101,7 @@ export class Client extends Caller {
       if (!fault) return;
       if (open.length < before) [heard, wait] = [performance.now(), firstWaitMs];
       const pause = Math.max(wait, fault.retryAfterMs ?? 0);
-      if (performance.now() + pause - heard > (o.giveUpMs ?? 30_000)) throw fault;
+      if (performance.now() + pause - heard > giveUpMs) throw fault;
       await sleep(pause, o.signal);
       wait = Math.min(2 * wait, lastWaitMs);
     }

@@ -43,7 +43,7 @@ export class GsimcError extends Error {
           this.fields = (detail.fieldViolations ?? []) as FieldViolation[];
           break;
         case "google.rpc.RetryInfo": // as "0.250s"
-          this.retryAfterMs = 1000 * Number.parseFloat(detail.retryDelay as string);
+          this.retryAfterMs = 1000 * (Number.parseFloat(detail.retryDelay as string) || 0);
       }
   }
 

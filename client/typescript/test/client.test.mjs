@@ -13,24 +13,27 @@ const program = process.env.GSIMC;
 const token = execFileSync(program, ["token", "test", "--roles", "recommend,observe",
   "--add-to", "tokens"], { encoding: "utf8" }).trim();
 
-// server is a gsimc of its own, with TLS and a token. Nobody else listens on this address, so that
-// the server can have its port again.
+// server is a gsimc of its own, with TLS and a token. It has its port again after it was killed,
+// where the loopback interface has addresses that hardly anybody uses.
 const server = {
-  address: "127.7.1.9:0",
+  address: process.platform === "linux" ? "127.7.1.9:0" : "127.0.0.1:0",
   async start() {
     const free = "127.0.0.1:0";
     this.child = spawn(program, ["serve", "--model", "../model.gsimc", "--data-dir", "state",
       "--listen", free, "--admin-listen", free, "--ops-listen", free, "--json-listen",
       this.address, "--tls-cert", "cert.pem", "--tls-key", "key.pem", "--token-file", "tokens",
       "--drain-delay", "0s", "--log-format", "json"], { stdio: ["ignore", "ignore", "pipe"] });
+    let last;
     for await (const line of createInterface(this.child.stderr)) {
+      last = line;
+      if (!line.startsWith("{")) continue;
       const said = JSON.parse(line);
       if (said.msg !== "serving") continue;
       this.address = said.json;
       this.child.stderr.resume();
       return;
     }
-    throw new Error("the server did not start");
+    throw new Error(`the server did not start: ${last}`);
   },
   async kill() {
     const gone = once(this.child, "exit");
@@ -99,7 +102,7 @@ test("a call outlives a restart of the server", async () => {
   const like = { userId: "ann", itemId: "i001" };
   await assert.rejects(client({ retry: { attempts: 1 } }).observe(like),
     refusal("UNAVAILABLE", ""));
-  const call = client({ retry: { attempts: 1000 } }).observe(like);
+  const call = client({ retry: { attempts: 1000 }, timeoutMs: 60_000 }).observe(like);
   await server.start();
   assert.equal((await call).disposition, "EVENT_DISPOSITION_APPLIED");
 });
