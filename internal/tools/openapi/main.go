@@ -60,8 +60,10 @@ func convert(text string) (string, error) {
 	for path := range values(&two.Paths) {
 		for operation := range values(path) {
 			body(operation)
-			for response := range values(get(operation, "responses")) {
-				content(response)
+			responses := get(operation, "responses")
+			lines(responses)
+			for response := range values(responses) {
+				content(response, "application/json")
 			}
 		}
 	}
@@ -93,7 +95,7 @@ func body(operation *yaml.Node) {
 		if get(p, "in").Value == "body" {
 			take(p, "name")
 			take(p, "in")
-			content(p)
+			content(p, "application/json")
 			set(operation, "requestBody", p)
 			continue
 		}
@@ -112,14 +114,29 @@ func body(operation *yaml.Node) {
 	}
 }
 
-// content says that a body or an answer is JSON. An answer of several messages has one on each line,
-// and not the {result, error} of the library.
-func content(of *yaml.Node) {
-	schema, name := take(of, "schema"), "application/json"
-	if title := get(schema, "title"); title != nil && strings.HasPrefix(title.Value, "Stream result") {
-		schema, name = get(get(schema, "properties"), "result"), "application/x-ndjson"
-		get(of, "description").Value = "One message on each line. A line {\"error\": ...} ends an answer " +
-			"that is not whole."
+// lines describes the answer of several messages: one on each line, and not the {result, error} of
+// the library, which the line of an error alone is.
+func lines(responses *yaml.Node) {
+	answer := get(responses, "200")
+	title := get(get(answer, "schema"), "title")
+	if title == nil || !strings.HasPrefix(title.Value, "Stream result") {
+		return
+	}
+	parts := get(take(answer, "schema"), "properties")
+	set(answer, "schema", get(parts, "result"))
+	get(answer, "description").Value = "One message on each line. A line of an error, as without " +
+		"any message, ends an answer that is not whole."
+	content(answer, "application/x-ndjson")
+	fault := parse(`{type: object, properties: {error: }}`)
+	*get(get(fault, "properties"), "error") = *get(parts, "error")
+	*get(get(responses, "default"), "schema") = *fault
+}
+
+// content says of what type a body or an answer is, if nothing has said so.
+func content(of *yaml.Node, name string) {
+	schema := take(of, "schema")
+	if schema == nil {
+		return
 	}
 	media := parse(`{` + name + `: {schema: }}`)
 	*get(get(media, name), "schema") = *schema

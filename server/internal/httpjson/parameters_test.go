@@ -269,8 +269,7 @@ func TestBadPaths(t *testing.T) {
 	}
 }
 
-// The document is of OpenAPI 3.1: what it refers to is there, and a call may need a token. Programs
-// that check documents find no error in it.
+// The document is of OpenAPI 3.1: what it refers to is there, and a call may need a token.
 func TestDescription(t *testing.T) {
 	var document struct {
 		OpenAPI    string
