@@ -21,7 +21,7 @@ import (
 )
 
 // limit is the longest time that all examples together may take.
-const limit = 8 * time.Minute
+const limit = 20 * time.Minute
 
 func main() {
 	if err := run(); err != nil {
@@ -191,6 +191,7 @@ func (e *example) execute(ctx context.Context, args []string) (string, error) {
 	cmd.Dir = cmp.Or(e.dir, filepath.Join("client", "examples", e.name))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
+	cmd.WaitDelay = 5 * time.Second // a server of a test that was killed may hold what it prints to
 	if err := cmd.Run(); err != nil {
 		both := out.String() + errs.String()
 		return both, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, both)

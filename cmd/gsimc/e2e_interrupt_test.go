@@ -28,8 +28,8 @@ func TestObserveWithoutServer(t *testing.T) {
 }
 
 // An interrupted demonstration ends at once, says what it keeps, and leaves no folder behind: when it
-// has hardly begun, and when its training runs, which gets the same signal. It takes some hundred
-// milliseconds, and on a busy machine the fastest of three runs counts.
+// has hardly begun, and when its training runs, which gets the same signal. The end takes some
+// hundred milliseconds, and on a busy machine the fastest of three runs counts.
 func TestDemoInterrupted(t *testing.T) {
 	const most = 5 * time.Second
 	for _, sign := range []string{"*", "*/events.csv.gz"} {

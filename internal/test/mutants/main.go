@@ -189,6 +189,10 @@ func (b *built) run(ctx context.Context, dir string) (outcome string, err error)
 	case err = <-ended:
 	case <-time.After(slowTest):
 		normal, whole := b.normal(ctx, dir)
+		if ctx.Err() != nil {
+			end()
+			return "", ctx.Err()
+		}
 		if whole != nil {
 			end()
 			return "", fmt.Errorf("%s fails without the mutant: %w", b.test, whole)
