@@ -222,13 +222,13 @@ func TestInterrupted(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(stderr)
+	lines, last := bufio.NewScanner(stderr), ""
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "latency: 7 of ") {
+		last = lines.Text() // why it ended, if it did
 	}
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil {
 		t.Error(err)
 	}
-	last := ""
 	for lines.Scan() {
 		last = lines.Text()
 	}
