@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -72,6 +73,11 @@ var rewriteCases = []testCase{
 		explanation: "events that are appended while others are taken out of the same history " +
 			"are neither lost nor doubled, and those that were taken out stay out",
 		run: runRewriteAgainstAppend,
+	},
+	{
+		name:        "rewrite-against-rewrite",
+		explanation: "a history that another call replaced after it was read is read again",
+		run:         runRewriteAgainstRewrite,
 	},
 }
 
@@ -215,5 +221,43 @@ func runRewriteAgainstAppend(t *tester) {
 		if next[w] != each {
 			t.Errorf("writer %d: events up to %d, want %d", w, next[w], each)
 		}
+	}
+}
+
+// runRewriteAgainstRewrite has two rewrites read one history while a third holds up the writes. The
+// one that comes second must begin anew, or it writes back what the first has removed.
+func runRewriteAgainstRewrite(t *tester) {
+	t.append(store.Record{User: "u", Event: event(0)}, store.Record{User: "u", Event: event(1)})
+	held, release := make(chan struct{}), make(chan struct{})
+	rewrite := func(user string, change func([]store.Event) []store.Event) {
+		_, err := t.Rewrite(t.ctx, []string{user}, func(h [][]store.Event) [][]store.Event {
+			return [][]store.Event{change(slices.Clone(h[0]))}
+		})
+		if err != nil {
+			t.Errorf("Rewrite: %v", err)
+		}
+	}
+	var running sync.WaitGroup
+	once := sync.OnceFunc(func() { close(held) })
+	running.Go(func() {
+		rewrite("v", func(h []store.Event) []store.Event {
+			once()
+			<-release
+			return h
+		})
+	})
+	<-held
+	for i := range 2 {
+		running.Go(func() {
+			rewrite("u", func(h []store.Event) []store.Event {
+				return slices.DeleteFunc(h, func(e store.Event) bool { return e.ID == event(i).ID })
+			})
+		})
+	}
+	time.Sleep(50 * time.Millisecond) // nothing shows that both have read
+	close(release)
+	running.Wait()
+	if left := t.read("u", 0); len(left) > 0 {
+		t.Errorf("%d events are left, want none", len(left))
 	}
 }
