@@ -280,7 +280,6 @@ func TestBadFlags(t *testing.T) {
 		{"standalone -", "standard input is read once"},
 		{"items import", `expected "<file>"`},
 		{"items import x --max-bad-rows -1", "--max-bad-rows: -1, want 0 to"},
-		{"items import x --separator=", "--separator: is empty"},
 		{"items list --items 0", "--items: 0, want 1 to"},
 		{"items search --items 101", "--items: 101, want 1 to 100"},
 		{"items get", `expected "<item> ..."`},

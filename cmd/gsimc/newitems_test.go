@@ -64,13 +64,13 @@ func checkContent(t *testing.T, file string, args []string) {
 	if err := os.WriteFile(path, []byte(items), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args = append(args, "--items-file", path, "--items-separator", "|")
+	args = append(args, "--items-file", path)
 	code, out, stderr := runCLI(t, nil, args...)
 	if code != cli.ExitOK || !strings.Contains(out, "\n  dynamics, content") ||
 		!strings.Contains(out, "\n  content ") {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
-	args[len(args)-3] = path + ".none"
+	args[len(args)-1] = path + ".none"
 	if code, _, stderr = runCLI(t, nil, args...); code == cli.ExitOK ||
 		!strings.Contains(stderr, "--items-file") {
 		t.Errorf("no file of items: exit code %d: %s", code, stderr)

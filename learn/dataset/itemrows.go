@@ -35,7 +35,8 @@ var ItemFields = []string{"title", "categories", "labels", "hidden", "available_
 
 // ItemRowsOptions say how to read a file of items.
 type ItemRowsOptions struct {
-	// Separator stands between the categories, and between the labels, of a cell; empty: ";".
+	// Separator stands between the categories, and between the labels, of a cell; empty: ";" and
+	// "|" both do.
 	Separator string
 	// Stdin is read for the path [Stdin].
 	Stdin io.Reader
@@ -54,9 +55,6 @@ type ItemRowsOptions struct {
 func ReadItemRows(
 	path string, opt ItemRowsOptions, fn func(ItemRow) error, bad func(*RowError) error,
 ) error {
-	if opt.Separator == "" {
-		opt.Separator = ";"
-	}
 	return rows.With(path, opt.Stdin, func(s *rows.Source) error {
 		r, err := newItemRows(s, opt)
 		if err != nil {
@@ -89,7 +87,7 @@ type itemRows struct {
 	columns []int // of the table: the id and the fields, -1: not there
 	objects *rows.Objects
 
-	separator string
+	separator string   // empty: the usual ones
 	fields    []string // of every row of the table
 }
 
@@ -205,8 +203,11 @@ func (r *itemRows) take(row *ItemRow, name string, cell []byte) (err error) {
 			return rows.Refusef("%s is not valid UTF-8", rows.Quote(cell))
 		}
 	case "categories", "labels":
-		var names []string
-		for _, part := range strings.Split(string(cell), r.separator) {
+		text, separator, names := string(cell), r.separator, []string(nil)
+		if separator == "" {
+			text, separator = strings.ReplaceAll(text, "|", ";"), ";"
+		}
+		for _, part := range strings.Split(text, separator) {
 			if part = strings.TrimSpace(part); part != "" {
 				names = append(names, part)
 			}

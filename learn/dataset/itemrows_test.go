@@ -31,6 +31,9 @@ func TestReadItemRows(t *testing.T) {
 		"separator": {text: "item_id\tcategories\n1\tA|B;C\n", separator: "|",
 			want: []ItemRow{{ID: "1", Categories: []string{"A", "B;C"},
 				Fields: []string{"categories"}, Line: 2}}},
+		"as MovieLens has it": {text: "item_id,categories\n1,A|B; C|\n",
+			want: []ItemRow{{ID: "1", Categories: []string{"A", "B", "C"},
+				Fields: []string{"categories"}, Line: 2}}},
 		"jsonl": {text: `{"item_id":1,"title":"Toy, Story","categories":["Fun","Kids"],` +
 			`"labels":"new","hidden":true,"available_from":"2026-12-01","more":[],` +
 			`"available_until":"2026-12-01T00:00:01.5Z"}` + "\n" + `{"item_id":"2","hidden":null}`,

@@ -29,7 +29,7 @@ type ItemsImport struct {
 	cli.ServerFlags
 
 	File       string `arg:"" help:"CSV, TSV or JSON Lines, plain or compressed; - is standard input."`
-	Separator  string `default:";" placeholder:"TEXT" help:"What stands between the categories, and between the labels, of an item. Default: a semicolon."`
+	Separator  string `placeholder:"TEXT" help:"What stands between the categories, and between the labels, of an item. Default: semicolons and vertical bars."`
 	MaxBadRows int    `default:"0" placeholder:"N" help:"Leave out up to this number of bad rows, and say which; at one more, end."`
 }
 
@@ -43,19 +43,15 @@ what the file has no column of. JSON Lines may have arrays of categories and lab
   1375666,Inception,thriller;science fiction
 
   gsimc items import items.csv.gz
-  gsimc items import items.csv --separator '|' --max-bad-rows 10
+  gsimc items import items.csv --separator / --max-bad-rows 10
 
 Items are written in batches, each as a whole. Running the command again is safe.`
 }
 
 // Check checks the flags together.
 func (c *ItemsImport) Check() error {
-	errs := []error{c.ServerFlags.Check(),
-		cli.InRange("--max-bad-rows", float64(c.MaxBadRows), 0, 1e9)}
-	if c.Separator == "" {
-		errs = append(errs, cli.Flagf("--separator", "is empty"))
-	}
-	return errors.Join(errs...)
+	return errors.Join(c.ServerFlags.Check(),
+		cli.InRange("--max-bad-rows", float64(c.MaxBadRows), 0, 1e9))
 }
 
 // Run reads the file and writes its items.
