@@ -34,7 +34,7 @@ func TestExpected(t *testing.T) {
 				continue // chance
 			}
 			m := float64(users)
-			want := sums[users] / items[users] * m * m / (m*m + 20)
+			want := sums[users] / items[users] * m * m / (m*m + doubt)
 			if got := d.Expected(m, exposure*all, 0); math.Abs(got-want) > 0.1*want {
 				t.Errorf("%v users in %v trainings: %v are expected, want %v", m, exposure, got, want)
 			}

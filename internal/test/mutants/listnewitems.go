@@ -53,7 +53,14 @@ var ofNewItems = []mutant{
 		file: "model/trend/degrees.go",
 		was:  `of / sum * users * users / (users*users + doubt)`,
 		is:   `users / max(t, 1/d.Events)`,
-		pkg:  "./learn/evaluate", test: "TestNewItemsPayForThemselves",
+		pkg:  "./model/trend", test: "TestExpected$",
+	},
+	{
+		name: "undoubted", breaks: "a row that points at two users counts like one of many",
+		file: "model/trend/degrees.go",
+		was:  `of / sum * users * users / (users*users + doubt)`,
+		is:   `of / sum`,
+		pkg:  "./model/trend", test: "TestExpected$",
 	},
 	{
 		name: "nearest", breaks: "an item of frequent tokens alone is left out of the nearest ones",
