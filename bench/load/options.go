@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/bench/internal/loadtest"
+	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/internal/num/vec"
 )
 
@@ -37,7 +38,7 @@ type benchTarget struct {
 	Rank   *int   `group:"Server:" help:"Rank of the generated model, k. Default: 256; in a sweep over n, 64."`
 	Preset string `group:"Server:" enum:"learned,paper," default:"" help:"Dynamics of the generated model: learned, as train makes them, or paper. Default: learned."`
 
-	accessFlags
+	client.AccessFlags
 }
 
 // benchTraffic chooses the requests.

@@ -69,7 +69,7 @@ func (b *bench) attach(ctx context.Context, s *subject, path string) (err error)
 	}
 	s.items = popularFirst(s.model)
 	if s.address != "" {
-		access, err := b.access()
+		access, err := b.Access()
 		if err != nil {
 			return err
 		}

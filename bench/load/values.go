@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
@@ -73,21 +74,10 @@ func writable(flag, path string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// flagOf returns the flag that sets a field of package client, or the field.
+// flagOf returns the flag for a field of package client; the faults of this program name flags.
 func flagOf(field string) string {
-	switch field {
-	case "TLS":
-		return "--tls"
-	case "TLSCA":
-		return "--tls-ca"
-	case "ClientCert":
-		return "--client-cert"
-	case "ClientKey":
-		return "--client-key"
-	case "ClientTokenFile", "Token":
-		return "--client-token-file"
-	case "Address":
-		return "--server"
+	if strings.HasPrefix(field, "--") {
+		return field
 	}
-	return field
+	return client.FlagOf(field)
 }

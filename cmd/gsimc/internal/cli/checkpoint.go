@@ -6,6 +6,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/client"
 )
 
 // checkpointTimeout is the time that a server has to copy its store.
@@ -15,7 +16,7 @@ const checkpointTimeout = time.Minute
 // returns the folder of the copy. The server removes it when release is called, or this process
 // ends. Without a server it returns the data folder.
 func Checkpoint(
-	server string, access AccessFlags, dataDir string,
+	server string, access client.AccessFlags, dataDir string,
 ) (dir string, release func(), err error) {
 	if server == "" {
 		return dataDir, func() {}, nil
