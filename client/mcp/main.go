@@ -1,0 +1,142 @@
+// Command gsimc-mcp lets agents ask a gsimc server, by tools of the Model Context Protocol: over
+// its standard input and output, or over HTTP. No tool changes anything.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/fault"
+)
+
+// version is set by the linker: -X main.version=$(git describe).
+var version = "unknown"
+
+// Exit codes are those of gsimc.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// flags are the command line. Each has a twin in the environment: --mcp-listen is GSIMC_MCP_LISTEN.
+type flags struct {
+	MCPListen string        `name:"mcp-listen" placeholder:"HOST:PORT" help:"Serve HTTP at this loopback address, in place of standard input and output."`
+	Server    string        `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
+	Timeout   time.Duration `default:"10s" help:"Time after which a call to the server fails."`
+	client.AccessFlags
+
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], &mcp.StdioTransport{}, os.Stdout, os.Stderr))
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, stdio mcp.Transport, stdout, stderr io.Writer) int {
+	var f flags
+	exit := -1
+	parser, err := kong.New(&f, kong.Name("gsimc-mcp"), kong.DefaultEnvars("GSIMC"),
+		kong.Description("Let agents ask a gsimc server, by tools that change nothing."),
+		kong.Vars{"version": version}, kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exit = code }))
+	if err != nil {
+		panic(err) // the tags of flags
+	}
+	_, err = parser.Parse(args)
+	switch {
+	case exit >= 0: // help or version
+		return exit
+	case err != nil:
+		fmt.Fprintf(stderr, "gsimc-mcp: %v\n", err)
+		return exitUsage
+	}
+	err = f.serve(ctx, stdio, stderr)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return 0
+	case errors.As(err, new(*fault.Fault)):
+		fmt.Fprintf(stderr, "gsimc-mcp: %s\n", fault.Text(err, flagOf))
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "gsimc-mcp: %v\n", err)
+	return exitFailure
+}
+
+// flagOf names the flag of a field, of which this program has one of its own.
+func flagOf(field string) string {
+	if field == "MCPListen" {
+		return "--mcp-listen"
+	}
+	return client.FlagOf(field)
+}
+
+// serve answers until ctx or the standard input ends.
+func (f *flags) serve(ctx context.Context, stdio mcp.Transport, stderr io.Writer) error {
+	access, err := f.AccessFlags.Access()
+	if err != nil {
+		return err
+	}
+	server, err := client.Dial(client.Options{Address: f.Server, Access: access,
+		Timeout: f.Timeout})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Close() }()
+	tools := newTools(server).newServer()
+	if f.Timeout <= 0 {
+		return fault.New("Timeout", f.Timeout, "more than 0s")
+	}
+	if f.MCPListen == "" {
+		return tools.Run(ctx, stdio)
+	}
+	// Whoever reaches the listener asks with the token of this program.
+	at, err := netip.ParseAddrPort(f.MCPListen)
+	if err != nil || !at.Addr().IsLoopback() {
+		return fault.New("MCPListen", f.MCPListen, "a loopback address such as 127.0.0.1:8090; "+
+			"others need a proxy that knows them")
+	}
+	listener, err := net.Listen("tcp", f.MCPListen)
+	if err != nil {
+		return &fault.Fault{Field: "MCPListen", Err: err}
+	}
+	fmt.Fprintf(stderr, "gsimc-mcp: serving http://%s\n", listener.Addr())
+	return serveHTTP(ctx, listener, tools)
+}
+
+// serveHTTP answers each request for itself, so that any of several programs can answer it. Pages
+// of other origins, and names that were bound to this machine, are refused.
+func serveHTTP(ctx context.Context, listener net.Listener, tools *mcp.Server) error {
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools },
+		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
+	server := &http.Server{Handler: http.NewCrossOriginProtection().Handler(handler),
+		ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 16}
+	drained := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(drained)
+		limit, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		_ = server.Shutdown(limit)
+	})
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return err
+	}
+	<-drained
+	return nil
+}
