@@ -1,0 +1,292 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// asProgram makes the program of the tests gsimc-mcp itself.
+const asProgram = "GSIMC_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// gsimc is the server's program, as make build compiles it.
+const gsimc = "../../bin/gsimc"
+
+// startServer serves a model with a catalogue, and returns the addresses of gRPC and JSON.
+func startServer(t *testing.T) (grpc, jsonAddress string) {
+	t.Helper()
+	if _, err := os.Stat(gsimc); err != nil {
+		t.Skip(gsimc + " is missing: run make build")
+	}
+	dir := t.TempDir()
+	events, model := filepath.Join(dir, "events.csv"), filepath.Join(dir, "model.gsimc")
+	for _, args := range [][]string{
+		{"generate", "--users", "300", "--items", "120", "--events", "6000", "--out", events},
+		{"train", "--data", events, "--rank", "16", "--out", model},
+	} {
+		if out, err := exec.Command(gsimc, args...).CombinedOutput(); err != nil {
+			t.Fatalf("gsimc %s: %v\n%s", args[0], err, out)
+		}
+	}
+	const free = "127.0.0.1:0"
+	serving := start(t, gsimc, nil, "serve", "--model", model, "--data-dir", filepath.Join(dir, "state"),
+		"--listen", free, "--json-listen", free, "--admin-listen", free, "--ops-listen", free,
+		"--drain-delay", "0s", "--log-format", "json")
+	for serving.Scan() {
+		var line struct{ Msg, GRPC, JSON string }
+		if json.Unmarshal(serving.Bytes(), &line) == nil && line.Msg == "serving" {
+			go drain(serving)
+			return line.GRPC, line.JSON
+		}
+	}
+	t.Fatal("the server did not start")
+	return "", ""
+}
+
+// start starts a program, ends it with the test and returns the lines of its standard error.
+func start(t *testing.T, name string, env []string, args ...string) *bufio.Scanner {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	lines, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+	return bufio.NewScanner(lines)
+}
+
+func drain(lines *bufio.Scanner) {
+	for lines.Scan() { //nolint:revive // so that the program can write
+	}
+}
+
+func post(t *testing.T, url, body string) {
+	t.Helper()
+	answer, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s\n%s", url, answer.Status, text)
+	}
+}
+
+func TestTools(t *testing.T) {
+	server, jsonAddress := startServer(t)
+	post(t, "http://"+jsonAddress+"/v1/items:batchUpsert", `{"items": [
+		{"itemId": "i001", "title": "Alien", "categories": ["horror"]},
+		{"itemId": "i002", "title": "Aliens", "categories": ["horror"]}]}`)
+	for _, item := range []string{"i001", "i005", "i001"} {
+		post(t, "http://"+jsonAddress+"/v1/events", `{"userId": "ada", "itemId": "`+item+`"}`)
+	}
+
+	stdio := exec.Command(os.Args[0], "--server", server)
+	stdio.Env = append(os.Environ(), asProgram+"=1")
+	listening := start(t, os.Args[0], []string{asProgram + "=1"}, "--server", server,
+		"--mcp-listen", "127.0.0.1:0")
+	if !listening.Scan() {
+		t.Fatal("no line about the listener")
+	}
+	_, url, _ := strings.Cut(listening.Text(), "serving ")
+	go drain(listening)
+	for name, transport := range map[string]mcp.Transport{
+		"stdio": &mcp.CommandTransport{Command: stdio},
+		"http":  &mcp.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).
+				Connect(t.Context(), transport, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = session.Close() }()
+			testTools(t, session)
+		})
+	}
+	refused, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused.Header.Set("Origin", "https://example.com")
+	answer, err := http.DefaultClient.Do(refused)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusForbidden {
+		t.Errorf("a page of another origin was answered %s, want 403", answer.Status)
+	}
+}
+
+// testTools asks each tool about the user ada.
+func testTools(t *testing.T, session *mcp.ClientSession) {
+	for tool, err := range session.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !tool.Annotations.ReadOnlyHint {
+			t.Errorf("%s does not say that it changes nothing", tool.Name)
+		}
+	}
+	var recommended, explained, given list
+	ask(t, session, "recommend", `{"user_id": "ada", "n": 5}`, &recommended, " for Alien (i001), 2 times")
+	if len(recommended.Items) != 5 || recommended.Items[0].Source != "personalized" {
+		t.Errorf("recommended %+v", recommended)
+	}
+	for _, i := range recommended.Items {
+		addsUp(t, i)
+	}
+	ask(t, session, "recommend", `{"user_id": "ada", "categories": ["horror"]}`, &recommended,
+		"Aliens (i002): ", "Fewer items than asked for")
+	if len(recommended.Items) != 1 {
+		t.Errorf("of the category: %+v, want i002 alone", recommended.Items)
+	}
+	ask(t, session, "recommend", `{"user_id": "nobody"}`, &recommended, "Nothing is known of this user")
+	ask(t, session, "recommend", `{"user_id": "ada", "list": "trending"}`, &recommended,
+		"There are no items", "no trends")
+
+	ask(t, session, "explain", `{"user_id": "ada", "item_id": "i002"}`, &explained, "Aliens (i002): ",
+		"for anybody", "for i005")
+	addsUp(t, explained.Items[0])
+	ask(t, session, "score_items", `{"history": ["i001", "i005", "i001"], "item_ids": ["i002", "no"]}`, &given,
+		`The model does not know ["no"]`)
+	if a, b := given.Items[0].Score, explained.Items[0].Score; math.Abs(a-b) > 1e-3 {
+		t.Errorf("the history has the score %g, the user %g", a, b)
+	}
+	ask(t, session, "similar_items", `{"item_id": "i002", "n": 3}`, &recommended)
+	if len(recommended.Items) != 3 || recommended.Items[0].Source != "similar" {
+		t.Errorf("similar: %+v", recommended)
+	}
+
+	ask(t, session, "similar_items", `{"item_id": "no such"}`, &recommended,
+		"There are no items", `The model does not know ["no such"]`)
+
+	var hits found
+	ask(t, session, "search_items", `{"query": "lien"}`, &hits, "Alien (i001) [horror], ", "training users")
+	if len(hits.Items) != 2 {
+		t.Errorf("found %+v, want i001 and i002", hits)
+	}
+	var done history
+	ask(t, session, "user_history", `{"user_id": "ada", "n": 2}`, &done, "2 of 3 events of ada", "like Alien (i001)")
+
+	for arguments, want := range map[string]string{
+		`{}`:                                   "give user_id or history, one of them",
+		`{"user_id": "ada", "history": ["a"]}`: "give user_id or history, one of them",
+		`{"user_id": "ada", "n": 51}`:          "n is 51: give 1 to 50",
+		`{"user_id": "ada", "n": -1}`:          "n is -1: give 1 to 50",
+		`{"user_id": "ada", "list": "new"}`:    `list is "new": give personal, popular or trending`,
+		`{"user_id": "ada", "m": 1}`:           "m",
+		`{"history": [""]}`:                    "InvalidArgument",
+	} {
+		fails(t, session, "recommend", arguments, want)
+	}
+}
+
+// ask calls a tool, wants texts in its answer and decodes its fields.
+func ask(t *testing.T, session *mcp.ClientSession, tool, arguments string, fields any, texts ...string) {
+	t.Helper()
+	said, failed := call(t, session, tool, arguments, fields)
+	if failed {
+		t.Fatalf("%s %s: %s", tool, arguments, said)
+	}
+	for _, text := range texts {
+		if !strings.Contains(said, text) {
+			t.Errorf("%s %s: no %q in\n%s", tool, arguments, text, said)
+		}
+	}
+}
+
+// fails calls a tool and wants an error with a text.
+func fails(t *testing.T, session *mcp.ClientSession, tool, arguments, text string) {
+	t.Helper()
+	if said, failed := call(t, session, tool, arguments, nil); !failed || !strings.Contains(said, text) {
+		t.Errorf("%s %s: failed %t, want an error with %q:\n%s", tool, arguments, failed, text, said)
+	}
+}
+
+// call returns the text of an answer, and whether it is an error. Errors of the protocol are those
+// of arguments that do not fit the schema.
+func call(t *testing.T, session *mcp.ClientSession, tool, arguments string, fields any) (string, bool) {
+	t.Helper()
+	answer, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool,
+		Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		return err.Error(), true
+	}
+	if fields != nil && !answer.IsError {
+		text, err := json.Marshal(answer.StructuredContent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(fields); err != nil {
+			t.Fatalf("%s: %v in %s", tool, err, text)
+		}
+	}
+	return answer.Content[0].(*mcp.TextContent).Text, answer.IsError
+}
+
+// addsUp wants the parts of a score to be the score.
+func addsUp(t *testing.T, i scored) {
+	t.Helper()
+	sum := i.Why.Base + i.Why.Trend + i.Why.Others
+	for _, c := range i.Why.Because {
+		sum += c.Added
+	}
+	if i.Why.Again != nil {
+		sum += i.Why.Again.Added
+	}
+	if math.Abs(sum-i.Score) > 1e-5 {
+		t.Errorf("the parts of %s add up to %g", i, sum)
+	}
+}
+
+// TestFlags wants errors that name the flag, and the exit code of wrong usage.
+func TestFlags(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"--mcp-listen 192.0.2.1:80", "--mcp-listen"},
+		{"--mcp-listen nonsense", "--mcp-listen"},
+		{"--client-token-file /nowhere", "--client-token-file"},
+		{"--tls-ca /nowhere", "--tls-ca"},
+		{"--client-cert x", "--client-key"},
+		{"--timeout 0s", "--timeout"},
+		{"--nonsense", "--nonsense"},
+	} {
+		var stderr strings.Builder
+		ctx, cancel := context.WithCancel(t.Context())
+		code := run(ctx, strings.Fields(c.args), &mcp.StdioTransport{}, io.Discard, &stderr)
+		cancel()
+		if code != exitUsage || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%s: exit %d, %q", c.args, code, stderr.String())
+		}
+	}
+}
