@@ -40,7 +40,7 @@ func DegreesOf(items int, degree func(item int32) int64) (d Degrees) {
 // doubt is the constant c of [Degrees.Expected], chosen on new items and validation users of three
 // data sets. Without it, items of one or two users cost the lists more than they bring: their rows
 // point at these users.
-const doubt = 20
+const doubt = 7.0
 
 // nearVariance is the variance of ln d about ln near, chosen likewise.
 const nearVariance = 4
