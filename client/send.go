@@ -83,7 +83,7 @@ func (c *Client) Send(ctx context.Context, events Events, opt SendOptions) (Sent
 	if err := opt.validate(); err != nil {
 		return Sent{}, err
 	}
-	s := &sender{client: c, events: events, opt: opt}
+	s := &sender{client: c, from: all{events}, total: events.Len(), opt: opt}
 	err := s.run(ctx)
 	return s.sent, err
 }
@@ -92,7 +92,8 @@ func (c *Client) Send(ctx context.Context, events Events, opt SendOptions) (Sent
 // After the connection broke it sends again from there.
 type sender struct {
 	client *Client
-	events Events
+	from   queue
+	total  int // number of events
 	opt    SendOptions
 
 	sent  Sent
@@ -103,11 +104,37 @@ type sender struct {
 	toldFull bool // of a noRoomError
 }
 
+// A queue has the events from the first unacknowledged one on.
+type queue interface {
+	// next returns up to most of the events from the i-th on. It may wait for them until ctx ends;
+	// then there are none. woke: it waited while nothing was under way.
+	next(ctx context.Context, i, most int) (events []*pb.Event, woke bool)
+	// idle reports whether next waits and nothing is under way, so that silence means nothing.
+	idle() bool
+	// settled tells what became of the first unacknowledged event; nil: it was applied. It reports
+	// whether there is one.
+	settled(*pb.EventResult) bool
+}
+
+// all is the queue of events that are all there.
+type all struct{ Events }
+
+func (a all) next(_ context.Context, i, most int) (events []*pb.Event, woke bool) {
+	for end := min(i+most, a.Len()); i < end; i++ {
+		events = append(events, a.Event(i))
+	}
+	return events, false
+}
+
+func (all) idle() bool { return false }
+
+func (all) settled(*pb.EventResult) bool { return true }
+
 // run sends everything or returns why not.
 func (s *sender) run(ctx context.Context) error {
 	backoff := firstBackoff
 	s.heard = time.Now()
-	for s.sent.Acknowledged < s.events.Len() {
+	for s.sent.Acknowledged < s.total {
 		before := s.sent.Acknowledged
 		err := s.stream(ctx)
 		if s.sent.Acknowledged > before {
@@ -121,7 +148,7 @@ func (s *sender) run(ctx context.Context) error {
 			return nil
 		case !errors.Is(err, ErrSilent) && !transient(err), dialError != nil && !connected:
 			return s.client.Explain(err)
-		case s.sent.Acknowledged == s.events.Len():
+		case s.sent.Acknowledged == s.total:
 			return nil
 		case errors.Is(err, ErrSilent) || time.Since(s.heard) >= s.opt.GiveUp:
 			return &GaveUpError{After: s.opt.GiveUp, Err: s.reason(err)}
@@ -197,25 +224,30 @@ func (s *sender) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// A connection may hang without breaking.
-	patience := time.AfterFunc(time.Until(s.heard.Add(s.opt.GiveUp)), func() { cancel(ErrSilent) })
+	patience := time.AfterFunc(time.Until(s.heard.Add(s.opt.GiveUp)), func() {
+		if !s.from.idle() {
+			cancel(ErrSilent)
+		}
+	})
 	defer patience.Stop()
+	alive := func() { patience.Reset(s.opt.GiveUp) }
 	stream, err := pb.NewEventServiceClient(s.client.conn).StreamObserve(ctx)
 	if err != nil {
 		return orSilent(ctx, err)
 	}
 	base := s.sent.Acknowledged
 	room := make(chan struct{}, s.opt.InFlight) // one token per event in flight
-	stop := make(chan struct{})                 // closed when the server drains
+	on, stop := context.WithCancel(ctx)         // ends when the server drains
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		s.send(ctx, stream, base, room, stop)
+		s.send(on, stream, base, room, alive)
 	}()
-	err = orSilent(ctx,
-		s.receive(stream, base, room, stop, func() { patience.Reset(s.opt.GiveUp) }))
+	err = orSilent(ctx, s.receive(stream, base, room, stop, alive))
 	cancel(nil)
+	stop()
 	<-sent
-	if err == nil && s.sent.Acknowledged < s.events.Len() {
+	if err == nil && s.sent.Acknowledged < s.total {
 		return status.Error(codes.Unavailable, "the server ended the stream")
 	}
 	return err
@@ -234,36 +266,43 @@ func orSilent(ctx context.Context, err error) error {
 const sendBatch = 100
 
 // send writes events from the base-th on, numbered from 1, as long as there is room, and closes its
-// side of the stream. A message holds as many events as there is room for at the moment. Errors
-// come out of the receiving side.
+// side of the stream when ctx ends. A message holds as many events as there are, and as there is
+// room for, at the moment. Errors come out of the receiving side.
 func (s *sender) send(ctx context.Context, stream pb.EventService_StreamObserveClient, base int,
-	room chan<- struct{}, stop <-chan struct{},
+	room chan<- struct{}, alive func(),
 ) {
-	for next := base; next < s.events.Len(); {
+	for next := base; next < s.total; {
 		select {
 		case room <- struct{}{}:
-		case <-stop:
+		case <-ctx.Done():
 			_ = stream.CloseSend()
 			return
-		case <-ctx.Done():
+		}
+		// Nobody else fills it, so there is still this much of it afterwards.
+		free := cap(room) - len(room) + 1
+		events, woke := s.from.next(ctx, next, min(free, sendBatch))
+		if woke {
+			alive()
+		}
+		if len(events) == 0 { // ctx ended
+			_ = stream.CloseSend()
 			return
 		}
-		req := &pb.StreamObserveRequest{Sequence: uint64(next - base + 1),
-			Events: []*pb.Event{s.events.Event(next)}}
-		for next++; next < s.events.Len() && len(req.Events) < sendBatch && hasRoom(room); next++ {
-			req.Events = append(req.Events, s.events.Event(next))
+		for range len(events) - 1 {
+			room <- struct{}{}
 		}
-		if stream.Send(req) != nil {
+		req := &pb.StreamObserveRequest{Sequence: uint64(next - base + 1), Events: events}
+		if next += len(events); stream.Send(req) != nil {
 			return
 		}
 	}
 	_ = stream.CloseSend()
 }
 
-// hasRoom takes room for one more event, if there is some.
-func hasRoom(room chan<- struct{}) bool {
+// taken gives room back for one event, if some is taken.
+func taken(room <-chan struct{}) bool {
 	select {
-	case room <- struct{}{}:
+	case <-room:
 		return true
 	default:
 		return false
@@ -273,9 +312,8 @@ func hasRoom(room chan<- struct{}) bool {
 // receive takes acknowledgements until the stream ends, and calls alive for each that settles
 // something.
 func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, room <-chan struct{},
-	stop chan<- struct{}, alive func(),
+	stop, alive func(),
 ) error {
-	draining := false
 	for {
 		got, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -293,57 +331,61 @@ func (s *sender) receive(stream pb.EventService_StreamObserveClient, base int, r
 			s.heard, s.told, s.full = time.Now(), false, nil
 			alive()
 		}
+		results := map[uint64]*pb.EventResult{}
+		for _, exception := range got.GetExceptions() {
+			results[exception.GetSequence()] = exception.GetResult()
+		}
 		for ; s.sent.Acknowledged < settled; s.sent.Acknowledged++ {
-			select {
-			case <-room:
-			default:
+			result := results[uint64(s.sent.Acknowledged-base+1)]
+			if !taken(room) || !s.from.settled(result) {
 				return status.Error(codes.FailedPrecondition,
 					"the server acknowledged an event that was not sent")
 			}
-		}
-		for _, exception := range got.GetExceptions() {
-			if refused == nil || exception.GetSequence() < refused.GetSequence() {
-				s.except(exception.GetResult())
-			}
+			s.count(result)
 		}
 		if s.opt.Acknowledged != nil {
 			s.opt.Acknowledged(s.sent.Acknowledged)
 		}
 		if refused != nil {
-			s.full = &noRoomError{refused.GetResult().GetError().GetMessage()}
+			e := refused.GetResult().GetError()
+			s.full = &noRoomError{codes.Code(e.GetCode()), e.GetMessage()}
 			return s.full
 		}
-		if got.GetDraining() && !draining {
-			draining = true
-			close(stop)
+		if got.GetDraining() {
+			stop()
 		}
 	}
 }
 
 // A noRoomError ends a stream on which the server had no room for an event.
-type noRoomError struct{ message string }
+type noRoomError struct {
+	code    codes.Code
+	message string
+}
 
 // Error is the message of the server.
 func (e *noRoomError) Error() string { return e.message }
 
 // GRPCStatus is the status that the event would have got by itself.
 func (e *noRoomError) GRPCStatus() *status.Status {
-	return status.New(codes.ResourceExhausted, e.message)
+	return status.New(e.code, e.message)
 }
 
 // noRoom returns the first event that was rejected for a reason that passes by itself, or nil.
 func noRoom(exceptions []*pb.StreamEventResult) (first *pb.StreamEventResult) {
 	for _, e := range exceptions {
-		if codes.Code(e.GetResult().GetError().GetCode()) == codes.ResourceExhausted &&
-			(first == nil || e.GetSequence() < first.GetSequence()) {
-			first = e
+		switch codes.Code(e.GetResult().GetError().GetCode()) {
+		case codes.ResourceExhausted, codes.Unavailable: // what can be found out later, too
+			if first == nil || e.GetSequence() < first.GetSequence() {
+				first = e
+			}
 		}
 	}
 	return first
 }
 
-// except counts an event whose disposition is not APPLIED.
-func (s *sender) except(r *pb.EventResult) {
+// count counts an event whose disposition is not APPLIED.
+func (s *sender) count(r *pb.EventResult) {
 	switch r.GetDisposition() {
 	case pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE:
 		s.sent.Duplicates++
