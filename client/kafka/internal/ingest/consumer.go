@@ -1,0 +1,265 @@
+// Package ingest takes the records of a topic to a server. What is committed to Kafka is done: it
+// is acknowledged by the server, or among the dead letters.
+//
+// Partitions share a few lanes, each a stream of events in the order of its partitions. A lane
+// sends again what was not acknowledged, and the owner of a partition after this one what was not
+// committed; the server knows the events by their ids. All send in order and begin at or before the
+// first event that is not done, so that events arrive for the first time in order, too.
+package ingest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/client/kafka/internal/letters"
+	"github.com/gsimc/gsimc/client/kafka/internal/mapping"
+)
+
+// Config is what a consumer needs. All of it is required.
+type Config struct {
+	Kafka   []kgo.Opt // brokers, security
+	Topic   string
+	Group   string
+	Server  *client.Client
+	Lanes   int // streams to the server
+	Mapping *mapping.Mapping
+	Log     *slog.Logger
+}
+
+const (
+	// mostHeld is the number of records of a partition that are fetched ahead, give or take a fetch.
+	mostHeld = 32 << 10
+	// inFlight is the number of events that a lane sends ahead: that of the server's window.
+	inFlight = 4096
+	// silence is the time without acknowledgements after which a lane connects anew.
+	silence = 30 * time.Second
+	// commitEvery is the time between two commits.
+	commitEvery = 500 * time.Millisecond
+	// patience bounds the wait for what is under way when a partition goes.
+	patience = 5 * time.Second
+)
+
+// Consumer reads a topic as a member of a group.
+type Consumer struct {
+	kafka   *kgo.Client
+	server  *client.Client
+	mapping *mapping.Mapping
+	letters letters.Box
+	log     *slog.Logger
+	metrics *Metrics
+	lanes   []*lane
+
+	committing sync.Mutex // so that no commit overtakes a later one
+
+	mu         sync.Mutex
+	partitions map[place]*partition
+}
+
+type place struct {
+	topic  string
+	number int32
+}
+
+// New returns a consumer. It joins the group when it runs.
+func New(c Config) (*Consumer, error) {
+	consumer := &Consumer{server: c.Server, mapping: c.Mapping, log: c.Log,
+		partitions: map[place]*partition{}}
+	consumer.metrics = newMetrics(consumer)
+	for range c.Lanes {
+		consumer.lanes = append(consumer.lanes,
+			&lane{Consumer: consumer, wake: make(chan struct{}, 1)})
+	}
+	var err error
+	consumer.kafka, err = kgo.NewClient(append(c.Kafka,
+		kgo.ConsumeTopics(c.Topic), kgo.ConsumerGroup(c.Group),
+		// From the start where nothing is committed, also after a retention shorter than a stop.
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxWait(time.Second),
+		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
+		kgo.OnPartitionsAssigned(consumer.assigned),
+		kgo.OnPartitionsRevoked(consumer.revoked),
+		kgo.OnPartitionsLost(consumer.lost),
+		kgo.WithLogger(logger{c.Log}))...)
+	return consumer, err
+}
+
+// Run consumes until ctx ends, which is no error, or the server refuses for good. Then it commits
+// what is done, closes the box and leaves the group.
+func (c *Consumer) Run(ctx context.Context, box letters.Box) error {
+	c.letters = box
+	feeding, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	polling, end := context.WithCancel(ctx)
+	defer end()
+	var lanes, others sync.WaitGroup
+	for _, l := range c.lanes {
+		lanes.Go(func() {
+			err := c.server.Feed(feeding, l, client.SendOptions{InFlight: inFlight,
+				GiveUp: silence, Reconnecting: l.tell})
+			if feeding.Err() == nil {
+				stop(err)
+				end()
+			}
+		})
+	}
+	others.Go(func() { c.commitNowAndThen(polling) })
+	c.poll(polling)
+	others.Wait()
+	c.leave(context.WithoutCancel(ctx), c.all())
+	closed := c.letters.Close() // nobody waits for it any more
+	c.kafka.CloseAllowingRebalance()
+	refused := context.Cause(feeding)
+	stop(nil)
+	lanes.Wait()
+	return errors.Join(refused, closed)
+}
+
+// poll takes what is fetched to the lanes. It never waits for them, and partitions come and go
+// between two polls only.
+func (c *Consumer) poll(ctx context.Context) {
+	for ctx.Err() == nil {
+		fetches := c.kafka.PollFetches(ctx)
+		fetches.EachError(func(topic string, number int32, err error) {
+			if ctx.Err() == nil {
+				c.metrics.errors.Inc()
+				c.log.Warn("cannot fetch", "topic", topic, "partition", number, "error", err)
+			}
+		})
+		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
+			p := c.partition(f.Topic, f.Partition)
+			if p == nil {
+				return
+			}
+			p.lane.mu.Lock()
+			p.end = max(f.HighWatermark, p.end)
+			p.lane.mu.Unlock()
+			if len(f.Records) > 0 {
+				p.lane.push(p, f.Records)
+			}
+		})
+		c.kafka.AllowRebalance()
+	}
+}
+
+func (c *Consumer) partition(topic string, number int32) *partition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.partitions[place{topic, number}]
+}
+
+func (c *Consumer) all() (all []*partition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.partitions {
+		all = append(all, p)
+	}
+	return all
+}
+
+// assigned begins with partitions.
+func (c *Consumer) assigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for topic, numbers := range added {
+		for _, n := range numbers {
+			lane := c.lanes[int(n)%len(c.lanes)]
+			c.partitions[place{topic, n}] = &partition{topic: topic, number: n, lane: lane}
+		}
+	}
+	c.log.Info("partitions assigned", "partitions", added)
+}
+
+// revoked finishes what is under way of partitions that others take over, and commits it.
+func (c *Consumer) revoked(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
+	c.log.Info("partitions revoked", "partitions", gone)
+	c.leave(ctx, c.drop(gone))
+}
+
+// lost lets go of partitions that others have taken over.
+func (c *Consumer) lost(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
+	c.log.Warn("partitions lost", "partitions", gone)
+	for _, p := range c.drop(gone) {
+		p.lane.leave(p)
+	}
+}
+
+func (c *Consumer) drop(gone map[string][]int32) (dropped []*partition) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for topic, numbers := range gone {
+		for _, n := range numbers {
+			if p := c.partitions[place{topic, n}]; p != nil {
+				dropped = append(dropped, p)
+				delete(c.partitions, place{topic, n})
+			}
+		}
+	}
+	return dropped
+}
+
+// leave waits for what is under way, within bounds, and commits what is done.
+func (c *Consumer) leave(ctx context.Context, partitions []*partition) {
+	for _, p := range partitions {
+		p.lane.leave(p)
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, p := range partitions {
+		select {
+		case <-p.Empty():
+		case <-waiting.Done():
+		}
+	}
+	c.commit(ctx, partitions)
+}
+
+func (c *Consumer) commitNowAndThen(ctx context.Context) {
+	tick := time.NewTicker(commitEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			c.commit(ctx, c.all())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// commit commits what is done. What cannot be committed is committed next time, or sent again by
+// the next owner.
+func (c *Consumer) commit(ctx context.Context, partitions []*partition) {
+	c.committing.Lock()
+	defer c.committing.Unlock()
+	moved := map[string]map[int32]kgo.EpochOffset{}
+	for _, p := range partitions {
+		next, ok := p.Next()
+		if !ok {
+			continue
+		}
+		if moved[p.topic] == nil {
+			moved[p.topic] = map[int32]kgo.EpochOffset{}
+		}
+		moved[p.topic][p.number] = kgo.EpochOffset{Epoch: next.Epoch, Offset: next.Offset}
+	}
+	if len(moved) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := c.commitSync(ctx, moved); err != nil {
+		for _, p := range partitions {
+			p.Again()
+		}
+		if !errors.Is(err, context.Canceled) {
+			c.metrics.errors.Inc()
+			c.log.Warn("cannot commit", "error", err)
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package ingest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/client/kafka/internal/offsets"
+)
+
+// partition is a partition for as long as it is assigned to this program.
+type partition struct {
+	topic  string
+	number int32
+	lane   *lane
+	offsets.Tracker
+
+	// under the lock of the lane
+	held   int   // records that were fetched and are not done
+	paused bool  // not fetched
+	gone   bool  // no longer assigned: what is not under way is left to the next owner
+	end    int64 // offset behind the last record that the broker had when it was asked last
+}
+
+// lane is a stream of events to the server, of the partitions that share it. It implements
+// client.Source.
+type lane struct {
+	*Consumer
+	wake chan struct{} // holds a token when something has come
+
+	mu       sync.Mutex
+	waiting  []batch
+	underWay []sent // in the order of Next
+	broken   error  // why nothing is acknowledged at present
+}
+
+type batch struct {
+	of      *partition
+	records []*kgo.Record
+}
+
+type sent struct {
+	of     *partition
+	number int
+	record *kgo.Record
+}
+
+// push adds what was fetched. It never waits: a partition of which much is held is fetched no more
+// until it is not.
+func (l *lane) push(p *partition, records []*kgo.Record) {
+	l.mu.Lock()
+	l.waiting = append(l.waiting, batch{p, records})
+	p.held += len(records)
+	pause := p.held >= mostHeld && !p.paused
+	if pause {
+		p.paused = true
+		l.kafka.PauseFetchPartitions(map[string][]int32{p.topic: {p.number}})
+	}
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Next implements client.Source.
+func (l *lane) Next(ctx context.Context, most int) []*pb.Event {
+	for ctx.Err() == nil {
+		if events := l.take(most); len(events) > 0 {
+			return events
+		}
+		if l.has() {
+			continue
+		}
+		select {
+		case <-l.wake:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+func (l *lane) has() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting) > 0
+}
+
+// take makes events of the records that wait longest. It may make none of them.
+func (l *lane) take(most int) (events []*pb.Event) {
+	l.mu.Lock()
+	if len(l.waiting) == 0 {
+		l.mu.Unlock()
+		return nil
+	}
+	b := &l.waiting[0]
+	p, records := b.of, b.records[:min(most, len(b.records))]
+	if b.records = b.records[len(records):]; len(b.records) == 0 || p.gone {
+		l.waiting[0] = batch{}
+		l.waiting = l.waiting[1:]
+	}
+	if p.gone {
+		l.mu.Unlock()
+		return nil
+	}
+	all := make([]sent, len(records))
+	for i, r := range records {
+		number := p.Add(offsets.Position{Offset: r.Offset, Epoch: r.LeaderEpoch})
+		all[i] = sent{p, number, r}
+	}
+	l.mu.Unlock()
+
+	good := all[:0]
+	for _, s := range all {
+		e, err := l.mapping.Event(s.record)
+		if err != nil {
+			l.bury(s, unreadable, err.Error())
+			continue
+		}
+		events = append(events, e)
+		good = append(good, s)
+	}
+	l.mu.Lock()
+	l.underWay = append(l.underWay, good...)
+	l.mu.Unlock()
+	return events
+}
+
+// Settled implements client.Source.
+func (l *lane) Settled(result *pb.EventResult) {
+	l.mu.Lock()
+	s := l.underWay[0]
+	l.underWay[0] = sent{}
+	l.underWay = l.underWay[1:]
+	l.broken = nil
+	l.mu.Unlock()
+	switch result.GetDisposition() {
+	case pb.EventDisposition_EVENT_DISPOSITION_REJECTED:
+		l.bury(s, rejected, result.GetError().GetMessage())
+		return
+	case pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE:
+		l.metrics.records[duplicate].Inc()
+	case pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM:
+		l.metrics.records[pending].Inc()
+	default:
+		l.metrics.records[applied].Inc()
+	}
+	l.metrics.delay.Observe(time.Since(s.record.Timestamp).Seconds())
+	l.done(s)
+}
+
+// bury puts a record among the dead letters. It is done when it is there.
+func (l *lane) bury(s sent, why outcome, reason string) {
+	l.letters.Put(s.record, reason, func() {
+		l.metrics.records[why].Inc()
+		l.done(s)
+	})
+}
+
+func (l *lane) done(s sent) {
+	s.of.Done(s.number)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.of.held--
+	if s.of.paused && s.of.held <= mostHeld/4 && !s.of.gone {
+		s.of.paused = false
+		l.kafka.ResumeFetchPartitions(map[string][]int32{s.of.topic: {s.of.number}})
+	}
+}
+
+// leave lets go of a partition. What of it is not under way is dropped.
+func (l *lane) leave(p *partition) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	p.gone = true
+	if p.paused {
+		l.kafka.ResumeFetchPartitions(map[string][]int32{p.topic: {p.number}})
+	}
+}
+
+// tell notes why nothing is acknowledged.
+func (l *lane) tell(_ int, why error) {
+	l.mu.Lock()
+	l.broken = why
+	l.mu.Unlock()
+	l.metrics.reconnects.Inc()
+	l.log.Warn("the server takes no events at present", "error", why)
+}

@@ -1,0 +1,119 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// outcome is what became of a record.
+type outcome int
+
+const (
+	applied outcome = iota
+	duplicate
+	pending
+	rejected
+	unreadable
+	outcomes
+)
+
+var outcomeNames = [outcomes]string{"applied", "duplicate", "pending", "rejected", "unreadable"}
+
+// Metrics are the figures of a consumer.
+type Metrics struct {
+	registry   *prometheus.Registry
+	records    [outcomes]prometheus.Counter
+	reconnects prometheus.Counter
+	errors     prometheus.Counter
+	delay      prometheus.Histogram
+}
+
+func newMetrics(c *Consumer) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry(),
+		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_kafka_reconnects_total",
+			Help: "Times that the server took no events, for any reason that passes."}),
+		errors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gsimc_kafka_errors_total",
+			Help: "Fetches, commits and dead letters that failed and are tried again."}),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "gsimc_kafka_acknowledged_seconds",
+			Help:    "Time from the timestamp of a record to its acknowledgement by the server.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 20)}),
+	}
+	records := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gsimc_kafka_records_total",
+		Help: "Records that are done, by what became of them. The last two are dead letters."},
+		[]string{"outcome"})
+	for i, name := range outcomeNames {
+		m.records[i] = records.WithLabelValues(name)
+	}
+	m.registry.MustRegister(records, m.reconnects, m.errors, m.delay, lag{c})
+	return m
+}
+
+// lag collects how far each partition is behind.
+type lag struct{ *Consumer }
+
+var lagDesc = prometheus.NewDesc("gsimc_kafka_lag",
+	"Records of an assigned partition that are not done.", []string{"topic", "partition"}, nil)
+
+// Describe implements prometheus.Collector.
+func (lag) Describe(to chan<- *prometheus.Desc) { to <- lagDesc }
+
+// Collect implements prometheus.Collector.
+func (c lag) Collect(to chan<- prometheus.Metric) {
+	for _, p := range c.all() {
+		p.lane.mu.Lock()
+		behind := max(0, p.end-p.Offset(p.end))
+		p.lane.mu.Unlock()
+		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(behind), p.topic,
+			strconv.Itoa(int(p.number)))
+	}
+}
+
+// Failed counts a failure of what is tried again, and logs it.
+func (c *Consumer) Failed(what string, err error) {
+	c.metrics.errors.Inc()
+	c.log.Warn(what, "error", err)
+}
+
+// pingTimeout bounds the question whether there is a broker.
+const pingTimeout = 2 * time.Second
+
+// Handler serves /metrics, and /healthz: 503 while the server or all brokers cannot be reached.
+func (c *Consumer) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		if err := c.health(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}
+
+func (c *Consumer) health(ctx context.Context) error {
+	for _, l := range c.lanes {
+		l.mu.Lock()
+		err := l.broken
+		l.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("the server takes no events: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	if err := c.kafka.Ping(ctx); err != nil {
+		return fmt.Errorf("no broker answers: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,264 @@
+// Package mapping makes events of the records of a topic. It knows nothing of brokers and servers:
+// an event is a function of its record, so that a record that is read twice gives the same event
+// twice, with the same event_id.
+package mapping
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/fault"
+)
+
+// The fields of an event that a record may have.
+const (
+	userID = iota
+	itemID
+	eventType
+	eventID
+	recommendationID
+	eventTime
+	value
+	count
+
+	texts = eventTime // the fields before it are texts
+)
+
+// names are those of the fields, in the spellings of the API.
+var names = [count]struct{ snake, camel string }{
+	{"user_id", "userId"}, {"item_id", "itemId"}, {"event_type", "eventType"},
+	{"event_id", "eventId"}, {"recommendation_id", "recommendationId"},
+	{"event_time", "eventTime"}, {"value", "value"},
+}
+
+// Key is the place of the key of a record.
+const Key = "@key"
+
+// Mapping says where in a record the fields of an event are.
+type Mapping struct {
+	places [count][]place // of each field: the first that is there counts
+	prefix string         // of event ids
+}
+
+// place is a path into a JSON object, [Key] or a constant.
+type place struct {
+	path     []string
+	key      bool
+	constant string
+}
+
+// New returns a mapping. Each entry of changes puts a field of the API, such as user_id, at another
+// place: a path such as payload.user, [Key], or a constant after =. Events whose record has no
+// event_id get PREFIX/PARTITION/OFFSET as theirs, where the prefix is by default the topic. The
+// error is a [fault.Fault] of the field Map or IDPrefix.
+func New(changes map[string]string, prefix string) (*Mapping, error) {
+	m := &Mapping{prefix: prefix}
+	if len(prefix) > mostPrefix {
+		return nil, fault.New("IDPrefix", prefix, fmt.Sprintf("at most %d bytes", mostPrefix))
+	}
+	for field, name := range names {
+		m.places[field] = []place{{path: []string{name.snake}}, {path: []string{name.camel}}}
+	}
+	for name, at := range changes {
+		field := slices.IndexFunc(names[:], func(n struct{ snake, camel string }) bool {
+			return name == n.snake
+		})
+		if field < 0 {
+			return nil, fault.New("Map", name, "a field of an event, such as user_id")
+		}
+		p := place{path: strings.Split(at, ".")}
+		if constant, ok := strings.CutPrefix(at, "="); ok {
+			p = place{constant: constant}
+		} else if at == Key {
+			p = place{key: true}
+		} else if slices.Contains(p.path, "") {
+			return nil, fault.New("Map", name+"="+at, "a path such as payload.user")
+		}
+		m.places[field] = []place{p}
+	}
+	return m, nil
+}
+
+// mostBytes is the largest size of all texts of an event. The server takes much less of each; this
+// is for one that would not even fit into a message.
+const mostBytes = 16 << 10
+
+// Event returns the event of a record. The error says what is wrong with the record.
+func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
+	var object map[string]json.RawMessage
+	switch {
+	case len(r.Value) == 0:
+		return nil, fmt.Errorf("the record is empty")
+	case !utf8.Valid(r.Value) || !utf8.Valid(r.Key):
+		return nil, fmt.Errorf("the record is not UTF-8")
+	}
+	if err := json.Unmarshal(r.Value, &object); err != nil {
+		return nil, fmt.Errorf("the record is not an object in JSON: %w", err)
+	}
+	e, bytes := &pb.Event{}, 0
+	into := [texts]*string{&e.UserId, &e.ItemId, &e.EventType, &e.EventId, &e.RecommendationId}
+	for field, to := range into {
+		raw, err := m.find(field, r, object)
+		if err == nil && raw != nil {
+			*to, err = text(raw)
+		}
+		if err == nil && *to == "" && (field == userID || field == itemID) {
+			err = fmt.Errorf("the record has none at %s", m.wanted(field))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", names[field].snake, err)
+		}
+		bytes += len(*to)
+	}
+	if bytes > mostBytes {
+		return nil, fmt.Errorf("the texts of the event have %d bytes, at most %d", bytes, mostBytes)
+	}
+	if e.EventId == "" {
+		e.EventId = m.id(r)
+	}
+	return e, m.numbers(e, r, object)
+}
+
+// numbers sets the fields that are numbers.
+func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, object map[string]json.RawMessage) error {
+	at := r.Timestamp // the same whenever the record is read
+	raw, err := m.find(eventTime, r, object)
+	if err == nil && raw != nil {
+		at, err = instant(raw)
+	}
+	if err != nil {
+		return fmt.Errorf("event_time: %w", err)
+	}
+	e.EventTime = timestamppb.New(at)
+	raw, err = m.find(value, r, object)
+	if err == nil && raw != nil {
+		var number float64
+		number, err = strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+		e.Value = &number
+	}
+	if err != nil {
+		return fmt.Errorf("value: want a number: %w", err)
+	}
+	return nil
+}
+
+// wanted names the places of a field.
+func (m *Mapping) wanted(field int) string {
+	var all []string
+	for _, p := range m.places[field] {
+		all = append(all, p.String())
+	}
+	return strings.Join(all, " or ")
+}
+
+// String is the place as it is given.
+func (p place) String() string {
+	if p.key {
+		return Key
+	}
+	return strings.Join(p.path, ".")
+}
+
+// find returns the value of a field, or nil: absent, or null.
+func (m *Mapping) find(
+	field int, r *kgo.Record, object map[string]json.RawMessage,
+) (json.RawMessage, error) {
+	for _, p := range m.places[field] {
+		switch {
+		case p.key && len(r.Key) > 0:
+			return quoted(string(r.Key)), nil
+		case p.key:
+			return nil, nil
+		case p.constant != "":
+			return quoted(p.constant), nil
+		}
+		raw, within := object[p.path[0]], object
+		for _, name := range p.path[1:] {
+			if within = nil; raw != nil {
+				if err := json.Unmarshal(raw, &within); err != nil {
+					return nil, fmt.Errorf("%s is within what is no object", p)
+				}
+			}
+			raw = within[name]
+		}
+		if raw != nil && string(raw) != "null" {
+			return raw, nil
+		}
+	}
+	return nil, nil
+}
+
+func quoted(s string) json.RawMessage {
+	b, _ := json.Marshal(s) // a string always can be
+	return b
+}
+
+// text is a string, or a number as it is written.
+func text(raw json.RawMessage) (s string, err error) {
+	switch c := raw[0]; {
+	case c == '"':
+		err = json.Unmarshal(raw, &s)
+		if strings.ContainsRune(s, utf8.RuneError) { // two different ids would be one
+			return "", fmt.Errorf("%s holds what is no character", raw)
+		}
+	case c == '-' || '0' <= c && c <= '9':
+		s = string(raw)
+	default:
+		err = fmt.Errorf("%.40s is neither a string nor a number", raw)
+	}
+	return s, err
+}
+
+// firstMilli is the least number that is a time in milliseconds, not in seconds.
+const firstMilli = 1e11
+
+// instant reads RFC 3339, seconds or milliseconds.
+func instant(raw json.RawMessage) (time.Time, error) {
+	s, err := text(raw)
+	if err != nil {
+		return time.Time{}, err
+	}
+	number, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		at, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			err = fmt.Errorf("%q is neither RFC 3339 nor seconds nor milliseconds", s)
+		}
+		return at, err
+	}
+	if math.Abs(number) >= firstMilli {
+		number /= 1000
+	}
+	if !(math.Abs(number) < firstMilli) {
+		return time.Time{}, fmt.Errorf("%s is above all times in milliseconds", s)
+	}
+	return time.UnixMicro(int64(math.Round(number * 1e6))), nil
+}
+
+// mostPrefix leaves room for the largest partition and offset within the 64 bytes of an event_id.
+const mostPrefix = 64 - len("/2147483647/9223372036854775807")
+
+// id is the event_id of a record without one. Of a long topic it has the beginning and a hash.
+func (m *Mapping) id(r *kgo.Record) string {
+	prefix := m.prefix
+	if prefix == "" {
+		prefix = r.Topic
+	}
+	if len(prefix) > mostPrefix {
+		sum := sha256.Sum256([]byte(prefix))
+		prefix = fmt.Sprintf("%s~%x", prefix[:mostPrefix-17], sum[:8])
+	}
+	b := strconv.AppendInt(append([]byte(prefix), '/'), int64(r.Partition), 10)
+	return string(strconv.AppendInt(append(b, '/'), r.Offset, 10))
+}

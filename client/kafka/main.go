@@ -1,0 +1,166 @@
+// Command gsimc-kafka takes events from a topic of Kafka to a gsimc server, each effectively once.
+//
+// The packages below internal have one purpose each: mapping makes events of records, offsets knows
+// what may be committed, letters keeps what cannot become an event, ingest brings them together.
+// This package is the command line.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/client/kafka/internal/ingest"
+	"github.com/gsimc/gsimc/client/kafka/internal/letters"
+	"github.com/gsimc/gsimc/client/kafka/internal/mapping"
+	"github.com/gsimc/gsimc/internal/fault"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// version is set by the linker: -X main.version=$(git describe).
+var version = "unknown"
+
+// Exit codes are those of gsimc.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// flags are the command line. Each has a twin in the environment: --group is GSIMC_GROUP.
+type flags struct {
+	Brokers []string          `required:"" placeholder:"HOST:PORT,..." help:"Brokers to begin with."`
+	Topic   string            `required:"" help:"Topic to read."`
+	Group   string            `required:"" help:"Consumer group. Programs of one group share the partitions."`
+	Map     map[string]string `placeholder:"FIELD=PLACE;..." help:"Where the fields of an event are in a record, if not under their own names: user_id=payload.user;item_id=sku;event_time=ts. The place @key is the key of the record, =TEXT a constant."`
+
+	IDPrefix   string `name:"id-prefix" help:"Begins the event_id of records without one: PREFIX/PARTITION/OFFSET. Default: the topic. Give another to a topic that is made anew under its old name."`
+	DeadLetter string `required:"" placeholder:"FILE|topic:NAME" help:"Where records go that cannot become events, with the reason: lines of JSON in a file of this program, or a topic."`
+	Lanes      int    `default:"4" help:"Streams to the server, which the partitions share."`
+	Listen     string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz."`
+
+	Server string `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
+	access
+	security
+
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var f flags
+	exit := -1
+	parser, err := kong.New(&f, kong.Name("gsimc-kafka"), kong.DefaultEnvars("GSIMC"),
+		kong.Description("Take events from a topic of Kafka to a gsimc server, each effectively once."),
+		kong.Vars{"version": version}, kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exit = code }))
+	if err != nil {
+		panic(err) // the tags of flags
+	}
+	_, err = parser.Parse(args)
+	switch {
+	case exit >= 0: // help or version
+		return exit
+	case err != nil:
+		fmt.Fprintf(stderr, "gsimc-kafka: %v\n", err)
+		return exitUsage
+	}
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	err = f.serve(ctx, log)
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, new(*fault.Fault)):
+		fmt.Fprintf(stderr, "gsimc-kafka: %s\n", fault.Text(err, flagOf))
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "gsimc-kafka: %v\n", err)
+	return exitFailure
+}
+
+// serve wires the parts and runs until ctx ends.
+func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
+	if f.Lanes < 1 {
+		return fault.New("Lanes", f.Lanes, "at least 1")
+	}
+	fields, err := mapping.New(f.Map, f.IDPrefix)
+	if err != nil {
+		return err
+	}
+	access, err := f.access.read()
+	if err != nil {
+		return err
+	}
+	server, err := client.Dial(client.Options{Address: f.Server, Access: access})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = server.Close() }()
+	kafka, err := f.security.options()
+	if err != nil {
+		return err
+	}
+	kafka = append(kafka, kgo.SeedBrokers(f.Brokers...), kgo.ClientID("gsimc-kafka"))
+	listener, err := net.Listen("tcp", f.Listen)
+	if err != nil {
+		return &fault.Fault{Field: "Listen", Err: err}
+	}
+	defer func() { _ = listener.Close() }()
+
+	consumer, err := ingest.New(ingest.Config{Kafka: kafka, Topic: f.Topic, Group: f.Group,
+		Server: server, Lanes: f.Lanes, Mapping: fields, Log: log})
+	if err != nil {
+		return &fault.Fault{Field: "Brokers", Err: err}
+	}
+	box, err := f.box(kafka, consumer)
+	if err != nil {
+		return err
+	}
+	pages := &http.Server{Handler: consumer.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = pages.Serve(listener) }()
+	defer func() { _ = pages.Close() }()
+	log.Info("consuming", "topic", f.Topic, "group", f.Group, "server", f.Server,
+		"metrics", listener.Addr().String())
+	return consumer.Run(ctx, box)
+}
+
+// topicPrefix begins a dead letter that is a topic.
+const topicPrefix = "topic:"
+
+// box opens the place for dead letters.
+func (f *flags) box(kafka []kgo.Opt, consumer *ingest.Consumer) (letters.Box, error) {
+	failed := func(err error) { consumer.Failed("cannot keep a dead letter", err) }
+	if name, ok := strings.CutPrefix(f.DeadLetter, topicPrefix); ok {
+		if name == "" || name == f.Topic {
+			return nil, fault.New("DeadLetter", f.DeadLetter, "another topic")
+		}
+		producer, err := kgo.NewClient(kafka...)
+		if err != nil {
+			return nil, &fault.Fault{Field: "DeadLetter", Err: err}
+		}
+		return letters.Topic(producer, name, failed), nil
+	}
+	box, err := letters.File(f.DeadLetter, failed)
+	if err != nil {
+		return nil, &fault.Fault{Field: "DeadLetter", Err: err}
+	}
+	return box, nil
+}
