@@ -55,7 +55,10 @@ type flags struct {
 	IDPrefix   string `name:"id-prefix" help:"Begins the event_id of records without one: PREFIX/PARTITION/OFFSET. Default: the topic. Give another to a topic that is made anew under its old name."`
 	DeadLetter string `required:"" placeholder:"FILE|topic:NAME" help:"Where records go that cannot become events, with the reason: lines of JSON in a file of this program, or a topic."`
 	Lanes      int    `default:"4" help:"Streams to the server, which the partitions share."`
-	Listen     string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz."`
+	// The group notices the end of a program that was killed by its silence.
+	SessionTimeout time.Duration `default:"10s" help:"Time after which others take the partitions of a program that was killed. The brokers bound it."`
+
+	Listen string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz."`
 
 	Server string `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
 	access
@@ -101,6 +104,9 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	if f.Lanes < 1 {
 		return fault.New("Lanes", f.Lanes, "at least 1")
 	}
+	if f.SessionTimeout < time.Second {
+		return fault.New("SessionTimeout", f.SessionTimeout, "at least 1s")
+	}
 	fields, err := mapping.New(f.Map, f.IDPrefix)
 	if err != nil {
 		return err
@@ -126,7 +132,7 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	defer func() { _ = listener.Close() }()
 
 	consumer, err := ingest.New(ingest.Config{Kafka: kafka, Topic: f.Topic, Group: f.Group,
-		Server: server, Lanes: f.Lanes, Mapping: fields, Log: log})
+		Session: f.SessionTimeout, Server: server, Lanes: f.Lanes, Mapping: fields, Log: log})
 	if err != nil {
 		return &fault.Fault{Field: "Brokers", Err: err}
 	}

@@ -26,6 +26,7 @@ type Config struct {
 	Kafka   []kgo.Opt // brokers, security
 	Topic   string
 	Group   string
+	Session time.Duration // silence after which the group takes a member for dead
 	Server  *client.Client
 	Lanes   int // streams to the server
 	Mapping *mapping.Mapping
@@ -78,6 +79,7 @@ func New(c Config) (*Consumer, error) {
 	var err error
 	consumer.kafka, err = kgo.NewClient(append(c.Kafka,
 		kgo.ConsumeTopics(c.Topic), kgo.ConsumerGroup(c.Group),
+		kgo.SessionTimeout(c.Session), kgo.HeartbeatInterval(c.Session/5),
 		// From the start where nothing is committed, also after a retention shorter than a stop.
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/gsimc/gsimc/internal/test/soak"
+)
+
+// flow produces events of users, the k-th of a user on the item k.
+type flow struct {
+	*kgo.Client
+	topic  string
+	users  int
+	made   int
+	failed atomic.Pointer[error]
+}
+
+// produce produces n more events and does not wait for the broker.
+func (f *flow) produce(n int) {
+	for range n {
+		u, k := f.made%f.users, f.made/f.users
+		f.made++
+		f.Produce(context.Background(), &kgo.Record{Topic: f.topic, Key: []byte(user(u)),
+			Value: fmt.Appendf(nil, `{"user_id":"%s","item_id":"%d","event_type":"view"}`, user(u), k),
+		}, func(_ *kgo.Record, err error) {
+			if err != nil {
+				f.failed.Store(&err)
+			}
+		})
+	}
+}
+
+// check fails the test if any history is not what was produced: once and in order.
+func (f *flow) check(t *testing.T, s *server) {
+	t.Helper()
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.failed.Load(); err != nil {
+		t.Fatalf("producing: %v", *err)
+	}
+	eventually(t, fmt.Sprintf("%d events in the store", f.made), func() bool {
+		return s.count(t, f.users) >= f.made
+	})
+	for u := range f.users {
+		events := s.history(t, user(u))
+		want := (f.made - u + f.users - 1) / f.users
+		if len(events) != want {
+			t.Errorf("%s has %d events, want %d", user(u), len(events), want)
+		}
+		for k, e := range events {
+			if e.GetItemId() != fmt.Sprint(k) {
+				t.Errorf("event %d of %s is on item %s", k, user(u), e.GetItemId())
+				break
+			}
+		}
+	}
+}
+
+// However often the consumer and the broker are killed, each history is what was produced.
+func TestKilledInTurns(t *testing.T) {
+	b := startBroker(t)
+	records, rounds := 24_000, 4
+	if soak.Long() {
+		records, rounds = 500_000, 40
+	}
+	s := startServer(t)
+	f := &flow{Client: b.client(t), topic: b.topic(t, 6), users: 200}
+	args := []string{"--brokers", b.address, "--topic", f.topic, "--group", "g", "--server",
+		s.address, "--session-timeout", "2s", "--dead-letter", filepath.Join(t.TempDir(), "dead.jsonl")}
+	c := startConsumer(t, args...)
+	for round := range rounds {
+		before := c.sum("gsimc_kafka_records_total")
+		f.produce(records / rounds)
+		eventually(t, "records that are done", func() bool {
+			return c.sum("gsimc_kafka_records_total") > before
+		})
+		if round%2 == 0 {
+			c.kill()
+			c = startConsumer(t, args...)
+		} else {
+			b.kill()
+			b.start(t)
+		}
+	}
+	f.check(t, s)
+	if dead := c.sum(`gsimc_kafka_records_total{outcome="rejected"}`); dead != 0 {
+		t.Errorf("%v events were rejected", dead)
+	}
+	c.stop(t)
+	soak.Injected(t, rounds, "kills of consumer and broker")
+}
