@@ -96,20 +96,22 @@ const mostBytes = 16 << 10
 
 // Event returns the event of a record. The error says what is wrong with the record.
 func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
-	var object map[string]json.RawMessage
 	switch {
 	case len(r.Value) == 0:
 		return nil, fmt.Errorf("the record is empty")
 	case !utf8.Valid(r.Value) || !utf8.Valid(r.Key):
 		return nil, fmt.Errorf("the record is not UTF-8")
+	case !json.Valid(r.Value):
+		return nil, fmt.Errorf("the record is not JSON: %w", json.Unmarshal(r.Value, new(any)))
 	}
-	if err := json.Unmarshal(r.Value, &object); err != nil {
-		return nil, fmt.Errorf("the record is not an object in JSON: %w", err)
+	o, ok := members(make(object, 0, 16), r.Value)
+	if !ok {
+		return nil, fmt.Errorf("the record is JSON, but not an object")
 	}
 	e, bytes := &pb.Event{}, 0
 	into := [texts]*string{&e.UserId, &e.ItemId, &e.EventType, &e.EventId, &e.RecommendationId}
 	for field, to := range into {
-		raw, err := m.find(field, r, object)
+		raw, err := m.find(field, r, o)
 		if err == nil && raw != nil {
 			*to, err = text(raw)
 		}
@@ -127,13 +129,13 @@ func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
 	if e.EventId == "" {
 		e.EventId = m.id(r)
 	}
-	return e, m.numbers(e, r, object)
+	return e, m.numbers(e, r, o)
 }
 
 // numbers sets the fields that are numbers.
-func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, object map[string]json.RawMessage) error {
+func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, o object) error {
 	at := r.Timestamp // the same whenever the record is read
-	raw, err := m.find(eventTime, r, object)
+	raw, err := m.find(eventTime, r, o)
 	if err == nil && raw != nil {
 		at, err = instant(raw)
 	}
@@ -141,7 +143,7 @@ func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, object map[string]json.Raw
 		return fmt.Errorf("event_time: %w", err)
 	}
 	e.EventTime = timestamppb.New(at)
-	raw, err = m.find(value, r, object)
+	raw, err = m.find(value, r, o)
 	if err == nil && raw != nil {
 		var number float64
 		number, err = strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
@@ -172,7 +174,7 @@ func (p place) String() string {
 
 // find returns the value of a field, or nil: absent, or null.
 func (m *Mapping) find(
-	field int, r *kgo.Record, object map[string]json.RawMessage,
+	field int, r *kgo.Record, o object,
 ) (json.RawMessage, error) {
 	for _, p := range m.places[field] {
 		switch {
@@ -183,14 +185,17 @@ func (m *Mapping) find(
 		case p.constant != "":
 			return quoted(p.constant), nil
 		}
-		raw, within := object[p.path[0]], object
+		raw := o.get(p.path[0])
 		for _, name := range p.path[1:] {
-			if within = nil; raw != nil {
-				if err := json.Unmarshal(raw, &within); err != nil {
-					return nil, fmt.Errorf("%s is within what is no object", p)
-				}
+			if raw == nil || string(raw) == "null" {
+				raw = nil
+				break
 			}
-			raw = within[name]
+			within, ok := members(nil, raw)
+			if !ok {
+				return nil, fmt.Errorf("%s is within what is no object", p)
+			}
+			raw = within.get(name)
 		}
 		if raw != nil && string(raw) != "null" {
 			return raw, nil
@@ -208,7 +213,7 @@ func quoted(s string) json.RawMessage {
 func text(raw json.RawMessage) (s string, err error) {
 	switch c := raw[0]; {
 	case c == '"':
-		err = json.Unmarshal(raw, &s)
+		s = string(unquote(raw))
 		if strings.ContainsRune(s, utf8.RuneError) { // two different ids would be one
 			return "", fmt.Errorf("%s holds what is no character", raw)
 		}
