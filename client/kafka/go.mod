@@ -6,6 +6,7 @@ replace github.com/gsimc/gsimc => ../..
 
 require (
 	github.com/alecthomas/kong v1.17.0
+	github.com/google/go-cmp v0.7.0
 	github.com/gsimc/gsimc v0.0.0-00010101000000-000000000000
 	github.com/prometheus/client_golang v1.25.0
 	github.com/twmb/franz-go v1.22.3

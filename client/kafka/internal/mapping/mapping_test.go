@@ -1,20 +1,181 @@
 package mapping
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/fault"
 )
+
+var produced = time.UnixMilli(1_795_000_000_123).UTC()
+
+func record(value string) *kgo.Record {
+	return &kgo.Record{Topic: "clicks", Partition: 3, Offset: 42, Timestamp: produced,
+		Key: []byte("key"), Value: []byte(value)}
+}
+
+func TestEvent(t *testing.T) {
+	const stamp = "2026-11-18T11:46:40.123Z"
+	for _, c := range []struct {
+		name    string
+		changes map[string]string
+		prefix  string
+		value   string
+		want    string // the event as JSON
+	}{
+		{"least", nil, "", `{"user_id":"u","item_id":"i"}`,
+			`{"userId":"u","itemId":"i","eventId":"clicks/3/42","eventTime":"` + stamp + `"}`},
+		{"all, in the other spelling", nil, "x", ` { "userId" : "u","itemId":"i","eventType":"buy",
+			"eventTime":"2026-11-18T13:46:40.123+02:00","value":-2.5,"eventId":"e",
+			"recommendationId":"r","other":{"a":[1,{"b":"}"}]}} `,
+			`{"userId":"u","itemId":"i","eventType":"buy","value":-2.5,"eventId":"e",
+			"recommendationId":"r","eventTime":"` + stamp + `"}`},
+		{"seconds", nil, "", `{"user_id":"u","item_id":"i","event_time":1795002400.123}`,
+			`{"userId":"u","itemId":"i","eventId":"clicks/3/42","eventTime":"` + stamp + `"}`},
+		{"milliseconds as a text", nil, "p",
+			`{"user_id":"u","item_id":"i","event_time":"1795002400123","value":"3"}`,
+			`{"userId":"u","itemId":"i","eventId":"p/3/42","value":3,"eventTime":"` + stamp + `"}`},
+		{"numbers as ids, null is absent, the last counts", nil, "",
+			`{"user_id":1,"user_id":12345678901234567890,"item_id":-7,"event_id":null}`,
+			`{"userId":"12345678901234567890","itemId":"-7","eventId":"clicks/3/42",
+			"eventTime":"` + stamp + `"}`},
+		{"escapes", nil, "", `{"user\u005fid":"\u00e4\"\\","item_id":"é"}`,
+			`{"userId":"ä\"\\","itemId":"é","eventId":"clicks/3/42","eventTime":"` + stamp + `"}`},
+		{"other places", map[string]string{"user_id": Key, "item_id": "p.q.sku",
+			"event_type": "=buy", "value": "p.n"}, "",
+			`{"p":{"q":{"sku":"i"},"n":2},"user_id":"not this"}`,
+			`{"userId":"key","itemId":"i","eventType":"buy","value":2,"eventId":"clicks/3/42",
+			"eventTime":"` + stamp + `"}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m, err := New(c.changes, c.prefix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := record(c.value)
+			r.Timestamp = time.UnixMilli(1_795_002_400_123)
+			got, err := m.Event(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &pb.Event{}
+			if err := protojson.Unmarshal([]byte(c.want), want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// What is no event is refused with its field and place, and never taken for another.
+func TestUnreadable(t *testing.T) {
+	m, err := New(map[string]string{"item_id": "a.b"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]string{
+		"":                                      "empty",
+		"\xff":                                  "UTF-8",
+		"{\"user_id\":\"\xc3\"}":                "UTF-8",
+		`{"user_id":`:                           "JSON",
+		`{} {}`:                                 "JSON",
+		`null`:                                  "not an object",
+		`[{"user_id":"u"}]`:                     "not an object",
+		`{"a":{"b":"i"}}`:                       "user_id: the record has none at user_id or userId",
+		`{"user_id":"u"}`:                       "item_id: the record has none at a.b",
+		`{"user_id":"u","a":{"b":""}}`:          "item_id: the record has none",
+		`{"user_id":"u","a":null}`:              "item_id: the record has none",
+		`{"user_id":"u","a":7}`:                 "a.b is within what is no object",
+		`{"user_id":true,"a":{"b":1}}`:          "user_id: true is neither",
+		`{"user_id":"\ud800","a":{"b":1}}`:      "user_id: \"\\ud800\" holds what is no character",
+		`{"user_id":1,"a":{"b":1},"value":"x"}`: "value: want a number",
+		`{"user_id":1,"a":{"b":1},"value":[]}`:  "value: want a number",
+		`{"user_id":1,"a":{"b":1},"value":1e999}`:                          "value: want a number",
+		`{"user_id":1,"a":{"b":1},"event_time":"yesterday"}`:               "event_time: \"yesterday\" is neither",
+		`{"user_id":1,"a":{"b":1},"event_time":"NaN"}`:                     "event_time: NaN",
+		`{"user_id":1,"a":{"b":1},"event_time":1795002400123456}`:          "event_time: 1795002400123456",
+		`{"user_id":1,"a":{"b":"` + strings.Repeat("x", mostBytes) + `"}}`: "16385 bytes",
+	} {
+		if e, err := m.Event(record(value)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: event %v, error %v, want %q", value, e, err, want)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct{ field, at, prefix, want string }{
+		{"user", "u", "", "Map"},
+		{"user_id", "a..b", "", "Map"},
+		{"user_id", "", "", "Map"},
+		{"user_id", "u", strings.Repeat("x", mostPrefix+1), "IDPrefix"},
+	} {
+		_, err := New(map[string]string{c.field: c.at}, c.prefix)
+		if e := new(fault.Fault); !errors.As(err, &e) || e.Field != c.want {
+			t.Errorf("%+v: error %v, want a fault of %s", c, err, c.want)
+		}
+	}
+}
+
+// An id has at most the 64 bytes of the server, and two topics that begin the same have two.
+func TestLongIDs(t *testing.T) {
+	m, _ := New(nil, "")
+	seen := map[string]bool{}
+	for _, topic := range []string{strings.Repeat("t", 249), strings.Repeat("t", 248), "t",
+		strings.Repeat("t", mostPrefix)} {
+		id := m.id(&kgo.Record{Topic: topic, Partition: 1<<31 - 1, Offset: 1<<63 - 1})
+		if len(id) > 64 || seen[id] {
+			t.Errorf("id %q has %d bytes, or is there twice", id, len(id))
+		}
+		seen[id] = true
+	}
+}
+
+// The members of an object are what encoding/json finds.
+func FuzzMembers(f *testing.F) {
+	for _, seed := range []string{`{}`, ` {"a":1,"b":[{"c":"}\""},2],"a":null} `, `[]`, `"{"`,
+		`{"\u0061":"\\","":{}}`, "{\"a\"\t:\r\n-1e3 ,\"b\":true }"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !json.Valid(text) {
+			return
+		}
+		var want map[string]json.RawMessage
+		err := json.Unmarshal(text, &want)
+		got, ok := members(nil, text)
+		if ok != (err == nil && want != nil) {
+			t.Fatalf("%q is an object: %v", text, ok)
+		}
+		if !ok {
+			return
+		}
+		for name, value := range want {
+			if !bytes.Equal(got.get(name), value) && !strings.ContainsRune(name, '\uFFFD') {
+				t.Errorf("%q: %q is %q, want %q", text, name, got.get(name), value)
+			}
+		}
+	})
+}
 
 func BenchmarkEvent(b *testing.B) {
 	m, err := New(nil, "")
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := &kgo.Record{Topic: "events", Partition: 3, Offset: 123456, Timestamp: time.Now(),
-		Value: []byte(`{"user_id":"u4711","item_id":"0114709","event_type":"view",` +
-			`"event_time":1795715645123}`)}
+	r := record(`{"user_id":"u4711","item_id":"0114709","event_type":"view",` +
+		`"event_time":1795715645123}`)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := m.Event(r); err != nil {

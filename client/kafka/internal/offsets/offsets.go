@@ -64,11 +64,11 @@ func (t *Tracker) Next() (p Position, moved bool) {
 	return p, moved
 }
 
-// Again makes the next Next report the position again, since it could not be committed.
+// Again makes the next Next report its position again, since it could not be committed.
 func (t *Tracker) Again() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.moved = t.begun
+	t.moved = t.first > 0 // the first record at least is done
 }
 
 // Offset is that of the next position, or unknown if there is none.

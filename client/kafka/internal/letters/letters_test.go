@@ -1,0 +1,103 @@
+package letters
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// put puts records and waits until they are done.
+func put(t *testing.T, b Box, values ...string) {
+	t.Helper()
+	var done sync.WaitGroup
+	for i, v := range values {
+		done.Add(1)
+		b.Put(&kgo.Record{Topic: "t", Partition: 1, Offset: int64(i), Key: []byte("k"),
+			Value: []byte(v), Timestamp: time.Unix(0, 0).UTC()}, "because", done.Done)
+	}
+	done.Wait()
+}
+
+// What is done is in the file when it is, as one line a record, behind what was there; the half
+// line of a kill is cut off.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dead")
+	long := bytes.Repeat([]byte("x"), 200<<10) // more than a block from the end
+	if err := os.WriteFile(path, append([]byte("{}\n"), long...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := File(path, func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, `{"a":1}`, "\xff", "line\nfeed")
+	lines := read(t, path)
+	if len(lines) != 4 || lines[1].Value != `{"a":1}` || lines[2].Value != "" ||
+		string(lines[2].Bytes) != "\xff" || lines[3].Value != "line\nfeed" ||
+		lines[3].Offset != 2 || lines[3].Reason != "because" || lines[3].Key != "k" {
+		t.Errorf("the file has %+v", lines)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+	b.Put(&kgo.Record{}, "after the end", func() { t.Error("done after the end") })
+}
+
+// A record that cannot be kept is not done. It is as soon as it can be.
+func TestFileFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dead")
+	failures := make(chan error, 100)
+	b, err := File(path, func(err error) { failures <- err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, "first")
+	f := b.(*file)
+	whole := f.f
+	readonly, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.f = readonly // between two letters nobody reads the field
+	done := make(chan struct{})
+	b.Put(&kgo.Record{Value: []byte("second")}, "because", func() { close(done) })
+	<-failures
+	select {
+	case <-done:
+		t.Error("a record that could not be kept is done")
+	default:
+	}
+	if err := syscall.Dup3(int(whole.Fd()), int(readonly.Fd()), 0); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "second" {
+		t.Errorf("the file has %+v", lines)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func read(t *testing.T, path string) (lines []letter) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		var l letter
+		if err := json.Unmarshal(line, &l); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
