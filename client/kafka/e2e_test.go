@@ -66,7 +66,7 @@ func (f *flow) check(t *testing.T, s *server) {
 // However often the consumer and the broker are killed, each history is what was produced.
 func TestKilledInTurns(t *testing.T) {
 	b := startBroker(t)
-	records, rounds := 24_000, 4
+	records, rounds := 18_000, 3
 	if soak.Long() {
 		records, rounds = 500_000, 40
 	}
