@@ -23,9 +23,10 @@ import (
 
 // broker is a real Kafka of one process, in KRaft mode, on the loopback interface.
 type broker struct {
-	address, config, lib string
-	cmd                  *exec.Cmd
-	log                  *bytes.Buffer
+	address, secure   string // plain text; TLS and SASL
+	config, lib, cert string
+	cmd               *exec.Cmd
+	log               *bytes.Buffer
 }
 
 // clusterID is any.
@@ -86,15 +87,23 @@ func startBroker(t testing.TB) *broker {
 
 func newBroker(t testing.TB, lib, dir string) *broker {
 	t.Helper()
-	b := &broker{address: freeAddress(t), config: filepath.Join(dir, "properties"), lib: lib}
+	b := &broker{address: freeAddress(t), secure: freeAddress(t), lib: lib,
+		config: filepath.Join(dir, "properties"), cert: filepath.Join(dir, "cert.pem")}
 	controller := freeAddress(t)
+	certify(t, b.cert, b.secure)
 	settings := fmt.Sprintf(`process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[2]s
-listeners=PLAINTEXT://%[1]s,CONTROLLER://%[2]s
-advertised.listeners=PLAINTEXT://%[1]s
+listeners=PLAINTEXT://%[1]s,SECURE://%[4]s,CONTROLLER://%[2]s
+advertised.listeners=PLAINTEXT://%[1]s,SECURE://%[4]s
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SECURE:SASL_SSL
+ssl.keystore.type=PEM
+ssl.keystore.location=%[5]s
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512
+listener.name.secure.plain.sasl.jaas.config=%[6]s.plain.PlainLoginModule required user_%[7]s="%[8]s";
+listener.name.secure.scram-sha-256.sasl.jaas.config=%[6]s.scram.ScramLoginModule required;
+listener.name.secure.scram-sha-512.sasl.jaas.config=%[6]s.scram.ScramLoginModule required;
 log.dirs=%[3]s
 num.network.threads=2
 num.io.threads=2
@@ -106,12 +115,17 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 log.cleaner.dedupe.buffer.size=8388608
 auto.create.topics.enable=false
-`, b.address, controller, filepath.Join(dir, "log"))
+`, b.address, controller, filepath.Join(dir, "log"), b.secure, b.cert,
+		"org.apache.kafka.common.security", saslUser, saslPassword)
 	if err := os.WriteFile(b.config, []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := b.java("kafka.tools.StorageTool", "format", "-t", clusterID, "-c",
-		b.config).CombinedOutput(); err != nil {
+	args := []string{"format", "-t", clusterID, "-c", b.config}
+	for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
+		args = append(args, "--add-scram",
+			fmt.Sprintf("%s=[name=%s,password=%s]", mechanism, saslUser, saslPassword))
+	}
+	if out, err := b.java("kafka.tools.StorageTool", args...).CombinedOutput(); err != nil {
 		t.Fatalf("formatting: %v\n%s", err, out)
 	}
 	return b
@@ -138,6 +152,7 @@ func (b *broker) start(t testing.TB) {
 	t.Helper()
 	b.cmd, b.log = b.java("kafka.Kafka", b.config), &bytes.Buffer{}
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
+	b.cmd.SysProcAttr = dyingWithParent()
 	if err := b.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

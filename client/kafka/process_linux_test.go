@@ -59,6 +59,11 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
+// dyingWithParent has the kernel end a process when the thread that started it ends.
+func dyingWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}
+
 // process is a program that the end of the test kills.
 type process struct {
 	cmd *exec.Cmd
@@ -69,6 +74,7 @@ func start(t testing.TB, env []string, name string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(name, args...)}
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), &p.err
+	p.cmd.SysProcAttr = dyingWithParent()
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +117,7 @@ func (p *process) says(t testing.TB, pattern string) (found string) {
 }
 
 // limit is how long what has to happen may take.
-const limit = 5 * time.Minute
+const limit = time.Minute
 
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
