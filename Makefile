@@ -33,7 +33,7 @@ IMAGE     ?= gsimc:$(VERSION)
 IMAGES    ?= ghcr.io/gsimc/gsimc
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test console-test console-pictures picture mutants vuln sbom site release release-check publish reproducible \
+.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test kafka-build kafka-test console-test console-pictures picture mutants vuln sbom site release release-check publish reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -92,6 +92,7 @@ mutants: ## break the code in one place at a time and check that a test notices 
 lint: fmt-check vet lint-tool ## gofmt, go vet and golangci-lint
 	$(GOLANGCI) run ./...
 	cd bench && $(GOLANGCI) run -c ../.golangci.yml ./...
+	cd client/kafka && $(GOLANGCI) run -c ../../.golangci.yml ./...
 
 lint-tool: $(GOLANGCI) ## build the pinned golangci-lint into .tools/bin
 
@@ -113,6 +114,14 @@ vet: ## go vet of what depends on the architecture for the other one, and of the
 # The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
 clients-test: build ## run the clients in Python, Java, TypeScript and curl, and the tests of the packages, against a real server
 	CGO_ENABLED=0 go run ./client/examples
+
+kafka-build: ## compile bin/gsimc-kafka, which takes events from a topic of Kafka
+	cd client/kafka && $(GOBUILD) -o ../../bin/gsimc-kafka .
+
+# A module of its own, so that the server has no client of Kafka. A real broker comes from the registry of Maven into
+# bin/kafka-lib; without Java, Maven or the registry its tests skip. With GSIMC_SOAK it is 500,000 records and 40 kills.
+kafka-test: build kafka-build ## test gsimc-kafka: kills of it and of a real broker (needs Java 17, Maven)
+	cd client/kafka && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test -count=1 -timeout 30m ./...
 
 # Spark and numpy come from the registry of Python; without python3, Java or the registry it skips.
 spark-test: ## train on Spark (two executors) and compare the model with that of gsimc train

@@ -176,6 +176,12 @@ func TestServerAway(t *testing.T) {
 	}
 	s.kill()
 	f.produce(100_000) // more than is held in memory
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the lag of what is not even fetched", func() bool {
+		return c.sum("gsimc_kafka_lag") == 100_000
+	})
 	eventually(t, "health that says no", func() bool {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, s.address)

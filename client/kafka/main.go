@@ -47,7 +47,7 @@ const (
 
 // flags are the command line. Each has a twin in the environment: --group is GSIMC_GROUP.
 type flags struct {
-	Brokers []string          `required:"" placeholder:"HOST:PORT,..." help:"Brokers to begin with."`
+	Brokers []string          `required:"" placeholder:"HOST:PORT" help:"Brokers to begin with."`
 	Topic   string            `required:"" help:"Topic to read."`
 	Group   string            `required:"" help:"Consumer group. Programs of one group share the partitions."`
 	Map     map[string]string `placeholder:"FIELD=PLACE;..." help:"Where the fields of an event are in a record, if not under their own names: user_id=payload.user;item_id=sku;event_time=ts. The place @key is the key of the record, =TEXT a constant."`
@@ -58,7 +58,7 @@ type flags struct {
 	// The group notices the end of a program that was killed by its silence.
 	SessionTimeout time.Duration `default:"10s" help:"Time after which others take the partitions of a program that was killed. The brokers bound it."`
 
-	Listen string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz."`
+	MetricsListen string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz."`
 
 	Server string `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
 	access
@@ -71,9 +71,7 @@ type flags struct {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f flags
 	exit := -1
-	parser, err := kong.New(&f, kong.Name("gsimc-kafka"), kong.DefaultEnvars("GSIMC"),
-		kong.Description("Take events from a topic of Kafka to a gsimc server, each effectively once."),
-		kong.Vars{"version": version}, kong.Writers(stdout, stderr),
+	parser, err := newParser(&f, kong.Writers(stdout, stderr),
 		kong.Exit(func(code int) { exit = code }))
 	if err != nil {
 		panic(err) // the tags of flags
@@ -99,10 +97,22 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitFailure
 }
 
+func newParser(f *flags, options ...kong.Option) (*kong.Kong, error) {
+	return kong.New(f, append(options, kong.Name("gsimc-kafka"), kong.DefaultEnvars("GSIMC"),
+		kong.Description("Take events from a topic of Kafka to a gsimc server, each once."),
+		kong.Vars{"version": version})...)
+}
+
 // serve wires the parts and runs until ctx ends.
 func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	if f.Lanes < 1 {
 		return fault.New("Lanes", f.Lanes, "at least 1")
+	}
+	if f.Topic == "" {
+		return fault.New("Topic", nil, "a name")
+	}
+	if f.Group == "" {
+		return fault.New("Group", nil, "a name")
 	}
 	if f.SessionTimeout < time.Second {
 		return fault.New("SessionTimeout", f.SessionTimeout, "at least 1s")
@@ -125,9 +135,9 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	kafka = append(kafka, kgo.SeedBrokers(f.Brokers...), kgo.ClientID("gsimc-kafka"))
-	listener, err := net.Listen("tcp", f.Listen)
+	listener, err := net.Listen("tcp", f.MetricsListen)
 	if err != nil {
-		return &fault.Fault{Field: "Listen", Err: err}
+		return &fault.Fault{Field: "MetricsListen", Err: err}
 	}
 	defer func() { _ = listener.Close() }()
 

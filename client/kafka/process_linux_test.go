@@ -206,7 +206,7 @@ func startConsumer(t testing.TB, args ...string) *consumer {
 		t.Fatal(err)
 	}
 	c := &consumer{process: start(t, []string{asProgram + "=1"}, exe,
-		append(args, "--listen", "127.0.0.1:0")...)}
+		append(args, "--metrics-listen", "127.0.0.1:0")...)}
 	c.pages = "http://" + c.says(t, `metrics=(\S+)`)
 	return c
 }

@@ -10,6 +10,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ type Config struct {
 }
 
 const (
-	// mostHeld is the number of records of a partition that are fetched ahead, give or take a fetch.
+	// mostHeld is the number of records of a partition that are held, give or take a fetch.
 	mostHeld = 32 << 10
 	// inFlight is the number of events that a lane sends ahead: that of the server's window.
 	inFlight = 4096
@@ -129,19 +130,12 @@ func (c *Consumer) poll(ctx context.Context) {
 		fetches := c.kafka.PollFetches(ctx)
 		fetches.EachError(func(topic string, number int32, err error) {
 			if ctx.Err() == nil {
-				c.metrics.errors.Inc()
-				c.log.Warn("cannot fetch", "topic", topic, "partition", number, "error", err)
+				c.Failed(fmt.Sprintf("cannot fetch %s/%d", topic, number), err)
 			}
 		})
 		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
 			p := c.partition(f.Topic, f.Partition)
-			if p == nil {
-				return
-			}
-			p.lane.mu.Lock()
-			p.end = max(f.HighWatermark, p.end)
-			p.lane.mu.Unlock()
-			if len(f.Records) > 0 {
+			if p != nil && len(f.Records) > 0 {
 				p.lane.push(p, f.Records)
 			}
 		})
@@ -260,8 +254,7 @@ func (c *Consumer) commit(ctx context.Context, partitions []*partition) {
 			p.Again()
 		}
 		if !errors.Is(err, context.Canceled) {
-			c.metrics.errors.Inc()
-			c.log.Warn("cannot commit", "error", err)
+			c.Failed("cannot commit", err)
 		}
 	}
 }

@@ -30,6 +30,39 @@ func (c *Consumer) commitSync(
 	return failed
 }
 
+// ends asks the brokers for the offsets behind the last records, which a partition that is not
+// fetched at present does not tell.
+func (c *Consumer) ends(ctx context.Context, partitions []*partition) error {
+	topics := map[string]*kmsg.ListOffsetsRequestTopic{}
+	for _, p := range partitions {
+		if topics[p.topic] == nil {
+			t := kmsg.NewListOffsetsRequestTopic()
+			t.Topic = p.topic
+			topics[p.topic] = &t
+		}
+		part := kmsg.NewListOffsetsRequestTopicPartition()
+		part.Partition, part.Timestamp = p.number, -1 // the end
+		topics[p.topic].Partitions = append(topics[p.topic].Partitions, part)
+	}
+	request := kmsg.NewPtrListOffsetsRequest()
+	request.ReplicaID, request.IsolationLevel = -1, 1 // a consumer, which reads what is committed
+	for _, t := range topics {
+		request.Topics = append(request.Topics, *t)
+	}
+	answer, err := request.RequestWith(ctx, c.kafka)
+	if err != nil {
+		return err
+	}
+	for _, t := range answer.Topics {
+		for _, part := range t.Partitions {
+			if p := c.partition(t.Topic, part.Partition); p != nil && part.ErrorCode == 0 {
+				p.end.Store(part.Offset)
+			}
+		}
+	}
+	return nil
+}
+
 // logger takes what the Kafka client warns of to the log.
 type logger struct{ *slog.Logger }
 

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -17,12 +18,12 @@ type partition struct {
 	number int32
 	lane   *lane
 	offsets.Tracker
+	end atomic.Int64 // offset behind the last record that the brokers had when they were asked
 
 	// under the lock of the lane
-	held   int   // records that were fetched and are not done
-	paused bool  // not fetched
-	gone   bool  // no longer assigned: what is not under way is left to the next owner
-	end    int64 // offset behind the last record that the broker had when it was asked last
+	held   int  // records that were fetched and are not done
+	paused bool // not fetched
+	gone   bool // no longer assigned: what is not under way is left to the next owner
 }
 
 // lane is a stream of events to the server, of the partitions that share it. It implements

@@ -41,7 +41,7 @@ func newMetrics(c *Consumer) *Metrics {
 			Help: "Times that the server took no events, for any reason that passes."}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_kafka_errors_total",
-			Help: "Fetches, commits and dead letters that failed and are tried again."}),
+			Help: "Fetches, commits, dead letters and questions that failed and are tried again."}),
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "gsimc_kafka_acknowledged_seconds",
 			Help:    "Time from the timestamp of a record to its acknowledgement by the server.",
@@ -69,12 +69,17 @@ func (lag) Describe(to chan<- *prometheus.Desc) { to <- lagDesc }
 
 // Collect implements prometheus.Collector.
 func (c lag) Collect(to chan<- prometheus.Metric) {
-	for _, p := range c.all() {
-		p.lane.mu.Lock()
-		behind := max(0, p.end-p.Offset(p.end))
-		p.lane.mu.Unlock()
-		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(behind), p.topic,
-			strconv.Itoa(int(p.number)))
+	partitions := c.all()
+	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
+	defer cancel()
+	if err := c.ends(ctx, partitions); err != nil {
+		c.Failed("cannot ask for the ends of partitions", err) // the lag is at least that of before
+	}
+	for _, p := range partitions {
+		end := p.end.Load()
+		behind := max(0, end-p.Offset(end))
+		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(behind),
+			p.topic, strconv.Itoa(int(p.number)))
 	}
 }
 
@@ -84,7 +89,7 @@ func (c *Consumer) Failed(what string, err error) {
 	c.log.Warn(what, "error", err)
 }
 
-// pingTimeout bounds the question whether there is a broker.
+// pingTimeout bounds a question to the brokers that somebody waits for.
 const pingTimeout = 2 * time.Second
 
 // Handler serves /metrics, and /healthz: 503 while the server or all brokers cannot be reached.

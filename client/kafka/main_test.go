@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What is wrong on the command line is named by its flag, with the exit code of wrong usage.
+func TestBadFlags(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args string
+		want string
+	}{
+		{"--topic=", "--topic: want a name"},
+		{"--group=", "--group: want a name"},
+		{"--lanes=0", "--lanes: 0, want at least 1"},
+		{"--session-timeout=1ms", "--session-timeout: 1ms, want at least 1s"},
+		{"--map=user=u", "--map: user, want a field of an event"},
+		{"--id-prefix=" + strings.Repeat("x", 99), "--id-prefix: x"},
+		{"--dead-letter=topic:t", "--dead-letter: topic:t, want another topic"},
+		{"--dead-letter=" + dir, "--dead-letter:"},
+		{"--metrics-listen=nowhere", "--metrics-listen:"},
+		{"--tls-ca=" + empty, "--tls-ca: "},
+		{"--client-token-file=" + empty, "--client-token-file: "},
+		{"--client-cert=" + empty, "--client-cert: goes with a key: set --client-key"},
+		{"--kafka-tls-ca=" + empty, "--kafka-tls-ca: "},
+		{"--kafka-client-cert=" + empty, "--kafka-client-cert: goes with a key: set --kafka-client-key"},
+		{"--sasl=none", "--sasl"},
+		{"--sasl=plain", "--sasl-user: is missing"},
+		{"--sasl=plain --sasl-user=u", "--sasl-password-file: there is no password"},
+		{"--sasl=plain --sasl-user=u --sasl-password-file=/none", "--sasl-password-file: open /none: no such"},
+	} {
+		args := append([]string{"--brokers=127.0.0.1:1", "--topic=t", "--group=g",
+			"--dead-letter=" + filepath.Join(dir, "dead"), "--metrics-listen=127.0.0.1:0"},
+			strings.Fields(c.args)...)
+		var stdout, stderr bytes.Buffer
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // what is taken ends at once
+		code := run(ctx, args, &stdout, &stderr)
+		if code != exitUsage || !strings.Contains(stderr.String(), "gsimc-kafka: "+c.want) {
+			t.Errorf("%.60s: exit code %d, %q, want %q", c.args, code, stderr.String(), c.want)
+		}
+	}
+}
+
+// Flags with lists, and their twins in the environment.
+func TestFlagForms(t *testing.T) {
+	t.Setenv("GSIMC_BROKERS", "a:1,b:2")
+	t.Setenv("GSIMC_MAP", "user_id=@key;event_type==buy;item_id=p.sku")
+	t.Setenv("GSIMC_CLIENT_TOKEN", "secret")
+	var f flags
+	parser, err := newParser(&f)
+	if err == nil {
+		_, err = parser.Parse([]string{"--topic=t", "--group=g", "--dead-letter=d"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Brokers) != 2 || f.Brokers[1] != "b:2" || f.Map["event_type"] != "=buy" ||
+		f.Map["user_id"] != "@key" || f.Map["item_id"] != "p.sku" || f.ClientToken != "secret" ||
+		f.Lanes != 4 {
+		t.Errorf("the flags are %+v", f)
+	}
+}
