@@ -48,7 +48,7 @@ func (c *Client) Feed(ctx context.Context, source Source, opt SendOptions) error
 			return ctx.Err()
 		case !errors.Is(err, ErrSilent) && !transient(err) && !passing(err):
 			return c.Explain(err)
-		case f.empty(): // the server has ended an idle stream, or drains
+		case f.empty(): // a stream over which nothing came for long has ended, or the server drains
 			continue
 		}
 		s.sent.Reconnects++
@@ -76,10 +76,9 @@ func passing(err error) bool {
 type feed struct {
 	source Source
 
-	mu      sync.Mutex
-	events  []*pb.Event
-	first   int  // number of the first of them
-	waiting bool // for the source
+	mu     sync.Mutex
+	events []*pb.Event
+	first  int // number of the first of them
 }
 
 // next implements queue.
@@ -87,23 +86,14 @@ func (f *feed) next(ctx context.Context, i, most int) (events []*pb.Event, woke 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if i == f.first+len(f.events) {
-		f.waiting = true
 		f.mu.Unlock()
 		got := f.source.Next(ctx, most)
 		f.mu.Lock()
-		f.waiting = false
 		woke = len(f.events) == 0
 		f.events = append(f.events, got...)
 	}
 	from := i - f.first
 	return f.events[from:min(from+most, len(f.events))], woke
-}
-
-// idle implements queue.
-func (f *feed) idle() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.waiting && len(f.events) == 0
 }
 
 // settled implements queue.

@@ -70,7 +70,7 @@ func TestFeed(t *testing.T) {
 		"full":                 {{after: 4, code: codes.ResourceExhausted}, {after: 3, code: codes.DataLoss}},
 		"lost":                 {{after: 6, lose: 3, code: codes.Unavailable}},
 		"drains":               {{after: 4, code: codes.OK}},
-		"hangs":                {{after: 4, hang: true}},
+		"hangs":                {{after: 4, hang: true, code: codes.Unavailable}},
 		"no room, and rejects": {{after: 2, full: true}, {after: n + 1, reject: true}},
 	} {
 		for _, pause := range []bool{false, true} {
@@ -105,31 +105,37 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// A quiet source is no silent server: the stream stays, however long nothing comes.
+// A quiet source is no silent server: an event that comes after a while has all the time to be
+// acknowledged, and one that comes after a long while has a new stream.
 func TestFeedIsQuiet(t *testing.T) {
-	server := &moodyServer{seen: map[string]bool{}}
+	const giveUp = time.Second
+	server := &moodyServer{seen: map[string]bool{},
+		script: []mood{{after: 99, slow: giveUp * 6 / 10}, {after: 99}}}
 	ctx, cancel := context.WithCancel(t.Context())
-	d := &dripping{letters: letters{2, timestamppb.Now()}, pause: true, over: cancel,
+	d := &dripping{letters: letters{3, timestamppb.Now()}, pause: true, over: cancel,
 		room: make(chan struct{}, 1)}
-	const giveUp = 300 * time.Millisecond
-	slow := slowly{d, 3 * giveUp / 2}
-	err := serve(t, server).Feed(ctx, slow, SendOptions{InFlight: 8, GiveUp: giveUp,
+	waits := []time.Duration{0, giveUp * 7 / 10, giveUp * 3 / 2}
+	err := serve(t, server).Feed(ctx, &slowly{d, waits}, SendOptions{InFlight: 8, GiveUp: giveUp,
 		Reconnecting: func(_ int, why error) { t.Errorf("reconnects: %v", why) }})
-	if !errors.Is(err, context.Canceled) || len(server.applied) != 2 {
+	if !errors.Is(err, context.Canceled) || len(server.applied) != 3 {
 		t.Errorf("error %v, applied %v", err, server.applied)
 	}
 }
 
-// slowly waits before each event.
+// slowly waits so long before each event.
 type slowly struct {
 	*dripping
-	wait time.Duration
+	waits []time.Duration
 }
 
-func (s slowly) Next(ctx context.Context, _ int) []*pb.Event {
-	select {
-	case <-time.After(s.wait):
-	case <-ctx.Done():
+func (s *slowly) Next(ctx context.Context, _ int) []*pb.Event {
+	if len(s.waits) > 0 {
+		select {
+		case <-time.After(s.waits[0]):
+			s.waits = s.waits[1:]
+		case <-ctx.Done():
+			return nil
+		}
 	}
 	return s.dripping.Next(ctx, 1)
 }

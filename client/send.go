@@ -109,8 +109,6 @@ type queue interface {
 	// next returns up to most of the events from the i-th on. It may wait for them until ctx ends;
 	// then there are none. woke: it waited while nothing was under way.
 	next(ctx context.Context, i, most int) (events []*pb.Event, woke bool)
-	// idle reports whether next waits and nothing is under way, so that silence means nothing.
-	idle() bool
 	// settled tells what became of the first unacknowledged event; nil: it was applied. It reports
 	// whether there is one.
 	settled(*pb.EventResult) bool
@@ -125,8 +123,6 @@ func (a all) next(_ context.Context, i, most int) (events []*pb.Event, woke bool
 	}
 	return events, false
 }
-
-func (all) idle() bool { return false }
 
 func (all) settled(*pb.EventResult) bool { return true }
 
@@ -224,11 +220,7 @@ func (s *sender) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	// A connection may hang without breaking.
-	patience := time.AfterFunc(time.Until(s.heard.Add(s.opt.GiveUp)), func() {
-		if !s.from.idle() {
-			cancel(ErrSilent)
-		}
-	})
+	patience := time.AfterFunc(time.Until(s.heard.Add(s.opt.GiveUp)), func() { cancel(ErrSilent) })
 	defer patience.Stop()
 	alive := func() { patience.Reset(s.opt.GiveUp) }
 	stream, err := pb.NewEventServiceClient(s.client.conn).StreamObserve(ctx)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -31,12 +32,13 @@ type moodyServer struct {
 }
 
 type mood struct {
-	after  int        // events settled before the end
-	lose   int        // of these, how many at the end are not acknowledged
-	code   codes.Code // how the stream ends; OK: with a draining notice
-	reject bool       // the first event of the stream is refused
-	full   bool       // there is no room for the last of the events
-	hang   bool       // the stream does not end then: the server takes and says nothing any more
+	after  int           // events settled before the end
+	lose   int           // of these, how many at the end are not acknowledged
+	code   codes.Code    // how the stream ends; OK: with a draining notice
+	reject bool          // the first event of the stream is refused
+	full   bool          // there is no room for the last of the events, or what code says
+	slow   time.Duration // before each acknowledgement
+	hang   bool          // the stream does not end then: the server takes and says nothing any more
 }
 
 func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) error {
@@ -66,12 +68,15 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 				"not today")
 		case m != nil && m.full && n == m.after:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED, "full")
-			out.Exceptions[0].Result.Error.Code = int32(codes.ResourceExhausted)
+			out.Exceptions[0].Result.Error.Code = int32(cmp.Or(m.code, codes.ResourceExhausted))
 		case s.seen[item]:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, "")
 		default:
 			s.seen[item] = true
 			s.applied = append(s.applied, item)
+		}
+		if m != nil {
+			time.Sleep(m.slow)
 		}
 		if m == nil || m.full || n <= m.after-m.lose {
 			if m != nil && m.code == codes.OK && n == m.after {
@@ -192,22 +197,26 @@ func TestSenderReconnects(t *testing.T) {
 	}
 }
 
-// An event that the server has no room for is not settled: it is sent again with all behind it.
+// An event that the server has no room for, or of which it could not find out whether it has it, is
+// not settled: it is sent again with all behind it.
 func TestSenderWaitsForRoom(t *testing.T) {
 	const n = 12
-	server := &moodyServer{script: []mood{{after: 4, full: true}}, seen: map[string]bool{}}
-	s, err := send(t.Context(), t, server, n, 2, 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	applied := slices.Sorted(slices.Values(server.applied)) // d may come behind e
-	if s.Acknowledged != n || s.Rejected != 0 || s.Reconnects != 1 || len(applied) != n ||
-		len(slices.Compact(applied)) != n {
-		t.Errorf("%+v, applied %v, want each of %d events once", s, server.applied, n)
+	for _, code := range []codes.Code{codes.ResourceExhausted, codes.Unavailable} {
+		server := &moodyServer{script: []mood{{after: 4, full: true, code: code}},
+			seen: map[string]bool{}}
+		s, err := send(t.Context(), t, server, n, 2, 5*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied := slices.Sorted(slices.Values(server.applied)) // d may come behind e
+		if s.Acknowledged != n || s.Rejected != 0 || s.Reconnects != 1 || len(applied) != n ||
+			len(slices.Compact(applied)) != n {
+			t.Errorf("%s: %+v, applied %v, want each of %d events once", code, s, server.applied, n)
+		}
 	}
 
 	full := slices.Repeat([]mood{{after: 1, full: true}}, 100)
-	s, err = send(t.Context(), t, &moodyServer{script: full, seen: map[string]bool{}}, n, 2,
+	s, err := send(t.Context(), t, &moodyServer{script: full, seen: map[string]bool{}}, n, 2,
 		50*time.Millisecond)
 	if e := new(GaveUpError); !errors.As(err, &e) || status.Code(e.Err) == codes.OK ||
 		!strings.Contains(err.Error(), "full") {

@@ -122,4 +122,18 @@ var ofConnections = []mutant{
 		is:   `answer: nil`,
 		pkg:  "./server", test: "TestJSONUnreadAnswers",
 	},
+	{
+		name: "notfoundlost", breaks: "an event that could not be looked up is given up",
+		file: "client/send.go",
+		was:  `case codes.ResourceExhausted, codes.Unavailable: //`,
+		is:   `case codes.ResourceExhausted: //`,
+		pkg:  "./client", test: "TestSenderWaitsForRoom",
+	},
+	{
+		name: "quietissilent", breaks: "after a quiet while a feed takes the server for silent",
+		file: "client/feed.go",
+		was:  `woke = len(f.events) == 0`,
+		is:   `woke = false`,
+		pkg:  "./client", test: "TestFeedIsQuiet",
+	},
 }
