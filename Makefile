@@ -51,16 +51,20 @@ cross-%:
 test: ## run each test in small: few faults, hardly any other process
 	CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
 	cd bench && CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
+	cd client/kafka && CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
 
-# Most tests that run in parallel wait, so there are more of them than processors.
+# Most tests that run in parallel wait, so there are more of them than processors. A real Kafka is for make kafka-test.
 test-all: ## run all tests whole: databases, real programs, all faults
 	CGO_ENABLED=0 go test $(TESTFLAGS) -parallel 4 -timeout 60m ./...
 	cd bench && CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 60m ./...
+	cd client/kafka && CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
 
 # test and test-all are for every change, this is for a night: see internal/test/soak and internal/test/promises.
 soak: SHELL := bash -o pipefail
-soak: ## run the tests of docs/promises.md with SOAK times (default 20) the faults, and print what they injected
-	GSIMC_SOAK=$(SOAK) CGO_ENABLED=0 go test -json -count=1 -timeout 10h -run "$$(go run ./internal/test/promises pattern)" ./... | \
+soak: build ## run the tests of docs/promises.md with SOAK times (default 20) the faults, and print what they injected
+	export GSIMC_SOAK=$(SOAK) CGO_ENABLED=0 pattern="$$(go run ./internal/test/promises pattern)"; { \
+		go test -json -count=1 -timeout 10h -run "$$pattern" ./...; \
+		cd client/kafka && go test -json -count=1 -timeout 10h -run "$$pattern" ./...; } | \
 		go run ./internal/test/promises report
 
 # The packages that call kernels, and those with kernels or with results that must be the same everywhere.
