@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -27,18 +26,9 @@ type Box interface {
 // retryAfter is the wait after a failure.
 const retryAfter = time.Second
 
-// letter is a line of a file. A value that is no text is in base64.
+// letter is a line of a file.
 type letter struct {
-	Topic     string    `json:"topic"`
-	Partition int32     `json:"partition"`
-	Offset    int64     `json:"offset"`
-	Time      time.Time `json:"time"`
-	Reason    string    `json:"reason"`
-	Key       string    `json:"key,omitempty"`
-	KeyBytes  []byte    `json:"key_base64,omitempty"`
-	Value     string    `json:"value,omitempty"`
-	Bytes     []byte    `json:"value_base64,omitempty"`
-
+	line []byte
 	done func()
 }
 
@@ -47,7 +37,7 @@ type file struct {
 	f      *os.File
 	size   int64 // of whole lines
 	failed func(error)
-	in     chan *letter
+	in     chan letter
 	stop   chan struct{}
 	ended  chan struct{}
 }
@@ -59,7 +49,7 @@ func File(path string, failed func(error)) (Box, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &file{f: f, failed: failed, in: make(chan *letter, 256), stop: make(chan struct{}),
+	b := &file{f: f, failed: failed, in: make(chan letter, 256), stop: make(chan struct{}),
 		ended: make(chan struct{})}
 	if b.size, err = wholeLines(f); err == nil {
 		err = f.Truncate(b.size)
@@ -89,20 +79,22 @@ func wholeLines(f *os.File) (int64, error) {
 
 // Put implements Box.
 func (b *file) Put(r *kgo.Record, reason string, done func()) {
-	l := &letter{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Time: r.Timestamp,
-		Reason: reason, done: done}
-	if utf8.Valid(r.Value) {
-		l.Value = string(r.Value)
-	} else {
-		l.Bytes = r.Value
+	fields := map[string]any{"topic": r.Topic, "partition": r.Partition, "offset": r.Offset,
+		"time": r.Timestamp, "reason": reason}
+	for name, content := range map[string][]byte{"key": r.Key, "value": r.Value} {
+		if utf8.Valid(content) {
+			fields[name] = string(content)
+		} else {
+			fields[name+"_base64"] = content // as json writes bytes
+		}
 	}
-	if utf8.Valid(r.Key) {
-		l.Key = string(r.Key)
-	} else {
-		l.KeyBytes = r.Key
+	line, err := json.Marshal(fields)
+	if err != nil { // a time that JSON cannot tell
+		delete(fields, "time")
+		line, _ = json.Marshal(fields)
 	}
 	select {
-	case b.in <- l:
+	case b.in <- letter{append(line, '\n'), done}:
 	case <-b.stop:
 	}
 }
@@ -118,7 +110,7 @@ func (b *file) Close() error {
 func (b *file) run() {
 	defer close(b.ended)
 	for {
-		var batch []*letter
+		var batch []letter
 		select {
 		case l := <-b.in:
 			batch = append(batch, l)
@@ -143,13 +135,10 @@ func (b *file) run() {
 }
 
 // write writes behind the last whole line, over what a failure left there.
-func (b *file) write(batch []*letter) error {
+func (b *file) write(batch []letter) error {
 	var lines bytes.Buffer
-	encoder := json.NewEncoder(&lines)
 	for _, l := range batch {
-		if err := encoder.Encode(l); err != nil {
-			return fmt.Errorf("encoding a letter: %w", err)
-		}
+		lines.Write(l.line)
 	}
 	if _, err := b.f.WriteAt(lines.Bytes(), b.size); err != nil {
 		return err

@@ -86,14 +86,21 @@ func TestFileFails(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, path string) (lines []letter) {
+// written is a line of a file.
+type written struct {
+	Offset             int64
+	Reason, Key, Value string
+	Bytes              []byte `json:"value_base64"`
+}
+
+func read(t *testing.T, path string) (lines []written) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range bytes.Lines(text) {
-		var l letter
+		var l written
 		if err := json.Unmarshal(line, &l); err != nil {
 			t.Fatalf("line %q: %v", line, err)
 		}

@@ -53,8 +53,8 @@ type Mapping struct {
 
 // place is a path into a JSON object, [Key] or a constant.
 type place struct {
+	name     string // as it is given
 	path     []string
-	key      bool
 	constant string
 }
 
@@ -68,7 +68,8 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 		return nil, fault.New("IDPrefix", prefix, fmt.Sprintf("at most %d bytes", mostPrefix))
 	}
 	for field, name := range names {
-		m.places[field] = []place{{path: []string{name.snake}}, {path: []string{name.camel}}}
+		m.places[field] = []place{{name: name.snake, path: []string{name.snake}},
+			{name: name.camel, path: []string{name.camel}}}
 	}
 	for name, at := range changes {
 		field := slices.IndexFunc(names[:], func(n struct{ snake, camel string }) bool {
@@ -77,12 +78,10 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 		if field < 0 {
 			return nil, fault.New("Map", name, "a field of an event, such as user_id")
 		}
-		p := place{path: strings.Split(at, ".")}
-		if constant, ok := strings.CutPrefix(at, "="); ok {
-			p = place{constant: constant}
-		} else if at == Key {
-			p = place{key: true}
-		} else if slices.Contains(p.path, "") {
+		p := place{name: at, path: strings.Split(at, ".")}
+		if constant, ok := strings.CutPrefix(at, "="); ok && constant != "" {
+			p.constant = constant
+		} else if ok || slices.Contains(p.path, "") {
 			return nil, fault.New("Map", name+"="+at, "a path such as payload.user")
 		}
 		m.places[field] = []place{p}
@@ -90,9 +89,9 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 	return m, nil
 }
 
-// mostBytes is the largest size of all texts of an event. The server takes much less of each; this
-// is for one that would not even fit into a message.
-const mostBytes = 16 << 10
+// mostBytes is the largest size of all texts of an event. The server takes somewhat less; this is
+// so that each message is far below the size that it takes, and none is refused as a whole.
+const mostBytes = 1 << 10
 
 // Event returns the event of a record. The error says what is wrong with the record.
 func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
@@ -116,7 +115,7 @@ func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
 			*to, err = text(raw)
 		}
 		if err == nil && *to == "" && (field == userID || field == itemID) {
-			err = fmt.Errorf("the record has none at %s", m.wanted(field))
+			err = fmt.Errorf("the record has none at %s", m.places[field][0].name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", names[field].snake, err)
@@ -155,32 +154,15 @@ func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, o object) error {
 	return nil
 }
 
-// wanted names the places of a field.
-func (m *Mapping) wanted(field int) string {
-	var all []string
-	for _, p := range m.places[field] {
-		all = append(all, p.String())
-	}
-	return strings.Join(all, " or ")
-}
-
-// String is the place as it is given.
-func (p place) String() string {
-	if p.key {
-		return Key
-	}
-	return strings.Join(p.path, ".")
-}
-
 // find returns the value of a field, or nil: absent, or null.
 func (m *Mapping) find(
 	field int, r *kgo.Record, o object,
 ) (json.RawMessage, error) {
 	for _, p := range m.places[field] {
 		switch {
-		case p.key && len(r.Key) > 0:
+		case p.name == Key && len(r.Key) > 0:
 			return quoted(string(r.Key)), nil
-		case p.key:
+		case p.name == Key:
 			return nil, nil
 		case p.constant != "":
 			return quoted(p.constant), nil
@@ -193,7 +175,7 @@ func (m *Mapping) find(
 			}
 			within, ok := members(nil, raw)
 			if !ok {
-				return nil, fmt.Errorf("%s is within what is no object", p)
+				return nil, fmt.Errorf("%s is within what is no object", p.name)
 			}
 			raw = within.get(name)
 		}

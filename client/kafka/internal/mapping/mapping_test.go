@@ -93,7 +93,7 @@ func TestUnreadable(t *testing.T) {
 		`{} {}`:                                 "JSON",
 		`null`:                                  "not an object",
 		`[{"user_id":"u"}]`:                     "not an object",
-		`{"a":{"b":"i"}}`:                       "user_id: the record has none at user_id or userId",
+		`{"a":{"b":"i"}}`:                       "user_id: the record has none at user_id",
 		`{"user_id":"u"}`:                       "item_id: the record has none at a.b",
 		`{"user_id":"u","a":{"b":""}}`:          "item_id: the record has none",
 		`{"user_id":"u","a":null}`:              "item_id: the record has none",
@@ -106,7 +106,7 @@ func TestUnreadable(t *testing.T) {
 		`{"user_id":1,"a":{"b":1},"event_time":"yesterday"}`:               "event_time: \"yesterday\" is neither",
 		`{"user_id":1,"a":{"b":1},"event_time":"NaN"}`:                     "event_time: NaN",
 		`{"user_id":1,"a":{"b":1},"event_time":1795002400123456}`:          "event_time: 1795002400123456",
-		`{"user_id":1,"a":{"b":"` + strings.Repeat("x", mostBytes) + `"}}`: "16385 bytes",
+		`{"user_id":1,"a":{"b":"` + strings.Repeat("x", mostBytes) + `"}}`: "1025 bytes",
 	} {
 		if e, err := m.Event(record(value)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: event %v, error %v, want %q", value, e, err, want)
@@ -119,6 +119,7 @@ func TestNewRefuses(t *testing.T) {
 		{"user", "u", "", "Map"},
 		{"user_id", "a..b", "", "Map"},
 		{"user_id", "", "", "Map"},
+		{"user_id", "=", "", "Map"},
 		{"user_id", "u", strings.Repeat("x", mostPrefix+1), "IDPrefix"},
 	} {
 		_, err := New(map[string]string{c.field: c.at}, c.prefix)
