@@ -24,7 +24,7 @@ var poison = []struct{ value, reason string }{
 	{`{"user_id":"u0","item_id":"1","event_type":"No Type"}`, "event_type"},
 	{`{"user_id":"u0","item_id":"1","event_time":"2999-01-01T00:00:00Z"}`, "event_time"},
 	{`{"user_id":"u0","item_id":"1","event_id":"` + strings.Repeat("x", 65) + `"}`, "event_id"},
-	{`{"user_id":"u0","item_id":"` + strings.Repeat("x", 20<<10) + `"}`, "bytes"},
+	{`{"user_id":"u0","item_id":"` + strings.Repeat("x", 2<<10) + `"}`, "bytes"},
 	{`{"user_id":"same","item_id":"1","event_id":"same","value":2}`, "event_id"},
 }
 
