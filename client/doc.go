@@ -1,6 +1,7 @@
 // Package client is a Go client of a gsimc server: [Dial] connects, [Client.Send] streams events
-// and sends the unacknowledged ones again after a broken connection, [NewSession] reads its own
-// writes at any of several servers over one store, and [Client.Explain] tells what an error means.
+// and sends the unacknowledged ones again after a broken connection, [Client.Feed] does so without
+// an end, for what comes one by one, [NewSession] reads its own writes at any of several servers
+// over one store, and [Client.Explain] tells what an error means.
 // [DialRing] connects to several servers: the calls about a user go to the one that has the user's
 // state in memory, and calls that are late go to a second one, too.
 //
