@@ -196,3 +196,22 @@ func TestServerAway(t *testing.T) {
 	t.Logf("caught up %s after the server came back", time.Since(begin).Round(time.Millisecond))
 	c.stop(t)
 }
+
+// Without a topic, or a broker, the program says so, and it ends when it is told to.
+func TestTopicAway(t *testing.T) {
+	b := startBroker(t)
+	c := startConsumer(t, "--brokers", b.address, "--topic", "nowhere", "--group", "nowhere",
+		"--dead-letter", filepath.Join(t.TempDir(), "dead"))
+	c.says(t, `(topic nowhere: UNKNOWN_TOPIC_OR_PARTITION)`)
+	eventually(t, "health that says no", func() bool {
+		text, code := c.page("/healthz")
+		return code == 503 && strings.Contains(text, "topic nowhere")
+	})
+	b.kill()
+	eventually(t, "health that says why", func() bool {
+		text, code := c.page("/healthz")
+		return code == 503 && strings.Contains(text, "no broker answers")
+	})
+	c.stop(t)
+	b.start(t)
+}

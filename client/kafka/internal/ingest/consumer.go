@@ -49,6 +49,7 @@ const (
 
 // Consumer reads a topic as a member of a group.
 type Consumer struct {
+	topic   string
 	kafka   *kgo.Client
 	server  *client.Client
 	mapping *mapping.Mapping
@@ -70,7 +71,7 @@ type place struct {
 
 // New returns a consumer. It joins the group when it runs.
 func New(c Config) (*Consumer, error) {
-	consumer := &Consumer{server: c.Server, mapping: c.Mapping, log: c.Log,
+	consumer := &Consumer{topic: c.Topic, server: c.Server, mapping: c.Mapping, log: c.Log,
 		partitions: map[place]*partition{}}
 	consumer.metrics = newMetrics(consumer)
 	for range c.Lanes {
@@ -112,11 +113,20 @@ func (c *Consumer) Run(ctx context.Context, box letters.Box) error {
 		})
 	}
 	others.Go(func() { c.commitNowAndThen(polling) })
+	others.Go(func() {
+		if err := c.ask(polling); err != nil && polling.Err() == nil {
+			c.Failed("nothing can be read yet", err)
+		}
+	})
 	c.poll(polling)
 	others.Wait()
 	c.leave(context.WithoutCancel(ctx), c.all())
 	closed := c.letters.Close() // nobody waits for it any more
-	c.kafka.CloseAllowingRebalance()
+	c.kafka.AllowRebalance()
+	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	_ = c.kafka.LeaveGroupContext(leaving) // if it cannot, the group notices by itself
+	c.kafka.Close()
 	refused := context.Cause(feeding)
 	stop(nil)
 	lanes.Wait()

@@ -2,12 +2,30 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
+
+// ask asks the brokers for the topic.
+func (c *Consumer) ask(ctx context.Context) error {
+	request, topic := kmsg.NewPtrMetadataRequest(), kmsg.NewMetadataRequestTopic()
+	topic.Topic = kmsg.StringPtr(c.topic)
+	request.Topics = append(request.Topics, topic)
+	answer, err := request.RequestWith(ctx, c.kafka)
+	if err != nil {
+		return fmt.Errorf("no broker answers: %w", err)
+	}
+	for _, t := range answer.Topics {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil {
+			return fmt.Errorf("topic %s: %w", c.topic, err)
+		}
+	}
+	return nil
+}
 
 // commitSync returns the first error of a commit.
 func (c *Consumer) commitSync(

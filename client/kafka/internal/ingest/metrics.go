@@ -92,7 +92,7 @@ func (c *Consumer) Failed(what string, err error) {
 // pingTimeout bounds a question to the brokers that somebody waits for.
 const pingTimeout = 2 * time.Second
 
-// Handler serves /metrics, and /healthz: 503 while the server or all brokers cannot be reached.
+// Handler serves /metrics, and /healthz: 503 while the server, all brokers or the topic are away.
 func (c *Consumer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{}))
@@ -117,8 +117,5 @@ func (c *Consumer) health(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	if err := c.kafka.Ping(ctx); err != nil {
-		return fmt.Errorf("no broker answers: %w", err)
-	}
-	return nil
+	return c.ask(ctx)
 }
