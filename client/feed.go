@@ -35,14 +35,10 @@ func (c *Client) Feed(ctx context.Context, source Source, opt SendOptions) error
 	}
 	f := &feed{source: source}
 	s := &sender{client: c, from: f, total: math.MaxInt, opt: opt}
-	backoff := firstBackoff
 	for f.ready(ctx) {
 		s.heard = time.Now()
 		before := s.sent.Acknowledged
 		err := s.stream(ctx)
-		if s.sent.Acknowledged > before {
-			backoff = firstBackoff
-		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -51,16 +47,7 @@ func (c *Client) Feed(ctx context.Context, source Source, opt SendOptions) error
 		case f.empty(): // a stream over which nothing came for long has ended, or the server drains
 			continue
 		}
-		s.sent.Reconnects++
-		s.tell(err)
-		if s.full != nil {
-			backoff = max(backoff, quotaBackoff)
-		}
-		select {
-		case <-time.After(backoff):
-		case <-ctx.Done():
-		}
-		backoff = min(2*backoff, lastBackoff)
+		s.wait(ctx, err, s.sent.Acknowledged > before)
 	}
 	return ctx.Err()
 }

@@ -29,7 +29,7 @@ type SendOptions struct {
 	// Acknowledged, if not nil, is called now and then with the number of acknowledged events.
 	Acknowledged func(n int)
 	// Reconnecting, if not nil, is called when a connection broke, once until the next
-	// acknowledgement, and when the server first has no room for an event at present.
+	// acknowledgement, and while the server has no room for an event, once a minute.
 	Reconnecting func(n int, why error)
 }
 
@@ -101,7 +101,8 @@ type sender struct {
 	told  bool      // of a broken connection, since then
 	full  error     // a noRoomError since then, or nil
 
-	toldFull bool // of a noRoomError
+	toldFull time.Time     // of a noRoomError
+	backoff  time.Duration // before the next connection
 }
 
 // A queue has the events from the first unacknowledged one on.
@@ -128,14 +129,10 @@ func (all) settled(*pb.EventResult) bool { return true }
 
 // run sends everything or returns why not.
 func (s *sender) run(ctx context.Context) error {
-	backoff := firstBackoff
 	s.heard = time.Now()
 	for s.sent.Acknowledged < s.total {
 		before := s.sent.Acknowledged
 		err := s.stream(ctx)
-		if s.sent.Acknowledged > before {
-			backoff = firstBackoff
-		}
 		dialError, connected := s.client.dialing()
 		switch {
 		case ctx.Err() != nil:
@@ -149,18 +146,29 @@ func (s *sender) run(ctx context.Context) error {
 		case errors.Is(err, ErrSilent) || time.Since(s.heard) >= s.opt.GiveUp:
 			return &GaveUpError{After: s.opt.GiveUp, Err: s.reason(err)}
 		}
-		s.sent.Reconnects++
-		s.tell(err)
-		if s.full != nil {
-			backoff = max(backoff, quotaBackoff)
-		}
-		select {
-		case <-time.After(backoff):
-		case <-ctx.Done():
-		}
-		backoff = min(2*backoff, lastBackoff)
+		s.wait(ctx, err, s.sent.Acknowledged > before)
 	}
 	return nil
+}
+
+// wait tells of the end of a stream and waits before the next one. on: events were acknowledged.
+func (s *sender) wait(ctx context.Context, err error, on bool) {
+	s.sent.Reconnects++
+	s.tell(err)
+	if s.backoff = max(s.backoff, firstBackoff); on {
+		s.backoff = firstBackoff
+	}
+	if e := new(noRoomError); errors.As(err, &e) {
+		if on && e.code == codes.Unavailable { // the server looks up so many at a time: now the next
+			return
+		}
+		s.backoff = max(s.backoff, quotaBackoff)
+	}
+	select {
+	case <-time.After(s.backoff):
+	case <-ctx.Done():
+	}
+	s.backoff = min(2*s.backoff, lastBackoff)
 }
 
 // A GaveUpError is the error of [Client.Send] when nothing was acknowledged for too long.
@@ -190,12 +198,17 @@ func (s *sender) reason(err error) error {
 	return s.client.Explain(err)
 }
 
-// tell tells of a broken connection, once until the next acknowledgement, and of a lack of room
-// once: under a quota there is some with each attempt.
+// tellFull is the time between two times that the lack of room is told.
+const tellFull = time.Minute
+
+// tell tells of a broken connection, once until the next acknowledgement, and of a lack of room not
+// much more often: under a quota there is some with each attempt.
 func (s *sender) tell(err error) {
 	full := errors.As(err, new(*noRoomError))
-	if s.opt.Reconnecting != nil && !s.told && (!full || !s.toldFull) {
-		s.told, s.toldFull = true, s.toldFull || full
+	if s.opt.Reconnecting != nil && !s.told && !(full && time.Since(s.toldFull) < tellFull) {
+		if s.told = true; full {
+			s.toldFull = time.Now()
+		}
 		s.opt.Reconnecting(s.sent.Acknowledged, s.client.Explain(err))
 	}
 }

@@ -215,8 +215,17 @@ func TestSenderWaitsForRoom(t *testing.T) {
 		}
 	}
 
+	// What it could not find out of some in time it finds out when they come again: at once.
+	begin := time.Now()
+	often := slices.Repeat([]mood{{after: 2, full: true, code: codes.Unavailable}}, n-1)
+	s, err := send(t.Context(), t, &moodyServer{script: often, seen: map[string]bool{}}, n, 4,
+		5*time.Second)
+	if took := time.Since(begin); err != nil || s.Reconnects != n-1 || took > n*quotaBackoff/2 {
+		t.Errorf("error %v after %s with %d reconnects, want %d at once", err, took, s.Reconnects, n-1)
+	}
+
 	full := slices.Repeat([]mood{{after: 1, full: true}}, 100)
-	s, err := send(t.Context(), t, &moodyServer{script: full, seen: map[string]bool{}}, n, 2,
+	s, err = send(t.Context(), t, &moodyServer{script: full, seen: map[string]bool{}}, n, 2,
 		50*time.Millisecond)
 	if e := new(GaveUpError); !errors.As(err, &e) || status.Code(e.Err) == codes.OK ||
 		!strings.Contains(err.Error(), "full") {
@@ -224,6 +233,23 @@ func TestSenderWaitsForRoom(t *testing.T) {
 	}
 	if s.Acknowledged != 0 || s.Rejected != 0 {
 		t.Errorf("without room for long: %+v, want that nothing is settled", s)
+	}
+}
+
+// A lack of room that begins anew, or does not end, is told again after a while.
+func TestSenderTellsOfRoom(t *testing.T) {
+	told := 0
+	c, full := dialTo(t, freeAddress(t)), &noRoomError{codes.ResourceExhausted, "full"}
+	s := &sender{client: c, opt: SendOptions{Reconnecting: func(int, error) { told++ }}}
+	for range 3 {
+		s.told = false // something was acknowledged
+		s.tell(full)
+	}
+	s.toldFull = s.toldFull.Add(-tellFull)
+	s.told = false
+	s.tell(full)
+	if told != 2 {
+		t.Errorf("told %d times, want 2: at first and after %s", told, tellFull)
 	}
 }
 

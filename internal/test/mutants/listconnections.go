@@ -136,4 +136,18 @@ var ofConnections = []mutant{
 		is:   `woke = false`,
 		pkg:  "./client", test: "TestFeedIsQuiet",
 	},
+	{
+		name: "lookupwaits", breaks: "of many events that lie too far ahead 16 are taken a second",
+		file: "client/send.go",
+		was:  `if on && e.code == codes.Unavailable {`,
+		is:   `if false {`,
+		pkg:  "./client", test: "TestSenderWaitsForRoom",
+	},
+	{
+		name: "toldonce", breaks: "a feed says once and never again that the server is full",
+		file: "client/send.go",
+		was:  `time.Since(s.toldFull) < tellFull)`,
+		is:   `!s.toldFull.IsZero())`,
+		pkg:  "./client", test: "TestSenderTellsOfRoom",
+	},
 }
