@@ -8,7 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -189,10 +189,20 @@ func (b *broker) client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 // topic makes a topic with a name of its own.
 func (b *broker) topic(t testing.TB, partitions int) string {
 	t.Helper()
-	name := strings.ReplaceAll(t.Name(), "/", "-") + fmt.Sprintf("-%x", time.Now().UnixNano())
+	name := fmt.Sprintf("t-%x", time.Now().UnixNano())
+	b.make(t, name, partitions, 1<<20)
+	return name
+}
+
+// make makes a topic with batches of at most so many bytes.
+func (b *broker) make(t testing.TB, name string, partitions, most int) {
+	t.Helper()
 	request := kmsg.NewPtrCreateTopicsRequest()
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, int32(partitions), 1
+	config := kmsg.NewCreateTopicsRequestTopicConfig()
+	config.Name, config.Value = "max.message.bytes", kmsg.StringPtr(strconv.Itoa(most))
+	topic.Configs = append(topic.Configs, config)
 	request.Topics = append(request.Topics, topic)
 	answer, err := request.RequestWith(t.Context(), b.client(t))
 	if err == nil {
@@ -201,5 +211,4 @@ func (b *broker) topic(t testing.TB, partitions int) string {
 	if err != nil {
 		t.Fatalf("making a topic: %v", err)
 	}
-	return name
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,19 +15,38 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// poison is what cannot become an event, with a part of the reason.
-var poison = []struct{ value, reason string }{
-	{`{"user_id":`, "JSON"},
-	{"\xff\xfe", "UTF-8"},
-	{"", "empty"},
-	{`{"item_id":"1"}`, "user_id"},
-	{`{"user_id":"u0","item_id":"1","event_type":"No Type"}`, "event_type"},
-	{`{"user_id":"u0","item_id":"1","event_time":"2999-01-01T00:00:00Z"}`, "event_time"},
-	{`{"user_id":"u0","item_id":"1","event_id":"` + strings.Repeat("x", 65) + `"}`, "event_id"},
-	{`{"user_id":"u0","item_id":"` + strings.Repeat("x", 2<<10) + `"}`, "bytes"},
-	{`{"user_id":"same","item_id":"1","event_id":"same","value":2}`, "event_id"},
+// mostDead is the largest batch that the topic of dead letters takes.
+const mostDead = 100 << 10
+
+// noise has so many bytes and cannot be compressed much.
+func noise(n int) string {
+	b := make([]byte, n)
+	_, _ = rand.Read(b)
+	return base64.StdEncoding.EncodeToString(b)[:n]
+}
+
+// poison is what cannot become an event, with a part of the reason. The key is cut where it and the
+// reason do not fit into the topic of dead letters, and the value where that alone does not.
+var poison = []struct{ key, value, reason string }{
+	{"k", `{"user_id":`, "JSON"},
+	{"k", "\xff\xfe", "UTF-8"},
+	{"k", "", "empty"},
+	{"k", `{"item_id":"1"}`, "user_id"},
+	{"k", `{"user_id":"u0","item_id":"1","event_type":"No Type"}`, "event_type"},
+	{"k", `{"user_id":"u0","item_id":"1","event_time":"2999-01-01T00:00:00Z"}`, "event_time"},
+	{"k", `{"user_id":"u0","item_id":"1","event_id":"` + strings.Repeat("x", 65) + `"}`, "event_id"},
+	{"k", `{"user_id":"u0","item_id":"` + strings.Repeat("x", 2<<10) + `"}`, "bytes"},
+	{"k", `{"user_id":"same","item_id":"1","event_id":"same","value":2}`, "event_id"},
+	// Together they are too large, each by itself is not.
+	{"k", "1" + noise(mostDead*2/3), "JSON"},
+	{"k", "2" + noise(mostDead*2/3), "JSON"},
+	{"k", "3" + noise(mostDead*2/3), "JSON"},
+	// The reason quotes all of it.
+	{"k", `{"user_id":"\ud800` + noise(2*mostDead) + `"}`, "no character"},
+	{noise(2 * mostDead), "4", "object"},
 }
 
 // Records that cannot become events are kept with their reasons, in a file or a topic, and hold up
@@ -39,11 +60,13 @@ func TestPoisonedRecords(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "dead.jsonl")
 			dead := file
 			if where == "topic" {
-				dead = topicPrefix + b.topic(t, 1)
+				name := f.topic + "-dead"
+				b.make(t, name, 1, mostDead)
+				dead = topicPrefix + name
 			}
-			f.raw(t, `{"user_id":"same","item_id":"1","event_id":"same"}`)
+			f.raw(t, "k", `{"user_id":"same","item_id":"1","event_id":"same"}`)
 			for _, p := range poison {
-				f.raw(t, p.value)
+				f.raw(t, p.key, p.value)
 				f.produce(30)
 			}
 			c := startConsumer(t, "--brokers", b.address, "--topic", f.topic, "--group", "g-"+where,
@@ -55,18 +78,23 @@ func TestPoisonedRecords(t *testing.T) {
 			c.stop(t)
 			reasons := inFile
 			if where == "topic" {
-				reasons = func(t *testing.T, _ string) map[int64]string {
+				reasons = func(t *testing.T, _ string) map[int64]letter {
 					return b.inTopic(t, strings.TrimPrefix(dead, topicPrefix), len(poison))
 				}
 			}
 			got := reasons(t, file)
 			if len(got) != len(poison) {
-				t.Errorf("%d dead letters, want %d: %v", len(got), len(poison), got)
+				t.Errorf("%d dead letters, want %d", len(got), len(poison))
 			}
 			for i, p := range poison {
-				offset := int64(1 + i*31)
-				if !strings.Contains(got[offset], p.reason) {
-					t.Errorf("%.40q has the reason %q, want %q", p.value, got[offset], p.reason)
+				l := got[int64(1+i*31)]
+				if !strings.Contains(l.Reason, p.reason) || len(l.Reason) > 2<<10 {
+					t.Errorf("%.40q has the reason %.4000q, want %q", p.value, l.Reason, p.reason)
+				}
+				whole := l.Key == p.key && (l.Value == p.value || p.value == "\xff\xfe")
+				if fits := len(p.key)+len(p.value) < mostDead; whole != (fits || where == "file") {
+					t.Errorf("%.40q has %d bytes of its key, %d of its value", p.value, len(l.Key),
+						len(l.Value))
 				}
 			}
 		})
@@ -74,56 +102,58 @@ func TestPoisonedRecords(t *testing.T) {
 }
 
 // raw produces one record and waits for the broker.
-func (f *flow) raw(t *testing.T, value string) {
+func (f *flow) raw(t *testing.T, key, value string) {
 	t.Helper()
-	if err := f.ProduceSync(t.Context(), &kgo.Record{Topic: f.topic, Key: []byte("k"),
+	if err := f.ProduceSync(t.Context(), &kgo.Record{Topic: f.topic, Key: []byte(key),
 		Value: []byte(value)}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// inFile returns the reasons of a file by offset.
-func inFile(t *testing.T, path string) map[int64]string {
+type letter struct {
+	Offset             int64
+	Reason, Key, Value string
+}
+
+// inFile returns the letters of a file by offset.
+func inFile(t *testing.T, path string) map[int64]letter {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons := map[int64]string{}
+	all := map[int64]letter{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		var l struct {
-			Offset int64
-			Reason string
-		}
+		var l letter
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			t.Fatalf("line %q: %v", lines.Text(), err)
 		}
-		reasons[l.Offset] = l.Reason
+		all[l.Offset] = l
 	}
-	return reasons
+	return all
 }
 
-// inTopic returns the reasons of a topic with n records by offset of the record.
-func (b *broker) inTopic(t *testing.T, topic string, n int) map[int64]string {
+// inTopic returns the letters of a topic with n of them by offset of the record.
+func (b *broker) inTopic(t *testing.T, topic string, n int) map[int64]letter {
 	t.Helper()
 	cl := b.client(t, kgo.ConsumeTopics(topic))
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	reasons := map[int64]string{}
-	for len(reasons) < n && ctx.Err() == nil {
+	all := map[int64]letter{}
+	for len(all) < n && ctx.Err() == nil {
 		cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
 			headers := map[string]string{}
 			for _, h := range r.Headers {
 				headers[h.Key] = string(h.Value)
 			}
-			var offset int64
-			_, _ = fmt.Sscan(headers["offset"], &offset)
-			reasons[offset] = headers["reason"]
+			l := letter{Reason: headers["reason"], Key: string(r.Key), Value: string(r.Value)}
+			_, _ = fmt.Sscan(headers["offset"], &l.Offset)
+			all[l.Offset] = l
 		})
 	}
-	return reasons
+	return all
 }
 
 // Partitions go from one program to another, by a newcomer, by an end and by a kill, while records
@@ -134,7 +164,7 @@ func TestRebalance(t *testing.T) {
 	f := &flow{Client: b.client(t), topic: b.topic(t, 6), users: 60}
 	next := func() *consumer {
 		return startConsumer(t, "--brokers", b.address, "--topic", f.topic, "--group", "three",
-			"--server", s.address, "--session-timeout", "2s", "--lanes", "2", "--dead-letter",
+			"--server", s.address, "--session-timeout", "6s", "--lanes", "2", "--dead-letter",
 			filepath.Join(t.TempDir(), "dead"))
 	}
 	// shares waits until each has taken something since it was asked last.
@@ -167,8 +197,10 @@ func TestServerAway(t *testing.T) {
 	dir := t.TempDir()
 	s := startServer(t, "--data-dir", dir)
 	f := &flow{Client: b.client(t), topic: b.topic(t, 2), users: 10}
-	c := startConsumer(t, "--brokers", b.address, "--topic", f.topic, "--group", "away", "--server",
-		s.address, "--dead-letter", filepath.Join(t.TempDir(), "dead"))
+	// A member that does not leave is waited for longer than the test may take.
+	args := []string{"--brokers", b.address, "--topic", f.topic, "--group", "away", "--server",
+		s.address, "--dead-letter", filepath.Join(t.TempDir(), "dead"), "--session-timeout", "30m"}
+	c := startConsumer(t, args...)
 	f.produce(1000)
 	f.check(t, s)
 	if text, code := c.page("/healthz"); code != 200 {
@@ -186,6 +218,9 @@ func TestServerAway(t *testing.T) {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, s.address)
 	})
+	c.stop(t) // with events under way
+	c = startConsumer(t, args...)
+	c.says(t, `partitions assigned" partitions="?(map\S+)`)
 	begin := time.Now()
 	s = startServer(t, "--data-dir", dir, "--listen", s.address)
 	f.check(t, s)
@@ -200,6 +235,10 @@ func TestServerAway(t *testing.T) {
 // Without a topic, or a broker, the program says so, and it ends when it is told to.
 func TestTopicAway(t *testing.T) {
 	b := startBroker(t)
+	nowhere := startConsumer(t, "--brokers", b.address, "--topic", b.topic(t, 1), "--group", "n",
+		"--dead-letter", topicPrefix+"no-letters")
+	nowhere.says(t, `(topic no-letters: UNKNOWN_TOPIC_OR_PARTITION)`)
+	nowhere.stop(t)
 	c := startConsumer(t, "--brokers", b.address, "--topic", "nowhere", "--group", "nowhere",
 		"--dead-letter", filepath.Join(t.TempDir(), "dead"))
 	c.says(t, `(topic nowhere: UNKNOWN_TOPIC_OR_PARTITION)`)
@@ -207,11 +246,35 @@ func TestTopicAway(t *testing.T) {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, "topic nowhere")
 	})
+	t.Cleanup(func() { b.start(t) })
 	b.kill()
 	eventually(t, "health that says why", func() bool {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, "no broker answers")
 	})
 	c.stop(t)
-	b.start(t)
+}
+
+// A topic that is deleted ends the program, since the records of one that is made anew under its
+// name would be taken for the old ones.
+func TestTopicDeleted(t *testing.T) {
+	b := startBroker(t)
+	s := startServer(t)
+	f := &flow{Client: b.client(t), topic: b.topic(t, 2), users: 10}
+	c := startConsumer(t, "--brokers", b.address, "--topic", f.topic, "--group", "deleted",
+		"--server", s.address, "--dead-letter", filepath.Join(t.TempDir(), "dead"))
+	f.produce(1000)
+	f.check(t, s)
+	request := kmsg.NewPtrDeleteTopicsRequest()
+	topic := kmsg.NewDeleteTopicsRequestTopic()
+	topic.Topic = kmsg.StringPtr(f.topic)
+	request.Topics, request.TopicNames = append(request.Topics, topic), []string{f.topic}
+	if _, err := request.RequestWith(t.Context(), b.client(t)); err != nil {
+		t.Fatal(err)
+	}
+	b.make(t, f.topic, 2, 1<<20)
+	c.says(t, `(was deleted: give another --id-prefix)`)
+	if code := c.wait(); code != exitFailure {
+		t.Errorf("exit code %d, want %d", code, exitFailure)
+	}
 }

@@ -73,8 +73,8 @@ func TestKilledInTurns(t *testing.T) {
 	s := startServer(t)
 	f := &flow{Client: b.client(t), topic: b.topic(t, 6), users: 200}
 	args := []string{"--brokers", b.address, "--topic", f.topic, "--group", "g", "--server",
-		s.address, "--session-timeout", "2s", "--dead-letter", filepath.Join(t.TempDir(), "dead.jsonl")}
-	c := startConsumer(t, args...)
+		s.address, "--session-timeout", "6s", "--dead-letter", filepath.Join(t.TempDir(), "dead.jsonl")}
+	c, duplicates := startConsumer(t, args...), 0.0
 	for round := range rounds {
 		before := c.sum("gsimc_kafka_records_total")
 		f.produce(records / rounds)
@@ -82,6 +82,7 @@ func TestKilledInTurns(t *testing.T) {
 			return c.sum("gsimc_kafka_records_total") > before
 		})
 		if round%2 == 0 {
+			duplicates += c.sum(`gsimc_kafka_records_total{outcome="duplicate"}`)
 			c.kill()
 			c = startConsumer(t, args...)
 		} else {
@@ -90,9 +91,13 @@ func TestKilledInTurns(t *testing.T) {
 		}
 	}
 	f.check(t, s)
+	duplicates += c.sum(`gsimc_kafka_records_total{outcome="duplicate"}`)
 	if dead := c.sum(`gsimc_kafka_records_total{outcome="rejected"}`); dead != 0 {
 		t.Errorf("%v events were rejected", dead)
 	}
 	c.stop(t)
+	if duplicates == 0 {
+		t.Error("no kill came between an acknowledgement and its commit")
+	}
 	soak.Injected(t, rounds, "kills of consumer and broker")
 }

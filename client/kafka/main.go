@@ -6,6 +6,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,11 +53,11 @@ type flags struct {
 	Group   string            `required:"" help:"Consumer group. Programs of one group share the partitions."`
 	Map     map[string]string `placeholder:"FIELD=PLACE;..." help:"Where the fields of an event are in a record, if not under their own names: user_id=payload.user;item_id=sku;event_time=ts. The place @key is the key of the record, =TEXT a constant."`
 
-	IDPrefix   string `name:"id-prefix" help:"Begins the event_id of records without one: PREFIX/PARTITION/OFFSET. Default: the topic. Give another to a topic that is made anew under its old name."`
+	IDPrefix   string `name:"id-prefix" help:"Begins the event_id of records without one: PREFIX/PARTITION/OFFSET. Default: the topic, which may be too long. Give another to a topic that is made anew under its old name."`
 	DeadLetter string `required:"" placeholder:"FILE|topic:NAME" help:"Where records go that cannot become events, with the reason: lines of JSON in a file of this program, or a topic."`
 	Lanes      int    `default:"4" help:"Streams to the server, which the partitions share."`
 	// The group notices the end of a program that was killed by its silence.
-	SessionTimeout time.Duration `default:"10s" help:"Time after which others take the partitions of a program that was killed. The brokers bound it."`
+	SessionTimeout time.Duration `default:"10s" help:"Time after which others take the partitions of a program that was killed. The brokers bound it, by default to 6s and more."`
 
 	MetricsListen string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz."`
 
@@ -117,7 +118,7 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	if f.SessionTimeout < time.Second {
 		return fault.New("SessionTimeout", f.SessionTimeout, "at least 1s")
 	}
-	fields, err := mapping.New(f.Map, f.IDPrefix)
+	fields, err := mapping.New(f.Map, cmp.Or(f.IDPrefix, f.Topic))
 	if err != nil {
 		return err
 	}
@@ -134,47 +135,51 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	kafka = append(kafka, kgo.SeedBrokers(f.Brokers...), kgo.ClientID("gsimc-kafka"))
+	seeds := kgo.SeedBrokers(f.Brokers...)
+	if err := kgo.ValidateOpts(seeds); err != nil {
+		return &fault.Fault{Field: "Brokers", Err: err}
+	}
+	kafka = append(kafka, seeds, kgo.ClientID("gsimc-kafka"))
 	listener, err := net.Listen("tcp", f.MetricsListen)
 	if err != nil {
 		return &fault.Fault{Field: "MetricsListen", Err: err}
 	}
 	defer func() { _ = listener.Close() }()
 
-	consumer, err := ingest.New(ingest.Config{Kafka: kafka, Topic: f.Topic, Group: f.Group,
-		Session: f.SessionTimeout, Server: server, Lanes: f.Lanes, Mapping: fields, Log: log})
-	if err != nil {
-		return &fault.Fault{Field: "Brokers", Err: err}
-	}
-	box, err := f.box(kafka, consumer)
+	box, err := f.box(kafka)
 	if err != nil {
 		return err
+	}
+	consumer, err := ingest.New(ingest.Config{Kafka: kafka, Topic: f.Topic, Group: f.Group,
+		Session: f.SessionTimeout, Server: server, Lanes: f.Lanes, Mapping: fields, Letters: box,
+		Log: log})
+	if err != nil {
+		return errors.Join(err, box.Close())
 	}
 	pages := &http.Server{Handler: consumer.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = pages.Serve(listener) }()
 	defer func() { _ = pages.Close() }()
 	log.Info("consuming", "topic", f.Topic, "group", f.Group, "server", f.Server,
 		"metrics", listener.Addr().String())
-	return consumer.Run(ctx, box)
+	return consumer.Run(ctx)
 }
 
 // topicPrefix begins a dead letter that is a topic.
 const topicPrefix = "topic:"
 
 // box opens the place for dead letters.
-func (f *flags) box(kafka []kgo.Opt, consumer *ingest.Consumer) (letters.Box, error) {
-	failed := func(err error) { consumer.Failed("cannot keep a dead letter", err) }
+func (f *flags) box(kafka []kgo.Opt) (*letters.Box, error) {
 	if name, ok := strings.CutPrefix(f.DeadLetter, topicPrefix); ok {
 		if name == "" || name == f.Topic {
 			return nil, fault.New("DeadLetter", f.DeadLetter, "another topic")
 		}
 		producer, err := kgo.NewClient(kafka...)
 		if err != nil {
-			return nil, &fault.Fault{Field: "DeadLetter", Err: err}
+			return nil, err
 		}
-		return letters.Topic(producer, name, failed), nil
+		return letters.Topic(producer, name), nil
 	}
-	box, err := letters.File(f.DeadLetter, failed)
+	box, err := letters.File(f.DeadLetter)
 	if err != nil {
 		return nil, &fault.Fault{Field: "DeadLetter", Err: err}
 	}

@@ -102,6 +102,12 @@ func (p *process) stop(t testing.TB) {
 	}
 }
 
+// wait waits for the end and returns the exit code.
+func (p *process) wait() int {
+	_ = p.cmd.Wait()
+	return p.cmd.ProcessState.ExitCode()
+}
+
 // says waits until the log has the pattern, and returns its first group.
 func (p *process) says(t testing.TB, pattern string) (found string) {
 	t.Helper()
@@ -117,7 +123,7 @@ func (p *process) says(t testing.TB, pattern string) (found string) {
 }
 
 // limit is how long what has to happen may take.
-const limit = time.Minute
+const limit = 5 * time.Minute
 
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()

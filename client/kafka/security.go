@@ -66,7 +66,9 @@ func (f *security) options() (options []kgo.Opt, err error) {
 		config.MinVersion = tls.VersionTLS12 // brokers on old JVMs
 		options = append(options, kgo.DialTLSConfig(config))
 	}
-	if f.SASL == "" {
+	if f.SASL == "" && f.SASLUser != "" {
+		return nil, &fault.Fault{Field: "SASLUser", Problem: "goes with a mechanism: set --sasl"}
+	} else if f.SASL == "" {
 		return options, nil
 	}
 	mechanism, err := f.login()

@@ -12,14 +12,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/client/kafka/internal/letters"
 	"github.com/gsimc/gsimc/client/kafka/internal/mapping"
+	"github.com/gsimc/gsimc/client/kafka/internal/offsets"
 )
 
 // Config is what a consumer needs. All of it is required.
@@ -31,12 +35,13 @@ type Config struct {
 	Server  *client.Client
 	Lanes   int // streams to the server
 	Mapping *mapping.Mapping
+	Letters *letters.Box
 	Log     *slog.Logger
 }
 
 const (
-	// mostHeld is the number of records of a partition that are held, give or take a fetch.
-	mostHeld = 32 << 10
+	// mostHeld is the number of bytes of a partition that are held, give or take a fetch.
+	mostHeld = 16 << 20
 	// inFlight is the number of events that a lane sends ahead: that of the server's window.
 	inFlight = 4096
 	// silence is the time without acknowledgements after which a lane connects anew.
@@ -45,6 +50,8 @@ const (
 	commitEvery = 500 * time.Millisecond
 	// patience bounds the wait for what is under way when a partition goes.
 	patience = 5 * time.Second
+	// look is the time between two looks whether it is done.
+	look = 5 * time.Millisecond
 )
 
 // Consumer reads a topic as a member of a group.
@@ -53,7 +60,7 @@ type Consumer struct {
 	kafka   *kgo.Client
 	server  *client.Client
 	mapping *mapping.Mapping
-	letters letters.Box
+	letters *letters.Box
 	log     *slog.Logger
 	metrics *Metrics
 	lanes   []*lane
@@ -62,6 +69,7 @@ type Consumer struct {
 
 	mu         sync.Mutex
 	partitions map[place]*partition
+	outside    error // why this is no member of the group, or nil
 }
 
 type place struct {
@@ -71,8 +79,9 @@ type place struct {
 
 // New returns a consumer. It joins the group when it runs.
 func New(c Config) (*Consumer, error) {
-	consumer := &Consumer{topic: c.Topic, server: c.Server, mapping: c.Mapping, log: c.Log,
-		partitions: map[place]*partition{}}
+	consumer := &Consumer{topic: c.Topic, server: c.Server, mapping: c.Mapping, letters: c.Letters,
+		log: c.Log, partitions: map[place]*partition{}}
+	c.Letters.Failed = func(err error) { consumer.failed("cannot keep a dead letter", err) }
 	consumer.metrics = newMetrics(consumer)
 	for range c.Lanes {
 		consumer.lanes = append(consumer.lanes,
@@ -90,14 +99,14 @@ func New(c Config) (*Consumer, error) {
 		kgo.OnPartitionsAssigned(consumer.assigned),
 		kgo.OnPartitionsRevoked(consumer.revoked),
 		kgo.OnPartitionsLost(consumer.lost),
+		kgo.AdjustFetchOffsetsFn(consumer.committed),
 		kgo.WithLogger(logger{c.Log}))...)
 	return consumer, err
 }
 
-// Run consumes until ctx ends, which is no error, or the server refuses for good. Then it commits
-// what is done, closes the box and leaves the group.
-func (c *Consumer) Run(ctx context.Context, box letters.Box) error {
-	c.letters = box
+// Run consumes until ctx ends, which is no error, or the server refuses for good, or the topic is
+// deleted. Then it commits what is done, closes the box and leaves the group.
+func (c *Consumer) Run(ctx context.Context) error {
 	feeding, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	polling, end := context.WithCancel(ctx)
 	defer end()
@@ -115,14 +124,17 @@ func (c *Consumer) Run(ctx context.Context, box letters.Box) error {
 	others.Go(func() { c.commitNowAndThen(polling) })
 	others.Go(func() {
 		if err := c.ask(polling); err != nil && polling.Err() == nil {
-			c.Failed("nothing can be read yet", err)
+			c.failed("nothing can be read yet", err)
 		}
 	})
-	c.poll(polling)
+	deleted := c.poll(polling)
+	end()
 	others.Wait()
-	c.leave(context.WithoutCancel(ctx), c.all())
+	rest := c.takeAll() // so that it is not left a second time with the group
+	if deleted == nil { // else a topic that is made anew would have the offsets of the old one
+		c.leave(context.WithoutCancel(ctx), rest)
+	}
 	closed := c.letters.Close() // nobody waits for it any more
-	c.kafka.AllowRebalance()
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	_ = c.kafka.LeaveGroupContext(leaving) // if it cannot, the group notices by itself
@@ -130,17 +142,27 @@ func (c *Consumer) Run(ctx context.Context, box letters.Box) error {
 	refused := context.Cause(feeding)
 	stop(nil)
 	lanes.Wait()
-	return errors.Join(refused, closed)
+	return errors.Join(refused, deleted, closed)
 }
 
-// poll takes what is fetched to the lanes. It never waits for them, and partitions come and go
-// between two polls only.
-func (c *Consumer) poll(ctx context.Context) {
-	for ctx.Err() == nil {
+// poll takes what is fetched to the lanes until ctx ends. It never waits for them, and partitions
+// come and go between two polls only. The error is that the topic was deleted.
+func (c *Consumer) poll(ctx context.Context) (deleted error) {
+	for ctx.Err() == nil && deleted == nil {
 		fetches := c.kafka.PollFetches(ctx)
 		fetches.EachError(func(topic string, number int32, err error) {
-			if ctx.Err() == nil {
-				c.Failed(fmt.Sprintf("cannot fetch %s/%d", topic, number), err)
+			switch {
+			case ctx.Err() != nil:
+			case errors.As(err, new(*kgo.ErrGroupSession)):
+				c.mu.Lock()
+				c.outside = err
+				c.mu.Unlock()
+				c.failed("the group is away", err)
+			case errors.Is(err, kerr.UnknownTopicID):
+				deleted = fmt.Errorf("topic %s was deleted: give another --id-prefix "+
+					"if it is made anew: %w", topic, err)
+			default:
+				c.failed(fmt.Sprintf("cannot fetch %s/%d", topic, number), err)
 			}
 		})
 		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
@@ -151,6 +173,7 @@ func (c *Consumer) poll(ctx context.Context) {
 		})
 		c.kafka.AllowRebalance()
 	}
+	return deleted
 }
 
 func (c *Consumer) partition(topic string, number int32) *partition {
@@ -162,23 +185,44 @@ func (c *Consumer) partition(topic string, number int32) *partition {
 func (c *Consumer) all() (all []*partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.partitions {
-		all = append(all, p)
-	}
-	return all
+	return slices.Collect(maps.Values(c.partitions))
+}
+
+func (c *Consumer) takeAll() []*partition {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer clear(c.partitions)
+	return slices.Collect(maps.Values(c.partitions))
 }
 
 // assigned begins with partitions.
 func (c *Consumer) assigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.outside = nil
 	for topic, numbers := range added {
 		for _, n := range numbers {
-			lane := c.lanes[int(n)%len(c.lanes)]
-			c.partitions[place{topic, n}] = &partition{topic: topic, number: n, lane: lane}
+			p := &partition{topic: topic, number: n, lane: c.lanes[int(n)%len(c.lanes)]}
+			p.end.Store(-1)
+			c.partitions[place{topic, n}] = p
 		}
 	}
 	c.log.Info("partitions assigned", "partitions", added)
+}
+
+// committed notes where the group was.
+func (c *Consumer) committed(
+	_ context.Context, all map[string]map[int32]kgo.Offset,
+) (map[string]map[int32]kgo.Offset, error) {
+	for topic, numbers := range all {
+		for n, at := range numbers {
+			next := at.EpochOffset()
+			if p := c.partition(topic, n); p != nil && next.Offset >= 0 { // else there is none
+				p.Begin(offsets.Position{Offset: next.Offset, Epoch: next.Epoch})
+			}
+		}
+	}
+	return all, nil
 }
 
 // revoked finishes what is under way of partitions that others take over, and commits it.
@@ -217,12 +261,11 @@ func (c *Consumer) leave(ctx context.Context, partitions []*partition) {
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, p := range partitions {
-		select {
-		case <-p.Empty():
-		case <-waiting.Done():
+		for !p.Empty() && waiting.Err() == nil {
+			time.Sleep(look)
 		}
 	}
-	c.commit(ctx, partitions)
+	c.commit(ctx, func() []*partition { return partitions })
 }
 
 func (c *Consumer) commitNowAndThen(ctx context.Context) {
@@ -231,7 +274,7 @@ func (c *Consumer) commitNowAndThen(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			c.commit(ctx, c.all())
+			c.commit(ctx, c.all)
 		case <-ctx.Done():
 			return
 		}
@@ -240,10 +283,10 @@ func (c *Consumer) commitNowAndThen(ctx context.Context) {
 
 // commit commits what is done. What cannot be committed is committed next time, or sent again by
 // the next owner.
-func (c *Consumer) commit(ctx context.Context, partitions []*partition) {
+func (c *Consumer) commit(ctx context.Context, which func() []*partition) {
 	c.committing.Lock()
 	defer c.committing.Unlock()
-	moved := map[string]map[int32]kgo.EpochOffset{}
+	partitions, moved := which(), map[string]map[int32]kgo.EpochOffset{}
 	for _, p := range partitions {
 		next, ok := p.Next()
 		if !ok {
@@ -263,8 +306,12 @@ func (c *Consumer) commit(ctx context.Context, partitions []*partition) {
 		for _, p := range partitions {
 			p.Again()
 		}
-		if !errors.Is(err, context.Canceled) {
-			c.Failed("cannot commit", err)
+		for _, usual := range []error{context.Canceled, context.DeadlineExceeded,
+			kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.UnknownMemberID} {
+			if errors.Is(err, usual) {
+				return
+			}
 		}
+		c.failed("cannot commit", err)
 	}
 }

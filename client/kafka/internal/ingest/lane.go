@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,12 +19,12 @@ type partition struct {
 	number int32
 	lane   *lane
 	offsets.Tracker
-	end atomic.Int64 // offset behind the last record that the brokers had when they were asked
+	// end is the offset behind the last record that the brokers had when they were asked, or -1.
+	end atomic.Int64
 
 	// under the lock of the lane
-	held   int  // records that were fetched and are not done
+	held   int  // bytes of what was fetched, from the first record that is not done on
 	paused bool // not fetched
-	gone   bool // no longer assigned: what is not under way is left to the next owner
 }
 
 // lane is a stream of events to the server, of the partitions that share it. It implements
@@ -53,10 +54,12 @@ type sent struct {
 // until it is not.
 func (l *lane) push(p *partition, records []*kgo.Record) {
 	l.mu.Lock()
+	p.Begin(position(records[0]))
 	l.waiting = append(l.waiting, batch{p, records})
-	p.held += len(records)
-	pause := p.held >= mostHeld && !p.paused
-	if pause {
+	for _, r := range records {
+		p.held += size(r)
+	}
+	if p.held >= mostHeld && !p.paused {
 		p.paused = true
 		l.kafka.PauseFetchPartitions(map[string][]int32{p.topic: {p.number}})
 	}
@@ -67,13 +70,27 @@ func (l *lane) push(p *partition, records []*kgo.Record) {
 	}
 }
 
+func position(r *kgo.Record) offsets.Position {
+	return offsets.Position{Offset: r.Offset, Epoch: r.LeaderEpoch}
+}
+
+// size is what a record takes of the memory, by and large.
+func size(r *kgo.Record) int {
+	n := 200 + len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		n += 40 + len(h.Key) + len(h.Value)
+	}
+	return n
+}
+
 // Next implements client.Source.
 func (l *lane) Next(ctx context.Context, most int) []*pb.Event {
 	for ctx.Err() == nil {
-		if events := l.take(most); len(events) > 0 {
+		events, some := l.take(most)
+		if len(events) > 0 {
 			return events
 		}
-		if l.has() {
+		if some {
 			continue
 		}
 		select {
@@ -84,33 +101,22 @@ func (l *lane) Next(ctx context.Context, most int) []*pb.Event {
 	return nil
 }
 
-func (l *lane) has() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.waiting) > 0
-}
-
-// take makes events of the records that wait longest. It may make none of them.
-func (l *lane) take(most int) (events []*pb.Event) {
+// take makes events of the records that wait longest, if there are some. It may make none of them.
+func (l *lane) take(most int) (events []*pb.Event, some bool) {
 	l.mu.Lock()
 	if len(l.waiting) == 0 {
 		l.mu.Unlock()
-		return nil
+		return nil, false
 	}
 	b := &l.waiting[0]
 	p, records := b.of, b.records[:min(most, len(b.records))]
-	if b.records = b.records[len(records):]; len(b.records) == 0 || p.gone {
+	if b.records = b.records[len(records):]; len(b.records) == 0 {
 		l.waiting[0] = batch{}
 		l.waiting = l.waiting[1:]
 	}
-	if p.gone {
-		l.mu.Unlock()
-		return nil
-	}
 	all := make([]sent, len(records))
 	for i, r := range records {
-		number := p.Add(offsets.Position{Offset: r.Offset, Epoch: r.LeaderEpoch})
-		all[i] = sent{p, number, r}
+		all[i] = sent{p, p.Add(position(r), size(r)), r}
 	}
 	l.mu.Unlock()
 
@@ -127,7 +133,7 @@ func (l *lane) take(most int) (events []*pb.Event) {
 	l.mu.Lock()
 	l.underWay = append(l.underWay, good...)
 	l.mu.Unlock()
-	return events
+	return events, true
 }
 
 // Settled implements client.Source.
@@ -162,22 +168,23 @@ func (l *lane) bury(s sent, why outcome, reason string) {
 }
 
 func (l *lane) done(s sent) {
-	s.of.Done(s.number)
+	released := s.of.Done(s.number)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.of.held--
-	if s.of.paused && s.of.held <= mostHeld/4 && !s.of.gone {
+	s.of.held -= released
+	if s.of.paused && s.of.held <= mostHeld/4 {
 		s.of.paused = false
 		l.kafka.ResumeFetchPartitions(map[string][]int32{s.of.topic: {s.of.number}})
 	}
 }
 
-// leave lets go of a partition. What of it is not under way is dropped.
+// leave lets go of a partition. What of it is not under way is left to the next owner.
 func (l *lane) leave(p *partition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.gone = true
+	l.waiting = slices.DeleteFunc(l.waiting, func(b batch) bool { return b.of == p })
 	if p.paused {
+		p.paused = false
 		l.kafka.ResumeFetchPartitions(map[string][]int32{p.topic: {p.number}})
 	}
 }

@@ -62,7 +62,7 @@ func newMetrics(c *Consumer) *Metrics {
 type lag struct{ *Consumer }
 
 var lagDesc = prometheus.NewDesc("gsimc_kafka_lag",
-	"Records of an assigned partition that are not done.", []string{"topic", "partition"}, nil)
+	"Records of an assigned partition that are not done, with the markers of transactions.", []string{"topic", "partition"}, nil)
 
 // Describe implements prometheus.Collector.
 func (lag) Describe(to chan<- *prometheus.Desc) { to <- lagDesc }
@@ -73,18 +73,19 @@ func (c lag) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), pingTimeout)
 	defer cancel()
 	if err := c.ends(ctx, partitions); err != nil {
-		c.Failed("cannot ask for the ends of partitions", err) // the lag is at least that of before
+		c.failed("cannot ask for the ends of partitions", err) // the lag is at least that of before
 	}
 	for _, p := range partitions {
-		end := p.end.Load()
-		behind := max(0, end-p.Offset(end))
-		to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue, float64(behind),
-			p.topic, strconv.Itoa(int(p.number)))
+		next, known := p.Offset()
+		if end := p.end.Load(); known && end >= 0 {
+			to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue,
+				float64(max(0, end-next)), p.topic, strconv.Itoa(int(p.number)))
+		}
 	}
 }
 
-// Failed counts a failure of what is tried again, and logs it.
-func (c *Consumer) Failed(what string, err error) {
+// failed counts a failure of what is tried again, and logs it.
+func (c *Consumer) failed(what string, err error) {
 	c.metrics.errors.Inc()
 	c.log.Warn(what, "error", err)
 }
@@ -92,7 +93,8 @@ func (c *Consumer) Failed(what string, err error) {
 // pingTimeout bounds a question to the brokers that somebody waits for.
 const pingTimeout = 2 * time.Second
 
-// Handler serves /metrics, and /healthz: 503 while the server, all brokers or the topic are away.
+// Handler serves /metrics, and /healthz: 503 while the server, all brokers, the group or a topic are
+// away, and while no dead letter can be kept.
 func (c *Consumer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{}))
@@ -114,6 +116,15 @@ func (c *Consumer) health(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("the server takes no events: %w", err)
 		}
+	}
+	if err := c.letters.Err(); err != nil {
+		return fmt.Errorf("no dead letter can be kept: %w", err)
+	}
+	c.mu.Lock()
+	err := c.outside
+	c.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("not in the group: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()

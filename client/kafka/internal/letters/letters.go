@@ -3,149 +3,112 @@
 package letters
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io"
-	"os"
+	"context"
+	"strings"
+	"sync/atomic"
 	"time"
-	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // Box keeps letters.
-type Box interface {
-	// Put keeps a record with the reason, and calls done as soon as it is durable. It may wait, and
-	// it tries again until Close.
-	Put(r *kgo.Record, reason string, done func())
-	// Close ends the box. What was put and is not durable by then is never done.
+type Box struct {
+	Topic  string      // where they are kept, if that is a topic
+	Failed func(error) // is told why nothing could be kept; set before the first Put
+
+	to     keeper
+	in     chan letter
+	ctx    context.Context // ends with Close
+	stop   context.CancelFunc
+	ended  chan struct{}
+	broken atomic.Pointer[error]
+}
+
+// keeper makes letters durable.
+type keeper interface {
+	// keep returns the letters that it could not keep, and why. It calls done of the others.
+	keep(context.Context, []letter) ([]letter, error)
 	Close() error
 }
 
-// retryAfter is the wait after a failure.
-const retryAfter = time.Second
-
-// letter is a line of a file.
+// letter is a record with the reason.
 type letter struct {
-	line []byte
-	done func()
+	kgo.Record
+	reason string
+	done   func()
 }
 
-// file is a Box of lines of JSON.
-type file struct {
-	f      *os.File
-	size   int64 // of whole lines
-	failed func(error)
-	in     chan letter
-	stop   chan struct{}
-	ended  chan struct{}
-}
+const (
+	// retryAfter is the wait after a failure.
+	retryAfter = time.Second
+	// mostAtOnce is the number of letters that are made durable together.
+	mostAtOnce = 256
+	// mostReason is the length of a reason. Some quote the record, which may be large.
+	mostReason = 1 << 10
+)
 
-// File returns a Box that adds lines to a file, which no other program writes to. The end of the
-// file is cut off if a kill left it as half a line. failed is told why nothing could be written.
-func File(path string, failed func(error)) (Box, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	b := &file{f: f, failed: failed, in: make(chan letter, 256), stop: make(chan struct{}),
-		ended: make(chan struct{})}
-	if b.size, err = wholeLines(f); err == nil {
-		err = f.Truncate(b.size)
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
+func newBox(to keeper) *Box {
+	b := &Box{to: to, in: make(chan letter, mostAtOnce), ended: make(chan struct{})}
+	b.ctx, b.stop = context.WithCancel(context.Background())
 	go b.run()
-	return b, nil
+	return b
 }
 
-// wholeLines returns the number of bytes up to the last line feed.
-func wholeLines(f *os.File) (int64, error) {
-	end, err := f.Seek(0, io.SeekEnd)
-	for buffer := make([]byte, 64<<10); err == nil && end > 0; {
-		from := max(0, end-int64(len(buffer)))
-		var n int
-		if n, err = f.ReadAt(buffer[:end-from], from); err == nil {
-			if i := bytes.LastIndexByte(buffer[:n], '\n'); i >= 0 {
-				return from + int64(i) + 1, nil
-			}
-			end = from
-		}
-	}
-	return 0, err
-}
-
-// Put implements Box.
-func (b *file) Put(r *kgo.Record, reason string, done func()) {
-	fields := map[string]any{"topic": r.Topic, "partition": r.Partition, "offset": r.Offset,
-		"time": r.Timestamp, "reason": reason}
-	for name, content := range map[string][]byte{"key": r.Key, "value": r.Value} {
-		if utf8.Valid(content) {
-			fields[name] = string(content)
-		} else {
-			fields[name+"_base64"] = content // as json writes bytes
-		}
-	}
-	line, err := json.Marshal(fields)
-	if err != nil { // a time that JSON cannot tell
-		delete(fields, "time")
-		line, _ = json.Marshal(fields)
-	}
+// Put keeps a record with the reason, and calls done as soon as it is durable. It waits while too
+// many are not, and tries again until Close.
+func (b *Box) Put(r *kgo.Record, reason string, done func()) {
+	reason = strings.ToValidUTF8(reason[:min(len(reason), mostReason)], "")
 	select {
-	case b.in <- letter{append(line, '\n'), done}:
-	case <-b.stop:
+	case b.in <- letter{*r, reason, done}:
+	case <-b.ctx.Done():
 	}
 }
 
-// Close implements Box.
-func (b *file) Close() error {
-	close(b.stop)
-	<-b.ended
-	return b.f.Close()
+// Err returns why nothing can be kept at present, or nil.
+func (b *Box) Err() error {
+	if err := b.broken.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
-// run writes what is there with one sync.
-func (b *file) run() {
+// Close ends the box. What was put and is not durable by then is never done.
+func (b *Box) Close() error {
+	b.stop()
+	err := b.to.Close()
+	<-b.ended
+	return err
+}
+
+// run keeps what is there together.
+func (b *Box) run() {
 	defer close(b.ended)
 	for {
 		var batch []letter
 		select {
 		case l := <-b.in:
 			batch = append(batch, l)
-		case <-b.stop:
+		case <-b.ctx.Done():
 			return
 		}
-		for len(b.in) > 0 {
+		for len(b.in) > 0 && len(batch) < mostAtOnce {
 			batch = append(batch, <-b.in)
 		}
-		for err := b.write(batch); err != nil; err = b.write(batch) {
-			b.failed(err)
-			select {
-			case <-time.After(retryAfter):
-			case <-b.stop:
+		for len(batch) > 0 {
+			var err error
+			if batch, err = b.to.keep(b.ctx, batch); b.ctx.Err() != nil {
 				return
 			}
+			if err == nil {
+				b.broken.Store(nil)
+				continue
+			}
+			b.broken.Store(&err)
+			b.Failed(err)
+			select {
+			case <-time.After(retryAfter):
+			case <-b.ctx.Done():
+			}
 		}
-		for _, l := range batch {
-			l.done()
-		}
 	}
-}
-
-// write writes behind the last whole line, over what a failure left there.
-func (b *file) write(batch []letter) error {
-	var lines bytes.Buffer
-	for _, l := range batch {
-		lines.Write(l.line)
-	}
-	if _, err := b.f.WriteAt(lines.Bytes(), b.size); err != nil {
-		return err
-	}
-	if err := b.f.Sync(); err != nil {
-		return err
-	}
-	b.size += int64(lines.Len())
-	return nil
 }

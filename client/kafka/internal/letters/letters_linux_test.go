@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -14,7 +15,7 @@ import (
 )
 
 // put puts records and waits until they are done.
-func put(t *testing.T, b Box, values ...string) {
+func put(t *testing.T, b *Box, values ...string) {
 	t.Helper()
 	var done sync.WaitGroup
 	for i, v := range values {
@@ -33,9 +34,13 @@ func TestFile(t *testing.T) {
 	if err := os.WriteFile(path, append([]byte("{}\n"), long...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b, err := File(path, func(err error) { t.Error(err) })
+	b, err := File(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	b.Failed = func(err error) { t.Error(err) }
+	if _, err := File(path); err == nil || !strings.Contains(err.Error(), "another program") {
+		t.Errorf("two write to one file: %v", err)
 	}
 	put(t, b, `{"a":1}`, "\xff", "line\nfeed")
 	lines := read(t, path)
@@ -43,6 +48,13 @@ func TestFile(t *testing.T) {
 		string(lines[2].Bytes) != "\xff" || lines[3].Value != "line\nfeed" ||
 		lines[3].Offset != 2 || lines[3].Reason != "because" || lines[3].Key != "k" {
 		t.Errorf("the file has %+v", lines)
+	}
+	if err := os.Truncate(path, 3); err != nil { // somebody has taken the letters away
+		t.Fatal(err)
+	}
+	put(t, b, "again")
+	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "again" {
+		t.Errorf("behind a shorter end the file has %+v", lines)
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)
@@ -54,18 +66,19 @@ func TestFile(t *testing.T) {
 func TestFileFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
 	failures := make(chan error, 100)
-	b, err := File(path, func(err error) { failures <- err })
+	b, err := File(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Failed = func(err error) { failures <- err }
 	put(t, b, "first")
-	f := b.(*file)
-	whole := f.f
+	f := b.to.(*file)
+	whole := f.File
 	readonly, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.f = readonly // between two letters nobody reads the field
+	f.File = readonly // between two letters nobody reads the field
 	done := make(chan struct{})
 	b.Put(&kgo.Record{Value: []byte("second")}, "because", func() { close(done) })
 	<-failures
@@ -74,12 +87,36 @@ func TestFileFails(t *testing.T) {
 		t.Error("a record that could not be kept is done")
 	default:
 	}
+	if b.Err() == nil {
+		t.Error("a box that cannot keep a record says nothing")
+	}
 	if err := syscall.Dup3(int(whole.Fd()), int(readonly.Fd()), 0); err != nil {
 		t.Fatal(err)
 	}
 	<-done
+	if err := b.Err(); err != nil {
+		t.Errorf("a box that keeps records says %v", err)
+	}
 	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "second" {
 		t.Errorf("the file has %+v", lines)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reason that quotes a large record is cut between two characters.
+func TestLongReason(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dead")
+	b, err := File(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	b.Put(&kgo.Record{}, "x"+strings.Repeat("é", 1<<20), func() { close(done) })
+	<-done
+	if got := read(t, path)[0].Reason; got != "x"+strings.Repeat("é", mostReason/2-1) {
+		t.Errorf("the reason has %d bytes, want %d: %.20q", len(got), mostReason-1, got)
 	}
 	if err := b.Close(); err != nil {
 		t.Error(err)

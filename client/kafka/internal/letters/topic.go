@@ -4,63 +4,73 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"time"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// topic is a Box in another topic.
+// topic keeps letters in another topic. Key and value are those of the record; the headers have the
+// reason and where it stood.
 type topic struct {
-	client *kgo.Client
-	name   string
-	failed func(error)
-	ctx    context.Context
-	stop   context.CancelFunc
+	*kgo.Client
+	name string
 }
 
 // Topic returns a Box that produces records to a topic, by a client of its own that Close closes.
-// Key and value are those of the record; the headers have the reason and where it stood. failed is
-// told why nothing could be produced.
-func Topic(client *kgo.Client, name string, failed func(error)) Box {
-	ctx, stop := context.WithCancel(context.Background())
-	return &topic{client, name, failed, ctx, stop}
+func Topic(client *kgo.Client, name string) *Box {
+	b := newBox(&topic{client, name})
+	b.Topic = name
+	return b
 }
 
-// Put implements Box.
-func (b *topic) Put(r *kgo.Record, reason string, done func()) {
-	b.produce(&kgo.Record{Topic: b.name, Key: r.Key, Value: r.Value, Headers: []kgo.RecordHeader{
-		{Key: "reason", Value: []byte(reason)},
-		{Key: "topic", Value: []byte(r.Topic)},
-		{Key: "partition", Value: strconv.AppendInt(nil, int64(r.Partition), 10)},
-		{Key: "offset", Value: strconv.AppendInt(nil, r.Offset, 10)},
-	}}, done)
-}
-
-func (b *topic) produce(r *kgo.Record, done func()) {
-	b.client.Produce(b.ctx, r, func(r *kgo.Record, err error) {
-		switch {
-		case err == nil:
-			done()
-		case b.ctx.Err() != nil:
-		case errors.Is(err, kerr.MessageTooLarge) && r.Value != nil:
-			// With the headers it is larger than it was. They say where it stands.
-			b.produce(&kgo.Record{Topic: b.name, Key: r.Key, Headers: r.Headers}, done)
-		default:
-			b.failed(err)
-			time.AfterFunc(retryAfter, func() {
-				if b.ctx.Err() == nil {
-					b.produce(&kgo.Record{Topic: b.name, Key: r.Key, Value: r.Value,
-						Headers: r.Headers}, done)
-				}
-			})
+// keep implements keeper.
+func (t *topic) keep(ctx context.Context, batch []letter) (left []letter, failed error) {
+	errs := make([]error, len(batch))
+	var all sync.WaitGroup
+	for i := range batch {
+		all.Add(1)
+		t.Produce(ctx, t.record(&batch[i]), func(_ *kgo.Record, err error) {
+			errs[i] = err
+			all.Done()
+		})
+	}
+	all.Wait()
+	for i, l := range batch {
+		err, rest := errs[i], []letter{l}
+		if errors.Is(err, kerr.MessageTooLarge) && (len(batch) > 1 || l.Value != nil || l.Key != nil) {
+			// It may be others that were too large, so it goes by itself first. Then with the headers
+			// it is larger than it was; they say where it stands.
+			switch {
+			case len(batch) > 1:
+			case l.Value != nil:
+				rest[0].Value = nil
+			default:
+				rest[0].Key = nil
+			}
+			rest, err = t.keep(ctx, rest)
+		} else if err == nil {
+			l.done()
+			continue
 		}
-	})
+		if err != nil {
+			left, failed = append(left, rest...), err
+		}
+	}
+	return left, failed
 }
 
-// Close implements Box.
-func (b *topic) Close() error {
-	b.stop()
-	b.client.Close()
+func (t *topic) record(l *letter) *kgo.Record {
+	return &kgo.Record{Topic: t.name, Key: l.Key, Value: l.Value, Headers: []kgo.RecordHeader{
+		{Key: "reason", Value: []byte(l.reason)},
+		{Key: "topic", Value: []byte(l.Topic)},
+		{Key: "partition", Value: strconv.AppendInt(nil, int64(l.Partition), 10)},
+		{Key: "offset", Value: strconv.AppendInt(nil, l.Offset, 10)},
+	}}
+}
+
+// Close implements keeper.
+func (t *topic) Close() error {
+	t.Client.Close()
 	return nil
 }

@@ -4,8 +4,8 @@
 package mapping
 
 import (
-	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -60,12 +60,12 @@ type place struct {
 
 // New returns a mapping. Each entry of changes puts a field of the API, such as user_id, at another
 // place: a path such as payload.user, [Key], or a constant after =. Events whose record has no
-// event_id get PREFIX/PARTITION/OFFSET as theirs, where the prefix is by default the topic. The
-// error is a [fault.Fault] of the field Map or IDPrefix.
+// event_id get PREFIX/PARTITION/OFFSET as theirs. The error is a [fault.Fault] of the field Map or
+// IDPrefix.
 func New(changes map[string]string, prefix string) (*Mapping, error) {
 	m := &Mapping{prefix: prefix}
-	if len(prefix) > mostPrefix {
-		return nil, fault.New("IDPrefix", prefix, fmt.Sprintf("at most %d bytes", mostPrefix))
+	if prefix == "" || len(prefix) > mostPrefix {
+		return nil, fault.New("IDPrefix", prefix, fmt.Sprintf("1 to %d bytes", mostPrefix))
 	}
 	for field, name := range names {
 		m.places[field] = []place{{name: name.snake, path: []string{name.snake}},
@@ -81,12 +81,29 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 		p := place{name: at, path: strings.Split(at, ".")}
 		if constant, ok := strings.CutPrefix(at, "="); ok && constant != "" {
 			p.constant = constant
+			if err := checkConstant(field, constant); err != nil {
+				return nil, fault.New("Map", name+"="+at, err.Error())
+			}
 		} else if ok || slices.Contains(p.path, "") {
 			return nil, fault.New("Map", name+"="+at, "a path such as payload.user")
 		}
 		m.places[field] = []place{p}
 	}
 	return m, nil
+}
+
+// checkConstant says what is to be there instead of a constant with which no event would be right.
+func checkConstant(field int, constant string) error {
+	var err error
+	switch field {
+	case eventID:
+		return errors.New("an id for each event")
+	case eventTime:
+		_, err = instant(quoted(constant))
+	case value:
+		_, err = number(quoted(constant))
+	}
+	return err
 }
 
 // mostBytes is the largest size of all texts of an event. The server takes somewhat less; this is
@@ -144,9 +161,9 @@ func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, o object) error {
 	e.EventTime = timestamppb.New(at)
 	raw, err = m.find(value, r, o)
 	if err == nil && raw != nil {
-		var number float64
-		number, err = strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
-		e.Value = &number
+		var v float64
+		v, err = number(raw)
+		e.Value = &v
 	}
 	if err != nil {
 		return fmt.Errorf("value: want a number: %w", err)
@@ -154,10 +171,12 @@ func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, o object) error {
 	return nil
 }
 
+func number(raw json.RawMessage) (float64, error) {
+	return strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+}
+
 // find returns the value of a field, or nil: absent, or null.
-func (m *Mapping) find(
-	field int, r *kgo.Record, o object,
-) (json.RawMessage, error) {
+func (m *Mapping) find(field int, r *kgo.Record, o object) (json.RawMessage, error) {
 	for _, p := range m.places[field] {
 		switch {
 		case p.name == Key && len(r.Key) > 0:
@@ -236,16 +255,8 @@ func instant(raw json.RawMessage) (time.Time, error) {
 // mostPrefix leaves room for the largest partition and offset within the 64 bytes of an event_id.
 const mostPrefix = 64 - len("/2147483647/9223372036854775807")
 
-// id is the event_id of a record without one. Of a long topic it has the beginning and a hash.
+// id is the event_id of a record without one.
 func (m *Mapping) id(r *kgo.Record) string {
-	prefix := m.prefix
-	if prefix == "" {
-		prefix = r.Topic
-	}
-	if len(prefix) > mostPrefix {
-		sum := sha256.Sum256([]byte(prefix))
-		prefix = fmt.Sprintf("%s~%x", prefix[:mostPrefix-17], sum[:8])
-	}
-	b := strconv.AppendInt(append([]byte(prefix), '/'), int64(r.Partition), 10)
+	b := strconv.AppendInt(append([]byte(m.prefix), '/'), int64(r.Partition), 10)
 	return string(strconv.AppendInt(append(b, '/'), r.Offset, 10))
 }

@@ -33,26 +33,26 @@ func TestEvent(t *testing.T) {
 		value   string
 		want    string // the event as JSON
 	}{
-		{"least", nil, "", `{"user_id":"u","item_id":"i"}`,
+		{"least", nil, "clicks", `{"user_id":"u","item_id":"i"}`,
 			`{"userId":"u","itemId":"i","eventId":"clicks/3/42","eventTime":"` + stamp + `"}`},
 		{"all, in the other spelling", nil, "x", ` { "userId" : "u","itemId":"i","eventType":"buy",
 			"eventTime":"2026-11-18T13:46:40.123+02:00","value":-2.5,"eventId":"e",
 			"recommendationId":"r","other":{"a":[1,{"b":"}"}]}} `,
 			`{"userId":"u","itemId":"i","eventType":"buy","value":-2.5,"eventId":"e",
 			"recommendationId":"r","eventTime":"` + stamp + `"}`},
-		{"seconds", nil, "", `{"user_id":"u","item_id":"i","event_time":1795002400.123}`,
+		{"seconds", nil, "clicks", `{"user_id":"u","item_id":"i","event_time":1795002400.123}`,
 			`{"userId":"u","itemId":"i","eventId":"clicks/3/42","eventTime":"` + stamp + `"}`},
 		{"milliseconds as a text", nil, "p",
 			`{"user_id":"u","item_id":"i","event_time":"1795002400123","value":"3"}`,
 			`{"userId":"u","itemId":"i","eventId":"p/3/42","value":3,"eventTime":"` + stamp + `"}`},
-		{"numbers as ids, null is absent, the last counts", nil, "",
+		{"numbers as ids, null is absent, the last counts", nil, "clicks",
 			`{"user_id":1,"user_id":12345678901234567890,"item_id":-7,"event_id":null}`,
 			`{"userId":"12345678901234567890","itemId":"-7","eventId":"clicks/3/42",
 			"eventTime":"` + stamp + `"}`},
-		{"escapes", nil, "", `{"user\u005fid":"\u00e4\"\\","item_id":"é"}`,
+		{"escapes", nil, "clicks", `{"user\u005fid":"\u00e4\"\\","item_id":"é"}`,
 			`{"userId":"ä\"\\","itemId":"é","eventId":"clicks/3/42","eventTime":"` + stamp + `"}`},
 		{"other places", map[string]string{"user_id": Key, "item_id": "p.q.sku",
-			"event_type": "=buy", "value": "p.n"}, "",
+			"event_type": "=buy", "value": "p.n"}, "clicks",
 			`{"p":{"q":{"sku":"i"},"n":2},"user_id":"not this"}`,
 			`{"userId":"key","itemId":"i","eventType":"buy","value":2,"eventId":"clicks/3/42",
 			"eventTime":"` + stamp + `"}`},
@@ -81,7 +81,7 @@ func TestEvent(t *testing.T) {
 
 // What is no event is refused with its field and place, and never taken for another.
 func TestUnreadable(t *testing.T) {
-	m, err := New(map[string]string{"item_id": "a.b"}, "")
+	m, err := New(map[string]string{"item_id": "a.b"}, "clicks")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,10 +116,14 @@ func TestUnreadable(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct{ field, at, prefix, want string }{
-		{"user", "u", "", "Map"},
-		{"user_id", "a..b", "", "Map"},
-		{"user_id", "", "", "Map"},
-		{"user_id", "=", "", "Map"},
+		{"user", "u", "p", "Map"},
+		{"user_id", "a..b", "p", "Map"},
+		{"user_id", "", "p", "Map"},
+		{"user_id", "=", "p", "Map"},
+		{"event_id", "=x", "p", "Map"}, // all but the first would be repeats
+		{"event_time", "=yesterday", "p", "Map"},
+		{"value", "=much", "p", "Map"},
+		{"user_id", "u", "", "IDPrefix"},
 		{"user_id", "u", strings.Repeat("x", mostPrefix+1), "IDPrefix"},
 	} {
 		_, err := New(map[string]string{c.field: c.at}, c.prefix)
@@ -129,17 +133,15 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// An id has at most the 64 bytes of the server, and two topics that begin the same have two.
+// An id has at most the 64 bytes of the server.
 func TestLongIDs(t *testing.T) {
-	m, _ := New(nil, "")
-	seen := map[string]bool{}
-	for _, topic := range []string{strings.Repeat("t", 249), strings.Repeat("t", 248), "t",
-		strings.Repeat("t", mostPrefix)} {
-		id := m.id(&kgo.Record{Topic: topic, Partition: 1<<31 - 1, Offset: 1<<63 - 1})
-		if len(id) > 64 || seen[id] {
-			t.Errorf("id %q has %d bytes, or is there twice", id, len(id))
-		}
-		seen[id] = true
+	m, err := New(nil, strings.Repeat("t", mostPrefix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &kgo.Record{Partition: 1<<31 - 1, Offset: 1<<63 - 1}
+	if id := m.id(r); len(id) > 64 || !strings.HasSuffix(id, "t/2147483647/9223372036854775807") {
+		t.Errorf("id %q has %d bytes", id, len(id))
 	}
 }
 
@@ -171,7 +173,7 @@ func FuzzMembers(f *testing.F) {
 }
 
 func BenchmarkEvent(b *testing.B) {
-	m, err := New(nil, "")
+	m, err := New(nil, "clicks")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -24,7 +24,8 @@ func (o object) get(name string) json.RawMessage {
 }
 
 // members appends the members of an object, and reports whether it is one. The text must be valid
-// JSON: it is looked at a second time only, so that nothing of values that nobody wants is made.
+// JSON: it is looked at a second time only, so that nothing of values that nobody wants is made. A
+// map by encoding/json takes six times as long.
 func members(o object, text []byte) (object, bool) {
 	at := space(text, 0)
 	if text[at] != '{' {

@@ -13,11 +13,11 @@ type Tracker struct {
 	next    Position // behind the last record before which all are done
 	begun   bool     // next is known
 	moved   bool     // next has changed since Next
-	empty   chan struct{}
 }
 
 type record struct {
 	Position // of the record itself
+	size     int
 	done     bool
 }
 
@@ -27,32 +27,37 @@ type Position struct {
 	Epoch  int32 // of the leader that the record came from
 }
 
-// Add adds the next record and returns its number for Done.
-func (t *Tracker) Add(p Position) int {
+// Begin notes where the first record is, if that is not known.
+func (t *Tracker) Begin(p Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.begun {
 		t.next, t.begun = p, true
 	}
-	t.records = append(t.records, record{Position: p})
+}
+
+// Add adds the next record, of some size, and returns its number for Done.
+func (t *Tracker) Add(p Position, size int) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.records = append(t.records, record{Position: p, size: size})
 	return t.first + len(t.records) - 1
 }
 
-// Done notes that a record is settled for good. Each may be done once, in any order.
-func (t *Tracker) Done(number int) {
+// Done notes that a record is settled for good. Each may be done once, in any order. It returns the
+// size of the records that are forgotten by that: all before them are done, too.
+func (t *Tracker) Done(number int) (released int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.records[number-t.first].done = true
 	for len(t.records) > 0 && t.records[0].done {
 		t.next, t.moved = t.records[0].Position, true
 		t.next.Offset++
+		released += t.records[0].size
 		t.records = t.records[1:]
 		t.first++
 	}
-	if len(t.records) == 0 && t.empty != nil {
-		close(t.empty)
-		t.empty = nil
-	}
+	return released
 }
 
 // Next returns the position to begin at after a restart: all before it are done. It is not moved
@@ -71,27 +76,16 @@ func (t *Tracker) Again() {
 	t.moved = t.first > 0 // the first record at least is done
 }
 
-// Offset is that of the next position, or unknown if there is none.
-func (t *Tracker) Offset(unknown int64) int64 {
+// Offset is that of the next position, if it is known.
+func (t *Tracker) Offset() (offset int64, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.begun {
-		return unknown
-	}
-	return t.next.Offset
+	return t.next.Offset, t.begun
 }
 
-// Empty returns a channel that is closed when all records are done.
-func (t *Tracker) Empty() <-chan struct{} {
+// Empty reports whether all records are done.
+func (t *Tracker) Empty() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.empty == nil {
-		t.empty = make(chan struct{})
-	}
-	empty := t.empty
-	if len(t.records) == 0 {
-		close(t.empty)
-		t.empty = nil
-	}
-	return empty
+	return len(t.records) == 0
 }

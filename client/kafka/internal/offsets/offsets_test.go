@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -12,18 +13,26 @@ func TestTracker(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var tracker Tracker
 		var all []record // by number
-		offset, committed := int64(random.IntN(5)), int64(-1)
+		offset, committed, released := int64(random.IntN(5)), int64(-1), 0
 		for range 200 {
 			if random.IntN(2) == 0 {
 				offset += 1 + int64(random.IntN(3)) // a topic may have gaps
 				p := Position{Offset: offset, Epoch: int32(offset / 50)}
-				if got := tracker.Add(p); got != len(all) {
+				tracker.Begin(p)
+				if got := tracker.Add(p, len(all)+1); got != len(all) {
 					t.Fatalf("seed %d: record %d has number %d", seed, len(all), got)
 				}
 				all = append(all, record{Position: p})
 			} else if n := random.IntN(len(all) + 1); n < len(all) && !all[n].done {
 				all[n].done = true
-				tracker.Done(n)
+				released += tracker.Done(n)
+			}
+			open := slices.IndexFunc(all, func(r record) bool { return !r.done })
+			if open < 0 {
+				open = len(all)
+			}
+			if want := open * (open + 1) / 2; released != want { // of those before the first that is open
+				t.Fatalf("seed %d: %d released, want %d", seed, released, want)
 			}
 			checkAgainst(t, &tracker, all, &committed)
 		}
@@ -48,15 +57,8 @@ func checkAgainst(t *testing.T, tracker *Tracker, all []record, committed *int64
 		t.Fatalf("commits %v, want %v", got, want)
 	}
 	*committed = max(*committed, want.Offset)
-	select {
-	case <-tracker.Empty():
-		if open > 0 {
-			t.Fatalf("empty with %d records", open)
-		}
-	default:
-		if open == 0 {
-			t.Fatal("not empty without records")
-		}
+	if tracker.Empty() != (open == 0) {
+		t.Fatalf("empty is %v with %d records", tracker.Empty(), open)
 	}
 }
 
@@ -67,15 +69,19 @@ func TestTrackerAgain(t *testing.T) {
 	if p, moved := tracker.Next(); moved {
 		t.Errorf("an empty tracker commits %v", p)
 	}
-	empty := tracker.Empty()
-	<-empty
-	n := tracker.Add(Position{Offset: 7})
-	if got := tracker.Offset(9); got != 7 {
-		t.Errorf("the next offset is %d, want 7", got)
+	if got, known := tracker.Offset(); known {
+		t.Errorf("an empty tracker is at %d", got)
 	}
-	waits := tracker.Empty()
+	tracker.Begin(Position{Offset: 5}) // committed before
+	tracker.Begin(Position{Offset: 7}) // the first that is still there
+	n := tracker.Add(Position{Offset: 7}, 1)
+	if got, known := tracker.Offset(); got != 5 || !known {
+		t.Errorf("the next offset is %d (%v), want 5", got, known)
+	}
+	if p, moved := tracker.Next(); moved {
+		t.Errorf("commits %v with nothing done", p)
+	}
 	tracker.Done(n)
-	<-waits
 	for range 2 {
 		if p, moved := tracker.Next(); !moved || p.Offset != 8 {
 			t.Errorf("commits %v (%v), want 8", p, moved)

@@ -1,0 +1,112 @@
+package ingest
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/gsimc/gsimc/client/kafka/internal/letters"
+	"github.com/gsimc/gsimc/client/kafka/internal/mapping"
+)
+
+// alone returns a consumer that reaches no broker, with the first partition of t.
+func alone(t *testing.T) (*Consumer, *partition) {
+	t.Helper()
+	nobody := kgo.SeedBrokers("127.0.0.1:1")
+	producer, err := kgo.NewClient(nobody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := mapping.New(nil, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(Config{Kafka: []kgo.Opt{nobody}, Topic: "t", Group: "g", Session: time.Minute,
+		Lanes: 1, Mapping: m, Letters: letters.Topic(producer, "dead"),
+		Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.letters.Close()
+		c.kafka.CloseAllowingRebalance()
+	})
+	c.assigned(t.Context(), nil, map[string][]int32{"t": {0}})
+	return c, c.partition("t", 0)
+}
+
+// large returns n records of 1 MiB from an offset on, all of them events.
+func large(from, n int) (records []*kgo.Record) {
+	value := `{"user_id":"u","item_id":"i","more":"` + strings.Repeat("x", 1<<20) + `"}`
+	for i := range n {
+		records = append(records, &kgo.Record{Topic: "t", Offset: int64(from + i),
+			Value: []byte(value)})
+	}
+	return records
+}
+
+// What a partition holds is bounded in bytes, from the first record that is not done on. A record is
+// done when it is settled, and no sooner.
+func TestHeld(t *testing.T) {
+	c, p := alone(t)
+	paused := func() bool { return len(c.kafka.PauseFetchPartitions(nil)) > 0 }
+	settle := func(n int) {
+		t.Helper()
+		events := p.lane.Next(t.Context(), n)
+		if next, moved := p.Next(); len(events) != n || moved {
+			t.Errorf("%d events, commits %v before any is settled", len(events), next)
+		}
+		for range events {
+			p.lane.Settled(nil)
+		}
+	}
+	p.lane.push(p, large(0, 10))
+	if paused() {
+		t.Error("paused with 10 MiB")
+	}
+	p.lane.push(p, large(10, 10))
+	if !paused() {
+		t.Error("not paused with 20 MiB")
+	}
+	settle(10)
+	if next, _ := p.Next(); next.Offset != 10 || !paused() {
+		t.Errorf("with 10 MiB left: commits %v, paused is %v", next, paused())
+	}
+	settle(10)
+	if paused() {
+		t.Error("still paused with nothing left")
+	}
+	stuck := append([]*kgo.Record{{Topic: "t", Offset: 20}}, large(21, 20)...)
+	p.lane.push(p, stuck[:1])
+	p.lane.push(p, stuck[1:])
+	settle(20)
+	if next, moved := p.Next(); moved || !paused() {
+		t.Errorf("behind a letter that is not kept: commits %v, paused is %v", next, paused())
+	}
+}
+
+// Of a partition that goes nothing more is sent, and the next time it is fetched again.
+func TestLeave(t *testing.T) {
+	c, p := alone(t)
+	p.lane.push(p, large(0, 20))
+	p.lane.Next(t.Context(), 5)
+	p.lane.leave(p)
+	if len(c.kafka.PauseFetchPartitions(nil)) > 0 || len(p.lane.waiting) > 0 {
+		t.Errorf("%d batches wait of a partition that is gone", len(p.lane.waiting))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if events := p.lane.Next(ctx, 5); len(events) > 0 {
+		t.Errorf("%d events of a partition that is gone", len(events))
+	}
+	for range 5 {
+		p.lane.Settled(nil)
+	}
+	if next, _ := p.Next(); next.Offset != 5 {
+		t.Errorf("commits %v, want what was under way", next)
+	}
+}

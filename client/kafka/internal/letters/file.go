@@ -1,0 +1,97 @@
+package letters
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"unicode/utf8"
+)
+
+// file keeps letters as lines of JSON.
+type file struct {
+	*os.File
+	size int64 // of whole lines
+}
+
+// File returns a Box that adds lines to a file, which no other program may write to. The end of the
+// file is cut off if a kill left it as half a line.
+func File(path string) (*Box, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	k := &file{File: f}
+	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		err = fmt.Errorf("%s: another program writes to it: %w", path, err)
+	} else if k.size, err = wholeLines(f); err == nil {
+		err = f.Truncate(k.size)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return newBox(k), nil
+}
+
+// wholeLines returns the number of bytes up to the last line feed.
+func wholeLines(f *os.File) (int64, error) {
+	end, err := f.Seek(0, io.SeekEnd)
+	for buffer := make([]byte, 64<<10); err == nil && end > 0; {
+		from := max(0, end-int64(len(buffer)))
+		var n int
+		if n, err = f.ReadAt(buffer[:end-from], from); err == nil {
+			if i := bytes.LastIndexByte(buffer[:n], '\n'); i >= 0 {
+				return from + int64(i) + 1, nil
+			}
+			end = from
+		}
+	}
+	return 0, err
+}
+
+// keep implements keeper: all of them with one sync, or none. It writes behind the last whole line,
+// over what a failure left there, or where the file ends if somebody has made it shorter.
+func (f *file) keep(_ context.Context, batch []letter) ([]letter, error) {
+	var lines bytes.Buffer
+	for i := range batch {
+		lines.Write(batch[i].line())
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return batch, err
+	}
+	f.size = min(f.size, info.Size())
+	if _, err := f.WriteAt(lines.Bytes(), f.size); err != nil {
+		return batch, err
+	}
+	if err := f.Sync(); err != nil {
+		return batch, err
+	}
+	f.size += int64(lines.Len())
+	for _, l := range batch {
+		l.done()
+	}
+	return nil, nil
+}
+
+func (l *letter) line() []byte {
+	fields := map[string]any{"topic": l.Topic, "partition": l.Partition, "offset": l.Offset,
+		"time": l.Timestamp, "reason": l.reason}
+	for name, content := range map[string][]byte{"key": l.Key, "value": l.Value} {
+		if utf8.Valid(content) {
+			fields[name] = string(content)
+		} else {
+			fields[name+"_base64"] = content // as json writes bytes
+		}
+	}
+	line, err := json.Marshal(fields)
+	if err != nil { // a time that JSON cannot tell
+		delete(fields, "time")
+		line, _ = json.Marshal(fields)
+	}
+	return append(line, '\n')
+}
