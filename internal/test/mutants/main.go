@@ -147,7 +147,8 @@ func (m *mutant) compile(program, flags string) (string, error) {
 		}
 		args, cgo = append(args, "-race"), "CGO_ENABLED=1"
 	}
-	c := exec.Command("go", append(args, m.pkg)...)
+	c := exec.Command("go", append(args, ".")...)
+	c.Dir = m.pkg // it may be of another module
 	c.Env = append(os.Environ(), flags, cgo)
 	if out, err := c.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the mutant does not compile: %w\n%s", err, out)

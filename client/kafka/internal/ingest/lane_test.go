@@ -77,8 +77,8 @@ func TestHeld(t *testing.T) {
 		t.Errorf("with 10 MiB left: commits %v, paused is %v", next, paused())
 	}
 	settle(10)
-	if paused() {
-		t.Error("still paused with nothing left")
+	if next, _ := p.Next(); next.Offset != 20 || paused() {
+		t.Errorf("with nothing left: commits %v, paused is %v", next, paused())
 	}
 	stuck := append([]*kgo.Record{{Topic: "t", Offset: 20}}, large(21, 20)...)
 	p.lane.push(p, stuck[:1])
