@@ -246,7 +246,7 @@ func TestTopicAway(t *testing.T) {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, "topic nowhere")
 	})
-	t.Cleanup(func() { b.start(t) })
+	defer b.start(t)
 	b.kill()
 	eventually(t, "health that says why", func() bool {
 		text, code := c.page("/healthz")

@@ -216,7 +216,7 @@ func text(raw json.RawMessage) (s string, err error) {
 	case c == '"':
 		s = string(unquote(raw))
 		if strings.ContainsRune(s, utf8.RuneError) { // two different ids would be one
-			return "", fmt.Errorf("%s holds what is no character", raw)
+			return "", fmt.Errorf("%.40s holds what is no character", raw)
 		}
 	case c == '-' || '0' <= c && c <= '9':
 		s = string(raw)
@@ -239,7 +239,7 @@ func instant(raw json.RawMessage) (time.Time, error) {
 	if err != nil {
 		at, err := time.Parse(time.RFC3339Nano, s)
 		if err != nil {
-			err = fmt.Errorf("%q is neither RFC 3339 nor seconds nor milliseconds", s)
+			err = fmt.Errorf("%.40q is neither RFC 3339 nor seconds nor milliseconds", s)
 		}
 		return at, err
 	}
@@ -247,7 +247,7 @@ func instant(raw json.RawMessage) (time.Time, error) {
 		number /= 1000
 	}
 	if !(math.Abs(number) < firstMilli) {
-		return time.Time{}, fmt.Errorf("%s is above all times in milliseconds", s)
+		return time.Time{}, fmt.Errorf("%.40s is above all times in milliseconds", s)
 	}
 	return time.UnixMicro(int64(math.Round(number * 1e6))), nil
 }
