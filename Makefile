@@ -89,6 +89,7 @@ test-kernels: ## run the tests of the packages with kernels for the lesser ones 
 
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race -timeout 10m $(CONCURRENT_PACKAGES)
+	cd client/kafka && CGO_ENABLED=1 go test -short -race -timeout 10m ./...
 
 mutants: ## break the code in one place at a time and check that a test notices (MUTANTS="name ..." for some)
 	go run ./internal/test/mutants $(MUTANTS)
@@ -194,10 +195,10 @@ picture: build ## draw docs/picture.svg from a real server (PICTUREDATA=folder, 
 # The time to make inputs smaller is bounded: by default it takes all of FUZZTIME where an input is large.
 fuzz: SHELL := bash -o pipefail
 fuzz: ## run each fuzz target for FUZZTIME (default 10s) and print the number of executions
-	@set -e; total=0; for pkg in $$(go list ./...); do \
-		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	@set -e; total=0; for pkg in $$(for m in . client/kafka; do go -C $$m list -f '{{.Dir}}' ./...; done); do \
+		for target in $$(go -C $$pkg test -list '^Fuzz' . | grep '^Fuzz' || true); do \
 			echo "fuzz $$pkg $$target"; log=$$(mktemp); \
-			CGO_ENABLED=0 go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x $$pkg | tee $$log; \
+			CGO_ENABLED=0 go -C $$pkg test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x . | tee $$log; \
 			n=$$(sed -n 's/.*execs: \([0-9]*\).*/\1/p' $$log | tail -1); rm -f $$log; total=$$((total + $${n:-0})); \
 		done; \
 	done; echo "$$total executions"
@@ -218,14 +219,14 @@ proto-check: ## lint the protocol, compare it with the last tag, check that the 
 # Without vuln.go.dev the database is that of the Go module proxy. What the standard library has depends on the Go of
 # this machine, and fails nothing.
 vuln: ## look for known vulnerabilities that the code reaches; says so if their database cannot be had
-	@rc=0; out=$$($(GOTOOL) govulncheck ./... 2>&1) || rc=$$?; \
+	@for m in . client/kafka; do rc=0; out=$$($(GOTOOL) govulncheck -C $$m ./... 2>&1) || rc=$$?; \
 	case "$$out" in *"fetching vulnerabilities"*) \
 		db=$$(cd / && go mod download -json golang.org/x/vulndb@latest | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'); \
 		[ -n "$$db" ] || { echo "vuln: NOT checked, the database cannot be reached"; exit 0; }; \
-		echo "vuln: by $$db"; rc=0; out=$$($(GOTOOL) govulncheck -db "file://$$db/data/osv" ./... 2>&1) || rc=$$?;; \
+		echo "vuln: by $$db"; rc=0; out=$$($(GOTOOL) govulncheck -C $$m -db "file://$$db/data/osv" ./... 2>&1) || rc=$$?;; \
 	esac; echo "$$out" | grep -v '^      #'; \
 	case "$$out" in *"vulnerabilities from the Go standard library."*|*"vulnerability from the Go standard library."*) \
-		echo "vuln: the dependencies have none; update Go"; exit 0;; esac; exit $$rc
+		echo "vuln: the dependencies have none; update Go"; rc=0;; esac; [ $$rc = 0 ] || exit $$rc; done
 
 sbom: build ## write bin/gsimc.cdx.json: the modules in the program, with checksums and licences
 	go -C internal/tools run ./sbom $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).cdx.json
