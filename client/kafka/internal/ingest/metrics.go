@@ -62,7 +62,8 @@ func newMetrics(c *Consumer) *Metrics {
 type lag struct{ *Consumer }
 
 var lagDesc = prometheus.NewDesc("gsimc_kafka_lag",
-	"Records of an assigned partition that are not done, with the markers of transactions.", []string{"topic", "partition"}, nil)
+	"Records of an assigned partition that are not done, with the markers of transactions.",
+	[]string{"topic", "partition"}, nil)
 
 // Describe implements prometheus.Collector.
 func (lag) Describe(to chan<- *prometheus.Desc) { to <- lagDesc }
@@ -93,8 +94,8 @@ func (c *Consumer) failed(what string, err error) {
 // pingTimeout bounds a question to the brokers that somebody waits for.
 const pingTimeout = 2 * time.Second
 
-// Handler serves /metrics, and /healthz: 503 while the server, all brokers, the group or a topic are
-// away, and while no dead letter can be kept.
+// Handler serves /metrics, and /healthz: 503 while the server, all brokers, the group or a topic
+// are away, and while no dead letter can be kept.
 func (c *Consumer) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.metrics.registry, promhttp.HandlerOpts{}))

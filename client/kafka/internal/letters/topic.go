@@ -36,28 +36,30 @@ func (t *topic) keep(ctx context.Context, batch []letter) (left []letter, failed
 		})
 	}
 	all.Wait()
-	for i, l := range batch {
-		err, rest := errs[i], []letter{l}
-		if errors.Is(err, kerr.MessageTooLarge) && (len(batch) > 1 || l.Value != nil || l.Key != nil) {
-			// It may be others that were too large, so it goes by itself first. Then with the headers
-			// it is larger than it was; they say where it stands.
-			switch {
-			case len(batch) > 1:
-			case l.Value != nil:
-				rest[0].Value = nil
-			default:
-				rest[0].Key = nil
-			}
+	for i, err := range errs {
+		rest := batch[i : i+1]
+		// The broker may mean the others, so each goes by itself first.
+		if errors.Is(err, kerr.MessageTooLarge) && (len(batch) > 1 || rest[0].shrink()) {
 			rest, err = t.keep(ctx, rest)
 		} else if err == nil {
-			l.done()
-			continue
+			rest[0].done()
 		}
 		if err != nil {
 			left, failed = append(left, rest...), err
 		}
 	}
 	return left, failed
+}
+
+// shrink takes away the value or else the key, if there is one: with the headers, which say where
+// the record stands, a letter is larger than the record was.
+func (l *letter) shrink() bool {
+	there := l.Value != nil || l.Key != nil
+	if l.Value == nil {
+		l.Key = nil
+	}
+	l.Value = nil
+	return there
 }
 
 func (t *topic) record(l *letter) *kgo.Record {
