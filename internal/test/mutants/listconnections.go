@@ -154,7 +154,7 @@ var ofConnections = []mutant{
 		name: "donefirst", breaks: "what is not acknowledged is committed to Kafka",
 		file: "client/kafka/internal/ingest/lane.go",
 		was:  `events = append(events, e)`,
-		is:   `events = append(events, e); p.Done(s.number)`,
+		is:   `events = append(events, e); s.of.Done(s.number)`,
 		pkg:  "./client/kafka/internal/ingest", test: "TestHeld",
 	},
 	{
@@ -174,7 +174,7 @@ var ofConnections = []mutant{
 	{
 		name: "goneleft", breaks: "a partition that is gone is sent on",
 		file: "client/kafka/internal/ingest/lane.go",
-		was:  `return b.of == p })`,
+		was:  `return s.of == p })`,
 		is:   `return false })`,
 		pkg:  "./client/kafka/internal/ingest", test: "TestLeave",
 	},

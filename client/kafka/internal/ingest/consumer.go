@@ -68,19 +68,14 @@ type Consumer struct {
 	committing sync.Mutex // so that no commit overtakes a later one
 
 	mu         sync.Mutex
-	partitions map[place]*partition
+	partitions map[int32]*partition
 	outside    error // why this is no member of the group, or nil
-}
-
-type place struct {
-	topic  string
-	number int32
 }
 
 // New returns a consumer. It joins the group when it runs.
 func New(c Config) (*Consumer, error) {
 	consumer := &Consumer{topic: c.Topic, server: c.Server, mapping: c.Mapping, letters: c.Letters,
-		log: c.Log, partitions: map[place]*partition{}}
+		log: c.Log, partitions: map[int32]*partition{}}
 	c.Letters.Failed = func(err error) { consumer.failed("cannot keep a dead letter", err) }
 	consumer.metrics = newMetrics(consumer)
 	for range c.Lanes {
@@ -130,7 +125,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 	deleted := c.poll(polling)
 	end()
 	others.Wait()
-	rest := c.takeAll() // so that it is not left a second time with the group
+	rest := c.all()
+	c.mu.Lock()
+	clear(c.partitions) // so that they are not left once more with the group
+	c.mu.Unlock()
 	if deleted == nil { // else a topic that is made anew would have the offsets of the old one
 		c.leave(context.WithoutCancel(ctx), rest)
 	}
@@ -166,8 +164,7 @@ func (c *Consumer) poll(ctx context.Context) (deleted error) {
 			}
 		})
 		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
-			p := c.partition(f.Topic, f.Partition)
-			if p != nil && len(f.Records) > 0 {
+			if p := c.partition(f.Partition); p != nil && len(f.Records) > 0 {
 				p.lane.push(p, f.Records)
 			}
 		})
@@ -176,22 +173,15 @@ func (c *Consumer) poll(ctx context.Context) (deleted error) {
 	return deleted
 }
 
-func (c *Consumer) partition(topic string, number int32) *partition {
+func (c *Consumer) partition(number int32) *partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.partitions[place{topic, number}]
+	return c.partitions[number]
 }
 
-func (c *Consumer) all() (all []*partition) {
+func (c *Consumer) all() []*partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Collect(maps.Values(c.partitions))
-}
-
-func (c *Consumer) takeAll() []*partition {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer clear(c.partitions)
 	return slices.Collect(maps.Values(c.partitions))
 }
 
@@ -200,12 +190,10 @@ func (c *Consumer) assigned(_ context.Context, _ *kgo.Client, added map[string][
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.outside = nil
-	for topic, numbers := range added {
-		for _, n := range numbers {
-			p := &partition{topic: topic, number: n, lane: c.lanes[int(n)%len(c.lanes)]}
-			p.end.Store(-1)
-			c.partitions[place{topic, n}] = p
-		}
+	for _, n := range added[c.topic] {
+		p := &partition{number: n, lane: c.lanes[int(n)%len(c.lanes)]}
+		p.end.Store(-1)
+		c.partitions[n] = p
 	}
 	c.log.Info("partitions assigned", "partitions", added)
 }
@@ -214,12 +202,10 @@ func (c *Consumer) assigned(_ context.Context, _ *kgo.Client, added map[string][
 func (c *Consumer) committed(
 	_ context.Context, all map[string]map[int32]kgo.Offset,
 ) (map[string]map[int32]kgo.Offset, error) {
-	for topic, numbers := range all {
-		for n, at := range numbers {
-			next := at.EpochOffset()
-			if p := c.partition(topic, n); p != nil && next.Offset >= 0 { // else there is none
-				p.Begin(offsets.Position{Offset: next.Offset, Epoch: next.Epoch})
-			}
+	for n, at := range all[c.topic] {
+		next := at.EpochOffset()
+		if p := c.partition(n); p != nil && next.Offset >= 0 { // else there is none
+			p.Begin(offsets.Position{Offset: next.Offset, Epoch: next.Epoch})
 		}
 	}
 	return all, nil
@@ -228,26 +214,24 @@ func (c *Consumer) committed(
 // revoked finishes what is under way of partitions that others take over, and commits it.
 func (c *Consumer) revoked(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
 	c.log.Info("partitions revoked", "partitions", gone)
-	c.leave(ctx, c.drop(gone))
+	c.leave(ctx, c.drop(gone[c.topic]))
 }
 
 // lost lets go of partitions that others have taken over.
 func (c *Consumer) lost(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	c.log.Warn("partitions lost", "partitions", gone)
-	for _, p := range c.drop(gone) {
+	for _, p := range c.drop(gone[c.topic]) {
 		p.lane.leave(p)
 	}
 }
 
-func (c *Consumer) drop(gone map[string][]int32) (dropped []*partition) {
+func (c *Consumer) drop(gone []int32) (dropped []*partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for topic, numbers := range gone {
-		for _, n := range numbers {
-			if p := c.partitions[place{topic, n}]; p != nil {
-				dropped = append(dropped, p)
-				delete(c.partitions, place{topic, n})
-			}
+	for _, n := range gone {
+		if p := c.partitions[n]; p != nil {
+			dropped = append(dropped, p)
+			delete(c.partitions, n)
 		}
 	}
 	return dropped
@@ -286,26 +270,21 @@ func (c *Consumer) commitNowAndThen(ctx context.Context) {
 func (c *Consumer) commit(ctx context.Context, which func() []*partition) {
 	c.committing.Lock()
 	defer c.committing.Unlock()
-	partitions, moved := which(), map[string]map[int32]kgo.EpochOffset{}
-	for _, p := range partitions {
-		next, ok := p.Next()
-		if !ok {
-			continue
+	var moved []*partition
+	var last []*kgo.Record // of each
+	for _, p := range which() {
+		if next, known := p.Next(); known && next.Offset != p.committed {
+			moved = append(moved, p)
+			last = append(last, &kgo.Record{Topic: c.topic, Partition: p.number,
+				LeaderEpoch: next.Epoch, Offset: next.Offset - 1})
 		}
-		if moved[p.topic] == nil {
-			moved[p.topic] = map[int32]kgo.EpochOffset{}
-		}
-		moved[p.topic][p.number] = kgo.EpochOffset{Epoch: next.Epoch, Offset: next.Offset}
 	}
 	if len(moved) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := c.commitSync(ctx, moved); err != nil {
-		for _, p := range partitions {
-			p.Again()
-		}
+	if err := c.kafka.CommitRecords(ctx, last...); err != nil {
 		for _, usual := range []error{context.Canceled, context.DeadlineExceeded,
 			kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.UnknownMemberID} {
 			if errors.Is(err, usual) {
@@ -313,5 +292,9 @@ func (c *Consumer) commit(ctx context.Context, which func() []*partition) {
 			}
 		}
 		c.failed("cannot commit", err)
+		return
+	}
+	for i, p := range moved {
+		p.committed = last[i].Offset + 1
 	}
 }

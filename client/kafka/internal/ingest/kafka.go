@@ -33,46 +33,19 @@ func (c *Consumer) ask(ctx context.Context) error {
 	return nil
 }
 
-// commitSync returns the first error of a commit.
-func (c *Consumer) commitSync(
-	ctx context.Context, moved map[string]map[int32]kgo.EpochOffset,
-) (failed error) {
-	c.kafka.CommitOffsetsSync(ctx, moved, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest,
-		answer *kmsg.OffsetCommitResponse, err error,
-	) {
-		if failed = err; err != nil {
-			return
-		}
-		for _, topic := range answer.Topics {
-			for _, p := range topic.Partitions {
-				if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-					failed = err
-				}
-			}
-		}
-	})
-	return failed
-}
-
 // ends asks the brokers for the offsets behind the last records, which a partition that is not
 // fetched at present does not tell.
 func (c *Consumer) ends(ctx context.Context, partitions []*partition) error {
-	topics := map[string]*kmsg.ListOffsetsRequestTopic{}
+	topic := kmsg.NewListOffsetsRequestTopic()
+	topic.Topic = c.topic
 	for _, p := range partitions {
-		if topics[p.topic] == nil {
-			t := kmsg.NewListOffsetsRequestTopic()
-			t.Topic = p.topic
-			topics[p.topic] = &t
-		}
 		part := kmsg.NewListOffsetsRequestTopicPartition()
 		part.Partition, part.Timestamp = p.number, -1 // the end
-		topics[p.topic].Partitions = append(topics[p.topic].Partitions, part)
+		topic.Partitions = append(topic.Partitions, part)
 	}
 	request := kmsg.NewPtrListOffsetsRequest()
 	request.ReplicaID, request.IsolationLevel = -1, 1 // a consumer, which reads what is committed
-	for _, t := range topics {
-		request.Topics = append(request.Topics, *t)
-	}
+	request.Topics = append(request.Topics, topic)
 	answer, err := request.RequestWith(ctx, c.kafka)
 	if err != nil {
 		return err
@@ -81,7 +54,7 @@ func (c *Consumer) ends(ctx context.Context, partitions []*partition) error {
 		for _, part := range t.Partitions {
 			if failed := kerr.ErrorForCode(part.ErrorCode); failed != nil {
 				err = errors.Join(err, fmt.Errorf("%s/%d: %w", t.Topic, part.Partition, failed))
-			} else if p := c.partition(t.Topic, part.Partition); p != nil {
+			} else if p := c.partition(part.Partition); p != nil {
 				p.end.Store(part.Offset)
 			}
 		}

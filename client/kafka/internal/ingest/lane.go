@@ -15,13 +15,13 @@ import (
 
 // partition is a partition for as long as it is assigned to this program.
 type partition struct {
-	topic  string
 	number int32
 	lane   *lane
 	offsets.Tracker
 	// end is the offset behind the last record that the brokers had when they were asked, or -1.
 	end atomic.Int64
 
+	committed int64 // under the lock of commits: what was committed last
 	// under the lock of the lane
 	held   int  // bytes of what was fetched, from the first record that is not done on
 	paused bool // not fetched
@@ -34,20 +34,15 @@ type lane struct {
 	wake chan struct{} // holds a token when something has come
 
 	mu       sync.Mutex
-	waiting  []batch
+	waiting  []sent
 	underWay []sent // in the order of Next
 	broken   error  // why nothing is acknowledged at present
 }
 
-type batch struct {
-	of      *partition
-	records []*kgo.Record
-}
-
 type sent struct {
 	of     *partition
-	number int
 	record *kgo.Record
+	number int // when it no longer waits
 }
 
 // push adds what was fetched. It never waits: a partition of which much is held is fetched no more
@@ -55,13 +50,13 @@ type sent struct {
 func (l *lane) push(p *partition, records []*kgo.Record) {
 	l.mu.Lock()
 	p.Begin(position(records[0]))
-	l.waiting = append(l.waiting, batch{p, records})
 	for _, r := range records {
+		l.waiting = append(l.waiting, sent{of: p, record: r})
 		p.held += size(r)
 	}
 	if p.held >= mostHeld && !p.paused {
 		p.paused = true
-		l.kafka.PauseFetchPartitions(map[string][]int32{p.topic: {p.number}})
+		l.kafka.PauseFetchPartitions(map[string][]int32{l.topic: {p.number}})
 	}
 	l.mu.Unlock()
 	select {
@@ -104,19 +99,12 @@ func (l *lane) Next(ctx context.Context, most int) []*pb.Event {
 // take makes events of the records that wait longest, if there are some. It may make none of them.
 func (l *lane) take(most int) (events []*pb.Event, some bool) {
 	l.mu.Lock()
-	if len(l.waiting) == 0 {
-		l.mu.Unlock()
-		return nil, false
-	}
-	b := &l.waiting[0]
-	p, records := b.of, b.records[:min(most, len(b.records))]
-	if b.records = b.records[len(records):]; len(b.records) == 0 {
-		l.waiting[0] = batch{}
-		l.waiting = l.waiting[1:]
-	}
-	all := make([]sent, len(records))
-	for i, r := range records {
-		all[i] = sent{p, p.Add(position(r), size(r)), r}
+	front := l.waiting[:min(most, len(l.waiting))]
+	l.waiting = l.waiting[len(front):]
+	all := slices.Clone(front)
+	clear(front) // so that the records may go
+	for i, s := range all {
+		all[i].number = s.of.Add(position(s.record), size(s.record))
 	}
 	l.mu.Unlock()
 
@@ -133,7 +121,7 @@ func (l *lane) take(most int) (events []*pb.Event, some bool) {
 	l.mu.Lock()
 	l.underWay = append(l.underWay, good...)
 	l.mu.Unlock()
-	return events, true
+	return events, len(all) > 0
 }
 
 // Settled implements client.Source.
@@ -174,7 +162,7 @@ func (l *lane) done(s sent) {
 	s.of.held -= released
 	if s.of.paused && s.of.held <= mostHeld/4 {
 		s.of.paused = false
-		l.kafka.ResumeFetchPartitions(map[string][]int32{s.of.topic: {s.of.number}})
+		l.kafka.ResumeFetchPartitions(map[string][]int32{l.topic: {s.of.number}})
 	}
 }
 
@@ -182,10 +170,10 @@ func (l *lane) done(s sent) {
 func (l *lane) leave(p *partition) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting = slices.DeleteFunc(l.waiting, func(b batch) bool { return b.of == p })
+	l.waiting = slices.DeleteFunc(l.waiting, func(s sent) bool { return s.of == p })
 	if p.paused {
 		p.paused = false
-		l.kafka.ResumeFetchPartitions(map[string][]int32{p.topic: {p.number}})
+		l.kafka.ResumeFetchPartitions(map[string][]int32{l.topic: {p.number}})
 	}
 }
 

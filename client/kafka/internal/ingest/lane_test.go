@@ -36,7 +36,7 @@ func alone(t *testing.T) (*Consumer, *partition) {
 		c.kafka.CloseAllowingRebalance()
 	})
 	c.assigned(t.Context(), nil, map[string][]int32{"t": {0}})
-	return c, c.partition("t", 0)
+	return c, c.partition(0)
 }
 
 // large returns n records of 1 MiB from an offset on, all of them events.
@@ -54,14 +54,17 @@ func large(from, n int) (records []*kgo.Record) {
 func TestHeld(t *testing.T) {
 	c, p := alone(t)
 	paused := func() bool { return len(c.kafka.PauseFetchPartitions(nil)) > 0 }
-	settle := func(n int) {
+	settle := func(n int, next int64) {
 		t.Helper()
 		events := p.lane.Next(t.Context(), n)
-		if next, moved := p.Next(); len(events) != n || moved {
-			t.Errorf("%d events, commits %v before any is settled", len(events), next)
-		}
+		before, _ := p.Next()
 		for range events {
 			p.lane.Settled(nil)
+		}
+		if after, _ := p.Next(); len(events) != n || before.Offset != next || after.Offset !=
+			next+int64(n) {
+			t.Errorf("%d events, commits %v before and %v after they are settled", len(events), before,
+				after)
 		}
 	}
 	p.lane.push(p, large(0, 10))
@@ -72,19 +75,19 @@ func TestHeld(t *testing.T) {
 	if !paused() {
 		t.Error("not paused with 20 MiB")
 	}
-	settle(10)
-	if next, _ := p.Next(); next.Offset != 10 || !paused() {
-		t.Errorf("with 10 MiB left: commits %v, paused is %v", next, paused())
+	settle(10, 0)
+	if !paused() {
+		t.Error("not paused with 10 MiB left")
 	}
-	settle(10)
-	if next, _ := p.Next(); next.Offset != 20 || paused() {
-		t.Errorf("with nothing left: commits %v, paused is %v", next, paused())
+	settle(10, 10)
+	if paused() {
+		t.Error("still paused with nothing left")
 	}
-	stuck := append([]*kgo.Record{{Topic: "t", Offset: 20}}, large(21, 20)...)
-	p.lane.push(p, stuck[:1])
-	p.lane.push(p, stuck[1:])
-	settle(20)
-	if next, moved := p.Next(); moved || !paused() {
+	p.lane.push(p, append([]*kgo.Record{{Topic: "t", Offset: 20}}, large(21, 20)...))
+	for range p.lane.Next(t.Context(), 21) {
+		p.lane.Settled(nil)
+	}
+	if next, _ := p.Next(); next.Offset != 20 || !paused() {
 		t.Errorf("behind a letter that is not kept: commits %v, paused is %v", next, paused())
 	}
 }
@@ -96,7 +99,7 @@ func TestLeave(t *testing.T) {
 	p.lane.Next(t.Context(), 5)
 	p.lane.leave(p)
 	if len(c.kafka.PauseFetchPartitions(nil)) > 0 || len(p.lane.waiting) > 0 {
-		t.Errorf("%d batches wait of a partition that is gone", len(p.lane.waiting))
+		t.Errorf("%d records wait of a partition that is gone", len(p.lane.waiting))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -77,10 +77,10 @@ func (c lag) Collect(to chan<- prometheus.Metric) {
 		c.failed("cannot ask for the ends of partitions", err) // the lag is at least that of before
 	}
 	for _, p := range partitions {
-		next, known := p.Offset()
+		next, known := p.Next()
 		if end := p.end.Load(); known && end >= 0 {
 			to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue,
-				float64(max(0, end-next)), p.topic, strconv.Itoa(int(p.number)))
+				float64(max(0, end-next.Offset)), c.topic, strconv.Itoa(int(p.number)))
 		}
 	}
 }

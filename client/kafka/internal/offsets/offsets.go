@@ -12,7 +12,6 @@ type Tracker struct {
 	first   int      // number of the first of them
 	next    Position // behind the last record before which all are done
 	begun   bool     // next is known
-	moved   bool     // next has changed since Next
 }
 
 type record struct {
@@ -51,7 +50,7 @@ func (t *Tracker) Done(number int) (released int) {
 	defer t.mu.Unlock()
 	t.records[number-t.first].done = true
 	for len(t.records) > 0 && t.records[0].done {
-		t.next, t.moved = t.records[0].Position, true
+		t.next = t.records[0].Position
 		t.next.Offset++
 		released += t.records[0].size
 		t.records = t.records[1:]
@@ -60,27 +59,11 @@ func (t *Tracker) Done(number int) (released int) {
 	return released
 }
 
-// Next returns the position to begin at after a restart: all before it are done. It is not moved
-// if that is so since the last Next that was.
-func (t *Tracker) Next() (p Position, moved bool) {
+// Next returns the position to begin at after a restart, if it is known: all before it are done.
+func (t *Tracker) Next() (p Position, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p, moved, t.moved = t.next, t.moved, false
-	return p, moved
-}
-
-// Again makes the next Next report its position again, since it could not be committed.
-func (t *Tracker) Again() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.moved = t.first > 0 // the first record at least is done
-}
-
-// Offset is that of the next position, if it is known.
-func (t *Tracker) Offset() (offset int64, known bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.next.Offset, t.begun
+	return t.next, t.begun
 }
 
 // Empty reports whether all records are done.

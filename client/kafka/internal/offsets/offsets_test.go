@@ -13,7 +13,7 @@ func TestTracker(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var tracker Tracker
 		var all []record // by number
-		offset, committed, released := int64(random.IntN(5)), int64(-1), 0
+		offset, released := int64(random.IntN(5)), 0
 		for range 200 {
 			if random.IntN(2) == 0 {
 				offset += 1 + int64(random.IntN(3)) // a topic may have gaps
@@ -34,58 +34,44 @@ func TestTracker(t *testing.T) {
 			if want := open * (open + 1) / 2; released != want { // of those before the first that is open
 				t.Fatalf("seed %d: %d released, want %d", seed, released, want)
 			}
-			checkAgainst(t, &tracker, all, &committed)
+			checkAgainst(t, &tracker, all)
 		}
 	}
 }
 
-func checkAgainst(t *testing.T, tracker *Tracker, all []record, committed *int64) {
+func checkAgainst(t *testing.T, tracker *Tracker, all []record) {
 	t.Helper()
-	want, open := Position{Offset: -1}, 0
-	for _, r := range all {
+	var want Position
+	open := 0
+	for i, r := range all {
+		if i == 0 {
+			want = r.Position
+		}
 		if !r.done {
 			open++
 		} else if open == 0 {
 			want = Position{Offset: r.Offset + 1, Epoch: r.Epoch}
 		}
 	}
-	got, moved := tracker.Next()
-	if moved != (want.Offset > *committed) {
-		t.Fatalf("moved is %v at %v, after %d", moved, want, *committed)
+	if got, known := tracker.Next(); got != want || known != (len(all) > 0) {
+		t.Fatalf("next is %v (%v), want %v", got, known, want)
 	}
-	if moved && got != want {
-		t.Fatalf("commits %v, want %v", got, want)
-	}
-	*committed = max(*committed, want.Offset)
 	if tracker.Empty() != (open == 0) {
 		t.Fatalf("empty is %v with %d records", tracker.Empty(), open)
 	}
 }
 
-// What could not be committed is reported again, but nothing before the first record is done.
-func TestTrackerAgain(t *testing.T) {
+// The place where the group was counts before that of the first record.
+func TestTrackerBegins(t *testing.T) {
 	var tracker Tracker
-	tracker.Again()
-	if p, moved := tracker.Next(); moved {
-		t.Errorf("an empty tracker commits %v", p)
-	}
-	if got, known := tracker.Offset(); known {
-		t.Errorf("an empty tracker is at %d", got)
-	}
-	tracker.Begin(Position{Offset: 5}) // committed before
-	tracker.Begin(Position{Offset: 7}) // the first that is still there
+	tracker.Begin(Position{Offset: 5})
+	tracker.Begin(Position{Offset: 7})
 	n := tracker.Add(Position{Offset: 7}, 1)
-	if got, known := tracker.Offset(); got != 5 || !known {
-		t.Errorf("the next offset is %d (%v), want 5", got, known)
-	}
-	if p, moved := tracker.Next(); moved {
-		t.Errorf("commits %v with nothing done", p)
+	if got, _ := tracker.Next(); got.Offset != 5 {
+		t.Errorf("next is %v, want 5", got)
 	}
 	tracker.Done(n)
-	for range 2 {
-		if p, moved := tracker.Next(); !moved || p.Offset != 8 {
-			t.Errorf("commits %v (%v), want 8", p, moved)
-		}
-		tracker.Again()
+	if got, _ := tracker.Next(); got.Offset != 8 {
+		t.Errorf("next is %v, want 8", got)
 	}
 }
