@@ -109,11 +109,10 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	if f.Lanes < 1 {
 		return fault.New("Lanes", f.Lanes, "at least 1")
 	}
-	if f.Topic == "" {
-		return fault.New("Topic", nil, "a name")
-	}
-	if f.Group == "" {
-		return fault.New("Group", nil, "a name")
+	for field, name := range map[string]string{"Topic": f.Topic, "Group": f.Group} {
+		if name == "" {
+			return fault.New(field, nil, "a name")
+		}
 	}
 	if f.SessionTimeout < time.Second {
 		return fault.New("SessionTimeout", f.SessionTimeout, "at least 1s")

@@ -132,30 +132,27 @@ func (l *lane) Settled(result *pb.EventResult) {
 	l.underWay = l.underWay[1:]
 	l.broken = nil
 	l.mu.Unlock()
+	outcome := applied
 	switch result.GetDisposition() {
 	case pb.EventDisposition_EVENT_DISPOSITION_REJECTED:
 		l.bury(s, rejected, result.GetError().GetMessage())
 		return
 	case pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE:
-		l.metrics.records[duplicate].Inc()
+		outcome = duplicate
 	case pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM:
-		l.metrics.records[pending].Inc()
-	default:
-		l.metrics.records[applied].Inc()
+		outcome = pending
 	}
 	l.metrics.delay.Observe(time.Since(s.record.Timestamp).Seconds())
-	l.done(s)
+	l.done(s, outcome)
 }
 
 // bury puts a record among the dead letters. It is done when it is there.
-func (l *lane) bury(s sent, why outcome, reason string) {
-	l.letters.Put(s.record, reason, func() {
-		l.metrics.records[why].Inc()
-		l.done(s)
-	})
+func (l *lane) bury(s sent, outcome, reason string) {
+	l.letters.Put(s.record, reason, func() { l.done(s, outcome) })
 }
 
-func (l *lane) done(s sent) {
+func (l *lane) done(s sent, outcome string) {
+	l.metrics.records.WithLabelValues(outcome).Inc()
 	released := s.of.Done(s.number)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -41,10 +40,10 @@ func alone(t *testing.T) (*Consumer, *partition) {
 
 // large returns n records of 1 MiB from an offset on, all of them events.
 func large(from, n int) (records []*kgo.Record) {
-	value := `{"user_id":"u","item_id":"i","more":"` + strings.Repeat("x", 1<<20) + `"}`
+	much := []kgo.RecordHeader{{Key: "much", Value: make([]byte, 1<<20)}}
 	for i := range n {
-		records = append(records, &kgo.Record{Topic: "t", Offset: int64(from + i),
-			Value: []byte(value)})
+		records = append(records, &kgo.Record{Topic: "t", Offset: int64(from + i), Headers: much,
+			Value: []byte(`{"user_id":"u","item_id":"i"}`)})
 	}
 	return records
 }

@@ -11,24 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// outcome is what became of a record.
-type outcome int
-
-const (
-	applied outcome = iota
-	duplicate
-	pending
-	rejected
-	unreadable
-	outcomes
-)
-
-var outcomeNames = [outcomes]string{"applied", "duplicate", "pending", "rejected", "unreadable"}
+// What became of a record. The last two are dead letters.
+const applied, duplicate, pending, rejected, unreadable = "applied", "duplicate", "pending",
+	"rejected", "unreadable"
 
 // Metrics are the figures of a consumer.
 type Metrics struct {
 	registry   *prometheus.Registry
-	records    [outcomes]prometheus.Counter
+	records    *prometheus.CounterVec // by what became of them
 	reconnects prometheus.Counter
 	errors     prometheus.Counter
 	delay      prometheus.Histogram
@@ -36,6 +26,10 @@ type Metrics struct {
 
 func newMetrics(c *Consumer) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(),
+		records: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gsimc_kafka_records_total",
+			Help: "Records that are done, by what became of them. The last two are dead letters."},
+			[]string{"outcome"}),
 		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_kafka_reconnects_total",
 			Help: "Times that the server took no events, for any reason that passes."}),
@@ -47,14 +41,10 @@ func newMetrics(c *Consumer) *Metrics {
 			Help:    "Time from the timestamp of a record to its acknowledgement by the server.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 20)}),
 	}
-	records := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "gsimc_kafka_records_total",
-		Help: "Records that are done, by what became of them. The last two are dead letters."},
-		[]string{"outcome"})
-	for i, name := range outcomeNames {
-		m.records[i] = records.WithLabelValues(name)
+	for _, outcome := range []string{applied, duplicate, pending, rejected, unreadable} {
+		m.records.WithLabelValues(outcome)
 	}
-	m.registry.MustRegister(records, m.reconnects, m.errors, m.delay, lag{c})
+	m.registry.MustRegister(m.records, m.reconnects, m.errors, m.delay, lag{c})
 	return m
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"time"
 	"unicode/utf8"
 )
 
@@ -80,7 +81,7 @@ func (f *file) keep(_ context.Context, batch []letter) ([]letter, error) {
 
 func (l *letter) line() []byte {
 	fields := map[string]any{"topic": l.Topic, "partition": l.Partition, "offset": l.Offset,
-		"time": l.Timestamp, "reason": l.reason}
+		"time": l.Timestamp.Format(time.RFC3339Nano), "reason": l.reason}
 	for name, content := range map[string][]byte{"key": l.Key, "value": l.Value} {
 		if utf8.Valid(content) {
 			fields[name] = string(content)
@@ -88,10 +89,6 @@ func (l *letter) line() []byte {
 			fields[name+"_base64"] = content // as json writes bytes
 		}
 	}
-	line, err := json.Marshal(fields)
-	if err != nil { // a time that JSON cannot tell
-		delete(fields, "time")
-		line, _ = json.Marshal(fields)
-	}
+	line, _ := json.Marshal(fields) // texts and numbers always can be
 	return append(line, '\n')
 }

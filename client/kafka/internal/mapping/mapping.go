@@ -55,7 +55,7 @@ type Mapping struct {
 type place struct {
 	name     string // as it is given
 	path     []string
-	constant string
+	constant json.RawMessage
 }
 
 // New returns a mapping. Each entry of changes puts a field of the API, such as user_id, at another
@@ -80,8 +80,8 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 		}
 		p := place{name: at, path: strings.Split(at, ".")}
 		if constant, ok := strings.CutPrefix(at, "="); ok && constant != "" {
-			p.constant = constant
-			if err := checkConstant(field, constant); err != nil {
+			p.constant = quoted(constant)
+			if err := checkConstant(field, p.constant); err != nil {
 				return nil, fault.New("Map", name+"="+at, err.Error())
 			}
 		} else if ok || slices.Contains(p.path, "") {
@@ -93,15 +93,14 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 }
 
 // checkConstant says what is to be there instead of a constant with which no event would be right.
-func checkConstant(field int, constant string) error {
-	var err error
+func checkConstant(field int, constant json.RawMessage) (err error) {
 	switch field {
 	case eventID:
-		return errors.New("an id for each event")
+		err = errors.New("an id for each event")
 	case eventTime:
-		_, err = instant(quoted(constant))
+		_, err = instant(constant)
 	case value:
-		_, err = number(quoted(constant))
+		_, err = number(constant)
 	}
 	return err
 }
@@ -183,8 +182,8 @@ func (m *Mapping) find(field int, r *kgo.Record, o object) (json.RawMessage, err
 			return quoted(string(r.Key)), nil
 		case p.name == Key:
 			return nil, nil
-		case p.constant != "":
-			return quoted(p.constant), nil
+		case p.constant != nil:
+			return p.constant, nil
 		}
 		raw := o.get(p.path[0])
 		for _, name := range p.path[1:] {
