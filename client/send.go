@@ -159,7 +159,7 @@ func (s *sender) wait(ctx context.Context, err error, on bool) {
 		s.backoff = firstBackoff
 	}
 	if e := new(noRoomError); errors.As(err, &e) {
-		if on && e.code == codes.Unavailable { // the server looks up so many at a time: now the next
+		if on && e.code == codes.Unavailable { // it looks up some at a time: now others
 			return
 		}
 		s.backoff = max(s.backoff, quotaBackoff)
@@ -205,7 +205,7 @@ const tellFull = time.Minute
 // much more often: under a quota there is some with each attempt.
 func (s *sender) tell(err error) {
 	full := errors.As(err, new(*noRoomError))
-	if s.opt.Reconnecting != nil && !s.told && !(full && time.Since(s.toldFull) < tellFull) {
+	if s.opt.Reconnecting != nil && !s.told && (!full || time.Since(s.toldFull) >= tellFull) {
 		if s.told = true; full {
 			s.toldFull = time.Now()
 		}

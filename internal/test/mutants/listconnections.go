@@ -146,8 +146,8 @@ var ofConnections = []mutant{
 	{
 		name: "toldonce", breaks: "a feed says once and never again that the server is full",
 		file: "client/send.go",
-		was:  `time.Since(s.toldFull) < tellFull)`,
-		is:   `!s.toldFull.IsZero())`,
+		was:  `time.Since(s.toldFull) >= tellFull)`,
+		is:   `s.toldFull.IsZero())`,
 		pkg:  "./client", test: "TestSenderTellsOfRoom",
 	},
 	{
