@@ -111,13 +111,15 @@ func (c *Consumer) health(ctx context.Context) error {
 	if err := c.letters.Err(); err != nil {
 		return fmt.Errorf("no dead letter can be kept: %w", err)
 	}
-	c.mu.Lock()
-	err := c.outside
-	c.mu.Unlock()
-	if err != nil {
-		return fmt.Errorf("not in the group: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	return c.ask(ctx)
+	if err := c.ask(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.outside != nil {
+		return fmt.Errorf("not in the group: %w", c.outside)
+	}
+	return nil
 }
