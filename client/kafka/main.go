@@ -62,7 +62,7 @@ type flags struct {
 	MetricsListen string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz."`
 
 	Server string `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
-	access
+	client.AccessFlags
 	security
 
 	Version kong.VersionFlag `help:"Print the version."`
@@ -121,7 +121,7 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	access, err := f.access.read()
+	access, err := f.AccessFlags.Access()
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
@@ -15,32 +15,6 @@ import (
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/internal/fault"
 )
-
-// access says how calls of the server are protected: the flags of gsimc for its clients.
-type access struct {
-	TLS             bool   `name:"tls" help:"Use TLS to the server, and trust the authorities of this system."`
-	TLSCA           string `name:"tls-ca" placeholder:"FILE" help:"Use TLS to the server, and trust the authorities in this file, PEM."`
-	TLSServerName   string `name:"tls-server-name" placeholder:"NAME" help:"Name that the certificate of the server must have. Default: the host of the address."`
-	ClientCert      string `placeholder:"FILE" help:"Certificate of this client, PEM, for a server with --tls-client-ca."`
-	ClientKey       string `placeholder:"FILE" help:"Its key, PEM."`
-	ClientTokenFile string `placeholder:"FILE" help:"Token of this client, with the role observe, in the first line of a file. The variable GSIMC_CLIENT_TOKEN may have the token itself."`
-	// A flag would show it in the list of processes.
-	ClientToken client.Token `hidden:"" help:"The token itself, by the variable only."`
-}
-
-func (f *access) read() (a client.Access, err error) {
-	if a.Token = f.ClientToken; f.ClientTokenFile != "" {
-		if a.Token, err = client.ReadToken(f.ClientTokenFile); err != nil {
-			return a, err
-		}
-	}
-	files := client.TLSFiles{CA: f.TLSCA, ServerName: f.TLSServerName, Cert: f.ClientCert,
-		Key: f.ClientKey}
-	if f.TLS || files != (client.TLSFiles{}) {
-		a.TLS, err = client.LoadTLS(files)
-	}
-	return a, err
-}
 
 // security says how Kafka is reached.
 type security struct {
@@ -112,25 +86,13 @@ func kafkaFault(err error) error {
 	return err
 }
 
-// oddFlags are the flags of fields that are spelled differently.
+// oddFlags are the flags of fields of this program that are spelled differently.
 var oddFlags = map[string]string{
-	"Address": "--server", "Token": "--client-token-file", "TLS": "--tls", "TLSCA": "--tls-ca",
 	"IDPrefix": "--id-prefix", "KafkaTLSCA": "--kafka-tls-ca", "SASLUser": "--sasl-user",
 	"SASLPasswordFile": "--sasl-password-file",
 }
 
 // flagOf returns the flag of a field: DeadLetter is --dead-letter.
 func flagOf(field string) string {
-	if flag := oddFlags[field]; flag != "" {
-		return flag
-	}
-	var b strings.Builder
-	b.WriteString("-")
-	for _, r := range field {
-		if unicode.IsUpper(r) {
-			b.WriteByte('-')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
+	return cmp.Or(oddFlags[field], client.FlagOf(field))
 }

@@ -31,11 +31,11 @@ const (
 	exitUsage   = 2
 )
 
-// flags are the command line. Each has a twin in the environment: --mcp-listen is GSIMC_MCP_LISTEN.
+// flags are the command line. Each has a twin in the environment: --http-listen is GSIMC_HTTP_LISTEN.
 type flags struct {
-	MCPListen string        `name:"mcp-listen" placeholder:"HOST:PORT" help:"Serve HTTP at this loopback address, in place of standard input and output."`
-	Server    string        `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
-	Timeout   time.Duration `default:"10s" help:"Time after which a call to the server fails."`
+	HTTPListen string        `name:"http-listen" placeholder:"HOST:PORT" help:"Serve HTTP at this loopback address, in place of standard input and output."`
+	Server     string        `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
+	Timeout    time.Duration `default:"10s" help:"Time after which a call to the server fails."`
 	client.AccessFlags
 
 	Version kong.VersionFlag `help:"Print the version."`
@@ -71,19 +71,11 @@ func run(ctx context.Context, args []string, stdio mcp.Transport, stdout, stderr
 	case err == nil || ctx.Err() != nil:
 		return 0
 	case errors.As(err, new(*fault.Fault)):
-		fmt.Fprintf(stderr, "gsimc-mcp: %s\n", fault.Text(err, flagOf))
+		fmt.Fprintf(stderr, "gsimc-mcp: %s\n", fault.Text(err, client.FlagOf))
 		return exitUsage
 	}
 	fmt.Fprintf(stderr, "gsimc-mcp: %v\n", err)
 	return exitFailure
-}
-
-// flagOf names the flag of a field, of which this program has one of its own.
-func flagOf(field string) string {
-	if field == "MCPListen" {
-		return "--mcp-listen"
-	}
-	return client.FlagOf(field)
 }
 
 // serve answers until ctx or the standard input ends.
@@ -102,18 +94,18 @@ func (f *flags) serve(ctx context.Context, stdio mcp.Transport, stderr io.Writer
 	if f.Timeout <= 0 {
 		return fault.New("Timeout", f.Timeout, "more than 0s")
 	}
-	if f.MCPListen == "" {
+	if f.HTTPListen == "" {
 		return tools.Run(ctx, stdio)
 	}
 	// Whoever reaches the listener asks with the token of this program.
-	at, err := netip.ParseAddrPort(f.MCPListen)
+	at, err := netip.ParseAddrPort(f.HTTPListen)
 	if err != nil || !at.Addr().IsLoopback() {
-		return fault.New("MCPListen", f.MCPListen, "a loopback address such as 127.0.0.1:8090; "+
+		return fault.New("HTTPListen", f.HTTPListen, "a loopback address such as 127.0.0.1:8090; "+
 			"others need a proxy that knows them")
 	}
-	listener, err := net.Listen("tcp", f.MCPListen)
+	listener, err := net.Listen("tcp", f.HTTPListen)
 	if err != nil {
-		return &fault.Fault{Field: "MCPListen", Err: err}
+		return &fault.Fault{Field: "HTTPListen", Err: err}
 	}
 	fmt.Fprintf(stderr, "gsimc-mcp: serving http://%s\n", listener.Addr())
 	return serveHTTP(ctx, listener, tools)

@@ -111,7 +111,7 @@ func TestTools(t *testing.T) {
 	stdio := exec.Command(os.Args[0], "--server", server)
 	stdio.Env = append(os.Environ(), asProgram+"=1")
 	listening := start(t, os.Args[0], []string{asProgram + "=1"}, "--server", server,
-		"--mcp-listen", "127.0.0.1:0")
+		"--http-listen", "127.0.0.1:0")
 	if !listening.Scan() {
 		t.Fatal("no line about the listener")
 	}
@@ -273,8 +273,8 @@ func addsUp(t *testing.T, i scored) {
 // TestFlags wants errors that name the flag, and the exit code of wrong usage.
 func TestFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--mcp-listen 192.0.2.1:80", "--mcp-listen"},
-		{"--mcp-listen nonsense", "--mcp-listen"},
+		{"--http-listen 192.0.2.1:80", "--http-listen"},
+		{"--http-listen nonsense", "--http-listen"},
 		{"--client-token-file /nowhere", "--client-token-file"},
 		{"--tls-ca /nowhere", "--tls-ca"},
 		{"--client-cert x", "--client-key"},
