@@ -20,7 +20,7 @@ func (s *Server) openEventTypes() error {
 		},
 		Log: s.log,
 		Reloaded: func(good bool) {
-			s.metrics.eventTypesReloaded(good)
+			s.metrics.typesTaken(good)
 			if good {
 				s.weighAnew()
 			}

@@ -45,8 +45,9 @@ type Metrics struct {
 	stages    *stage.Metrics
 	states    *state.Metrics
 
-	typeLoads *prometheus.CounterVec
-	storeSync prometheus.Histogram
+	own        metric.Set
+	typesTaken func(good bool) // counts changes of the file of event types
+	storeSync  prometheus.Histogram
 }
 
 // NewMetrics makes the metrics. Call it before [New] if another part, such as the store, reports to
@@ -69,35 +70,22 @@ func NewMetrics() *Metrics {
 		retrain:   newRetrainMetrics(),
 		stages:    stage.NewMetrics(),
 		states:    state.NewMetrics(),
-		storeSync: metric.Latency("gsimc_store_sync_seconds",
-			"Time of one sync of the store's log to disk."),
 	}
+	m.storeSync = m.own.Latency("gsimc_store_sync_seconds",
+		"Time of one sync of the store's log to disk.")
+	m.typesTaken = metric.Outcomes(m.own.Counters("gsimc_event_types_reloads_total",
+		"Changes of the file of event types: success, or failure (the old weights stay).", "result"))
 	m.registry.MustRegister(
-		m.storeSync,
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
 			collectors.MetricsGC, collectors.MetricsScheduler)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.typeLoads = metric.Counters("gsimc_event_types_reloads_total",
-		"Changes of the file of event types: success, or failure (the old weights stay).", "result")
-	m.typeLoads.WithLabelValues("success")
-	m.typeLoads.WithLabelValues("failure")
-	m.registry.MustRegister(m.typeLoads)
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
-		m.admission, m.arms, m.calls, m.coldstart, m.credit, m.doors, m.events, m.filters,
+		&m.own, m.admission, m.arms, m.calls, m.coldstart, m.credit, m.doors, m.events, m.filters,
 		m.models, m.passes, m.quality, m.recommend, m.retrain, m.stages, m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}
 	return m
-}
-
-// eventTypesReloaded counts a change of the file of event types.
-func (m *Metrics) eventTypesReloaded(good bool) {
-	result := "failure"
-	if good {
-		result = "success"
-	}
-	m.typeLoads.WithLabelValues(result).Inc()
 }
 
 // ModelRefused counts a model file that was refused before it was loaded.

@@ -20,6 +20,7 @@ type Retraining struct {
 
 // retrainMetrics are the series of retraining.
 type retrainMetrics struct {
+	metric.Set
 	total   *prometheus.CounterVec
 	seconds prometheus.Gauge
 	good    prometheus.Gauge
@@ -27,23 +28,15 @@ type retrainMetrics struct {
 }
 
 func newRetrainMetrics() *retrainMetrics {
-	return &retrainMetrics{
-		total: metric.Counters("gsimc_retrain_total", "Retrainings, by how they ended.",
-			"outcome"),
-		seconds: metric.Gauge("gsimc_retrain_seconds",
-			"Time of the last retraining."),
-		good: metric.Gauge("gsimc_retrain_last_success_timestamp_seconds",
-			"When the last retraining ended that gave a model, taken or no better than the "+
-				"old one; 0: none since the start."),
-		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "gsimc_retrain_recall",
-			Help: "Recall on the latest events that decided the last retraining."},
-			[]string{"model"}),
-	}
-}
-
-// Collectors returns the metrics for a registry.
-func (m *retrainMetrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.total, m.seconds, m.good, m.recall}
+	m := &retrainMetrics{}
+	m.total = m.Counters("gsimc_retrain_total", "Retrainings, by how they ended.", "outcome")
+	m.seconds = m.Gauge("gsimc_retrain_seconds", "Time of the last retraining.")
+	m.good = m.Gauge("gsimc_retrain_last_success_timestamp_seconds",
+		"When the last retraining ended that gave a model, taken or no better than the "+
+			"old one; 0: none since the start.")
+	m.recall = m.Gauges("gsimc_retrain_recall",
+		"Recall on the latest events that decided the last retraining.", "model")
+	return m
 }
 
 // RetrainOutcomes names the outcomes that a retraining can have. The series of each exists from

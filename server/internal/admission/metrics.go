@@ -8,7 +8,7 @@ import (
 
 // Metrics are the series of admission.
 type Metrics struct {
-	shed  *prometheus.CounterVec
+	metric.Set
 	count [numClasses]map[Reason]prometheus.Counter
 
 	closed prometheus.Counter // connections without calls for long
@@ -17,26 +17,20 @@ type Metrics struct {
 
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
-	m := &Metrics{
-		shed: metric.Counters("gsimc_calls_shed_total",
-			"Calls that were refused for lack of room, by class and reason.", "class", "reason"),
-		closed: metric.Counter("gsimc_connections_evicted_total",
-			"Silent connections that were closed to make room for new ones."),
-		unread: metric.Counter("gsimc_connections_unread_total",
-			"Connections that were closed since their client did not read its answers."),
-	}
+	m := &Metrics{}
+	shed := m.Counters("gsimc_calls_shed_total",
+		"Calls that were refused for lack of room, by class and reason.", "class", "reason")
+	m.closed = m.Counter("gsimc_connections_evicted_total",
+		"Silent connections that were closed to make room for new ones.")
+	m.unread = m.Counter("gsimc_connections_unread_total",
+		"Connections that were closed since their client did not read its answers.")
 	for c := range numClasses {
 		m.count[c] = map[Reason]prometheus.Counter{}
 		for _, r := range reasons {
-			m.count[c][r] = m.shed.WithLabelValues(c.String(), string(r))
+			m.count[c][r] = shed.WithLabelValues(c.String(), string(r))
 		}
 	}
 	return m
-}
-
-// Collectors are what a registry needs.
-func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.shed, m.closed, m.unread}
 }
 
 func (m *Metrics) refused(c Class, r Reason) { m.count[c][r].Inc() }

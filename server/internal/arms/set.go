@@ -206,15 +206,15 @@ func (s *Set) reloaded(a *Member, r models.Reloaded) {
 }
 
 // Metrics are the series about arms.
-type Metrics struct{ returns *prometheus.CounterVec }
+type Metrics struct {
+	metric.Set
+	returns *prometheus.CounterVec
+}
 
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
-	return &Metrics{returns: metric.Counters("gsimc_canary_returns_total",
-		"How often a canary was found worse than main and lost its users.", "arm")}
-}
-
-// Collectors returns the metrics for a registry.
-func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.returns}
+	m := &Metrics{}
+	m.returns = m.Counters("gsimc_canary_returns_total",
+		"How often a canary was found worse than main and lost its users.", "arm")
+	return m
 }

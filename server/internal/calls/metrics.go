@@ -10,6 +10,7 @@ import (
 
 // Metrics are the series of calls.
 type Metrics struct {
+	metric.Set
 	grpc   *grpcprom.ServerMetrics
 	panics prometheus.Counter
 }
@@ -17,17 +18,11 @@ type Metrics struct {
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
 	latency := metric.LatencyOpts("", "") // the library names it
-	return &Metrics{
-		grpc: grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram(
-			grpcprom.WithHistogramOpts(&latency))),
-		panics: metric.Counter("gsimc_panics_total",
-			"Panics in handlers, recovered."),
-	}
-}
-
-// Collectors returns the metrics for a registry.
-func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.grpc, m.panics}
+	m := &Metrics{}
+	m.grpc = metric.Add(&m.Set, grpcprom.NewServerMetrics(
+		grpcprom.WithServerHandlingTimeHistogram(grpcprom.WithHistogramOpts(&latency))))
+	m.panics = m.Counter("gsimc_panics_total", "Panics in handlers, recovered.")
+	return m
 }
 
 // Initialize makes the series of all methods of a server, with 0.

@@ -36,6 +36,7 @@ const (
 
 // Metrics count what became of lists.
 type Metrics struct {
+	metric.Set
 	events  *prometheus.CounterVec
 	lists   *prometheus.CounterVec
 	unknown *prometheus.CounterVec
@@ -53,26 +54,20 @@ const (
 
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
-	m := &Metrics{
-		events: metric.Counters("gsimc_attributed_events_total",
-			"Stored events with a recommendation_id, by their type, the arm that made the "+
-				"list, and the position of the item on it.", "event_type", "arm", "position"),
-		lists: metric.Counters("gsimc_recommendations_total",
-			"Lists of Recommend and BatchRecommend, by the arm that made them, and whether "+
-				"they have a recommendation_id.", "arm", "attributed"),
-		unknown: metric.Counters("gsimc_attribution_unknown_total",
-			"Stored events whose recommendation_id cannot be counted: malformed, other_store, or "+
-				"old (more than 7 days).", "reason"),
-	}
+	m := &Metrics{}
+	m.events = m.Counters("gsimc_attributed_events_total",
+		"Stored events with a recommendation_id, by their type, the arm that made the "+
+			"list, and the position of the item on it.", "event_type", "arm", "position")
+	m.lists = m.Counters("gsimc_recommendations_total",
+		"Lists of Recommend and BatchRecommend, by the arm that made them, and whether "+
+			"they have a recommendation_id.", "arm", "attributed")
+	m.unknown = m.Counters("gsimc_attribution_unknown_total",
+		"Stored events whose recommendation_id cannot be counted: malformed, other_store, or "+
+			"old (more than 7 days).", "reason")
 	for _, reason := range []string{unknownMalformed, unknownOtherStore, unknownOld} {
 		m.unknown.WithLabelValues(reason)
 	}
 	return m
-}
-
-// Collectors returns the metrics for a registry.
-func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.events, m.lists, m.unknown}
 }
 
 // Deps are what a [Book] needs.

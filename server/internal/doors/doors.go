@@ -60,8 +60,7 @@ func Open(
 	if f.Tokens != "" {
 		d.tokens = &watched.Files[*tokens]{Name: "tokens",
 			Paths: []watched.Path{{Field: "TokenFile", Name: f.Tokens}},
-			Parse: parseTokenFile, Log: log,
-			Reloaded: func(good bool) { metrics.reloaded("tokens", good) }}
+			Parse: parseTokenFile, Log: log, Reloaded: metrics.tokens}
 		errs = append(errs, d.tokens.Open())
 	}
 	if f.Cert != "" {
@@ -76,7 +75,7 @@ func Open(
 				return config, err
 			},
 			Log:      log,
-			Reloaded: func(good bool) { metrics.reloaded("certificates", good) }}
+			Reloaded: metrics.certificates}
 		if f.ClientCA != "" {
 			d.certs.Paths = append(d.certs.Paths,
 				watched.Path{Field: "TLSClientCA", Name: f.ClientCA})

@@ -8,40 +8,27 @@ import (
 
 // Metrics are the series of the doors.
 type Metrics struct {
-	refused, reloads        *prometheus.CounterVec
+	metric.Set
+	tokens, certificates    func(good bool) // count changed files
 	unauthenticated, denied prometheus.Counter
 	notAfter                prometheus.Gauge
 }
 
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
-	m := &Metrics{
-		refused: metric.Counters("gsimc_calls_refused_total",
-			"Calls without the token or the role that their method needs.", "reason"),
-		reloads: metric.Counters("gsimc_door_reloads_total",
-			"Changed files of tokens or certificates, by whether they were taken.",
-			"files", "result"),
-		notAfter: metric.Gauge("gsimc_tls_not_after_timestamp_seconds",
-			"When the certificate of the server ends; 0 without TLS."),
+	m := &Metrics{}
+	refused := m.Counters("gsimc_calls_refused_total",
+		"Calls without the token or the role that their method needs.", "reason")
+	m.unauthenticated = refused.WithLabelValues("unauthenticated")
+	m.denied = refused.WithLabelValues("permission_denied")
+	reloads := m.Counters("gsimc_door_reloads_total",
+		"Changed files of tokens or certificates, by whether they were taken.",
+		"files", "result")
+	of := func(files string) func(good bool) {
+		return metric.Outcomes(reloads.MustCurryWith(prometheus.Labels{"files": files}))
 	}
-	m.unauthenticated = m.refused.WithLabelValues("unauthenticated")
-	m.denied = m.refused.WithLabelValues("permission_denied")
-	for _, files := range []string{"tokens", "certificates"} {
-		m.reloads.WithLabelValues(files, "success")
-		m.reloads.WithLabelValues(files, "failure")
-	}
+	m.tokens, m.certificates = of("tokens"), of("certificates")
+	m.notAfter = m.Gauge("gsimc_tls_not_after_timestamp_seconds",
+		"When the certificate of the server ends; 0 without TLS.")
 	return m
-}
-
-// Collectors are what a registry needs.
-func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.refused, m.reloads, m.notAfter}
-}
-
-func (m *Metrics) reloaded(files string, ok bool) {
-	result := "failure"
-	if ok {
-		result = "success"
-	}
-	m.reloads.WithLabelValues(files, result).Inc()
 }

@@ -27,7 +27,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/gsimc/gsimc/internal/event"
@@ -183,24 +182,15 @@ func (c *conditions) problem() string {
 }
 
 // Metrics are the series of the filters.
-type Metrics struct{ reloads *prometheus.CounterVec }
+type Metrics struct {
+	metric.Set
+	reloaded func(good bool)
+}
 
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
-	m := &Metrics{metric.Counters("gsimc_filter_reloads_total",
-		"Changed files of filters, by whether they were taken.", "result")}
-	m.reloads.WithLabelValues("success")
-	m.reloads.WithLabelValues("failure")
+	m := &Metrics{}
+	m.reloaded = metric.Outcomes(m.Counters("gsimc_filter_reloads_total",
+		"Changed files of filters, by whether they were taken.", "result"))
 	return m
-}
-
-// Collectors are what a registry needs.
-func (m *Metrics) Collectors() []prometheus.Collector { return []prometheus.Collector{m.reloads} }
-
-func (m *Metrics) reloaded(good bool) {
-	result := "failure"
-	if good {
-		result = "success"
-	}
-	m.reloads.WithLabelValues(result).Inc()
 }

@@ -18,6 +18,7 @@ var eventAgeBuckets = []float64{
 
 // Metrics are the series of events that came in.
 type Metrics struct {
+	metric.Set
 	total   *prometheus.CounterVec
 	age     prometheus.Histogram
 	begun   prometheus.Counter
@@ -27,32 +28,23 @@ type Metrics struct {
 
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
-	m := &Metrics{
-		total: metric.Counters("gsimc_events_total",
-			"Events received, by what became of them and by their type: like, one that has "+
-				"a weight, or other, which a malformed event has too.",
-			"disposition", "event_type"),
-		age: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "gsimc_event_age_seconds", Buckets: eventAgeBuckets,
-			Help: "Time from the event_time of a new event to its arrival; 0 without one, or if " +
-				"it lies ahead.",
-		}),
-		begun: metric.Counter("gsimc_new_users_total",
-			"Histories that began: users without one whose first event was stored."),
-		visible: metric.Latency("gsimc_observe_visible_seconds",
-			"Time from receiving the first event of a write to its being durable and visible to "+
-				"Recommend."),
-		streams: metric.Gauge("gsimc_stream_clients",
-			"Open StreamObserve streams."),
-	}
+	m := &Metrics{}
+	m.total = m.Counters("gsimc_events_total",
+		"Events received, by what became of them and by their type: like, one that has "+
+			"a weight, or other, which a malformed event has too.",
+		"disposition", "event_type")
+	m.age = m.Histogram("gsimc_event_age_seconds",
+		"Time from the event_time of a new event to its arrival; 0 without one, or if "+
+			"it lies ahead.", eventAgeBuckets)
+	m.begun = m.Counter("gsimc_new_users_total",
+		"Histories that began: users without one whose first event was stored.")
+	m.visible = m.Latency("gsimc_observe_visible_seconds",
+		"Time from receiving the first event of a write to its being durable and visible to "+
+			"Recommend.")
+	m.streams = m.Gauge("gsimc_stream_clients", "Open StreamObserve streams.")
 	metric.Series[pb.EventDisposition](m.total.MustCurryWith(
 		prometheus.Labels{"event_type": event.DefaultType}), pb.EventDisposition_name)
 	return m
-}
-
-// Collectors returns the metrics for a registry.
-func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.total, m.age, m.begun, m.visible, m.streams}
 }
 
 // count counts one event; the type has to be that of [credit.Book.TypeLabel].

@@ -33,24 +33,61 @@ func LatencyOpts(name, help string) prometheus.HistogramOpts {
 	}
 }
 
-// Latency returns a histogram of seconds.
-func Latency(name, help string) prometheus.Histogram {
-	return prometheus.NewHistogram(LatencyOpts(name, help))
+// A Set makes the metrics of a part of the server, and knows them all.
+type Set struct{ all []prometheus.Collector }
+
+// Collectors returns the metrics for a registry.
+func (s *Set) Collectors() []prometheus.Collector { return s.all }
+
+// Add takes a metric that was made elsewhere.
+func Add[C prometheus.Collector](s *Set, c C) C {
+	s.all = append(s.all, c)
+	return c
 }
 
-// Counter returns a counter.
-func Counter(name, help string) prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+// Latency makes a histogram of seconds.
+func (s *Set) Latency(name, help string) prometheus.Histogram {
+	return Add(s, prometheus.NewHistogram(LatencyOpts(name, help)))
 }
 
-// Counters returns counters that labels tell apart.
-func Counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+// Histogram makes a histogram with these upper bounds of its buckets.
+func (s *Set) Histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return Add(s, prometheus.NewHistogram(
+		prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}))
 }
 
-// Gauge returns a gauge.
-func Gauge(name, help string) prometheus.Gauge {
-	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+// Counter makes a counter.
+func (s *Set) Counter(name, help string) prometheus.Counter {
+	return Add(s, prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help}))
+}
+
+// Counters makes counters that labels tell apart.
+func (s *Set) Counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return Add(s, prometheus.NewCounterVec(
+		prometheus.CounterOpts{Name: name, Help: help}, labels))
+}
+
+// Gauge makes a gauge.
+func (s *Set) Gauge(name, help string) prometheus.Gauge {
+	return Add(s, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
+}
+
+// Gauges makes gauges that labels tell apart.
+func (s *Set) Gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	return Add(s, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels))
+}
+
+// Outcomes returns what counts successes and failures by the label result, the only one that vec
+// has left. Both series exist from then on.
+func Outcomes(vec *prometheus.CounterVec) (count func(good bool)) {
+	success, failure := vec.WithLabelValues("success"), vec.WithLabelValues("failure")
+	return func(good bool) {
+		if good {
+			success.Inc()
+		} else {
+			failure.Inc()
+		}
+	}
 }
 
 // Series makes a counter for each value of an enum but 0, which stands for "unspecified". So all

@@ -118,7 +118,7 @@ func Open(open func() (*model.Model, error), now func() time.Time, m *Metrics) (
 	}
 	h := &Holder{open: open, now: now, metrics: m}
 	h.install(first)
-	m.success.Inc()
+	m.loaded(true)
 	return h, nil
 }
 
@@ -274,13 +274,13 @@ func (h *Holder) reload() (previous string, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			h.metrics.failure.Inc()
+			h.metrics.loaded(false)
 			err = &RefusedError{fmt.Errorf("panic while the model was loaded: %v", p)}
 		}
 	}()
 	m, err := h.open()
 	if err != nil {
-		h.metrics.failure.Inc()
+		h.metrics.loaded(false)
 		return "", &RefusedError{err}
 	}
 	h.replace.Lock()
@@ -289,7 +289,7 @@ func (h *Holder) reload() (previous string, err error) {
 		return "", errors.Join(ErrClosed, m.Close())
 	}
 	old := h.install(m)
-	h.metrics.success.Inc()
+	h.metrics.loaded(true)
 	defer old.Release()
 	return old.Base().Version(), nil
 }

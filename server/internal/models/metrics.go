@@ -1,28 +1,20 @@
 package models
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/gsimc/gsimc/server/internal/metric"
-)
+import "github.com/gsimc/gsimc/server/internal/metric"
 
 // Metrics count the loads of model files.
 type Metrics struct {
-	loads            *prometheus.CounterVec
-	success, failure prometheus.Counter
+	metric.Set
+	loaded func(good bool)
 }
 
 // NewMetrics makes the metrics of a [Holder].
 func NewMetrics() *Metrics {
-	loads := metric.Counters("gsimc_model_loads_total", "Loads of the model file.", "result")
-	return &Metrics{
-		loads:   loads,
-		success: loads.WithLabelValues("success"), failure: loads.WithLabelValues("failure"),
-	}
+	m := &Metrics{}
+	m.loaded = metric.Outcomes(
+		m.Counters("gsimc_model_loads_total", "Loads of the model file.", "result"))
+	return m
 }
 
-// Collectors returns the metrics for a registry.
-func (m *Metrics) Collectors() []prometheus.Collector { return []prometheus.Collector{m.loads} }
-
 // Refused counts a file that was refused before a [Holder] saw it.
-func (m *Metrics) Refused() { m.failure.Inc() }
+func (m *Metrics) Refused() { m.loaded(false) }

@@ -17,41 +17,33 @@ var cutoffs = [...]int{10, 50, 100}
 
 // Metrics are the series of live quality.
 type Metrics struct {
+	metric.Set
 	rank            *prometheus.HistogramVec
 	recall          *prometheus.GaugeVec
-	drops           *prometheus.CounterVec
 	serving, shadow *modelMetrics
 	dropped         struct{ queue, erased, failed prometheus.Counter }
 }
 
 // NewMetrics makes the metrics of a [Meter].
 func NewMetrics() *Metrics {
-	m := &Metrics{
-		rank: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "gsimc_online_rank", Buckets: rankBuckets,
-			Help: "Rank that the item of a sampled event had just before it, among the items not " +
-				"seen by the user. The model is serving (that of --model), shadow, or an arm.",
-		}, []string{"model"}),
-		recall: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "gsimc_online_recall",
-			Help: "Share of the sampled events, since the serving model was loaded, whose item " +
-				"was among the first n.",
-		}, []string{"model", "n"}),
-		drops: metric.Counters("gsimc_online_dropped_total",
-			"Sampled events that were not measured: queue (full: too many "+
-				"for the worker), erased (the user), failed (the history could not be read).",
-			"reason"),
-	}
+	m := &Metrics{}
+	m.rank = metric.Add(&m.Set, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "gsimc_online_rank", Buckets: rankBuckets,
+		Help: "Rank that the item of a sampled event had just before it, among the items not " +
+			"seen by the user. The model is serving (that of --model), shadow, or an arm.",
+	}, []string{"model"}))
+	m.recall = m.Gauges("gsimc_online_recall",
+		"Share of the sampled events, since the serving model was loaded, whose item "+
+			"was among the first n.", "model", "n")
+	drops := m.Counters("gsimc_online_dropped_total",
+		"Sampled events that were not measured: queue (full: too many "+
+			"for the worker), erased (the user), failed (the history could not be read).",
+		"reason")
 	m.serving, m.shadow = m.of("serving"), m.of("shadow")
-	m.dropped.queue, m.dropped.erased = m.drops.WithLabelValues("queue"), m.drops.WithLabelValues(
-		"erased")
-	m.dropped.failed = m.drops.WithLabelValues("failed")
+	m.dropped.queue = drops.WithLabelValues("queue")
+	m.dropped.erased = drops.WithLabelValues("erased")
+	m.dropped.failed = drops.WithLabelValues("failed")
 	return m
-}
-
-// Collectors returns the metrics for a registry.
-func (m *Metrics) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.rank, m.recall, m.drops}
 }
 
 // of makes the metrics of one of the models; a series begins with its first event.

@@ -77,23 +77,21 @@ func (m Meter) Observe(ctx context.Context, latency prometheus.Observer, d time.
 
 // Metrics are the series of the stages of lists.
 type Metrics struct {
-	vec     *prometheus.HistogramVec
+	metric.Set
 	seconds [Store]prometheus.Observer
 }
 
 // NewMetrics makes the metrics.
 func NewMetrics() *Metrics {
-	m := &Metrics{vec: prometheus.NewHistogramVec(
+	m := &Metrics{}
+	vec := metric.Add(&m.Set, prometheus.NewHistogramVec(
 		metric.LatencyOpts("gsimc_recommend_stage_seconds", "Time of each stage of Recommend."),
-		[]string{"stage"})}
+		[]string{"stage"}))
 	for i := range m.seconds {
-		m.seconds[i] = m.vec.WithLabelValues(names[i])
+		m.seconds[i] = vec.WithLabelValues(names[i])
 	}
 	return m
 }
-
-// Collectors returns the metrics for a registry.
-func (m *Metrics) Collectors() []prometheus.Collector { return []prometheus.Collector{m.vec} }
 
 // Log says where the time of a call has gone: those of its stages that took any.
 func Log(t *admission.Ticket) slog.Attr {

@@ -8,23 +8,19 @@ import (
 
 // Metrics count the reads of user states.
 type Metrics struct {
-	requests                    *prometheus.CounterVec
+	metric.Set
 	hit, advance, load, rebuild prometheus.Counter
 }
 
 // NewMetrics makes the metrics of a [Cache].
 func NewMetrics() *Metrics {
-	requests := metric.Counters("gsimc_user_state_requests_total",
+	m := &Metrics{}
+	requests := m.Counters("gsimc_user_state_requests_total",
 		"Reads of user states: hit (as cached), advance (cached, events folded in), load (not "+
 			"cached, replayed), "+
 			"rebuild (cached, but by another model, of another life of the user or damaged by a "+
 			"panic, so replayed).", "result")
-	return &Metrics{
-		requests: requests,
-		hit:      requests.WithLabelValues("hit"), advance: requests.WithLabelValues("advance"),
-		load: requests.WithLabelValues("load"), rebuild: requests.WithLabelValues("rebuild"),
-	}
+	m.hit, m.advance = requests.WithLabelValues("hit"), requests.WithLabelValues("advance")
+	m.load, m.rebuild = requests.WithLabelValues("load"), requests.WithLabelValues("rebuild")
+	return m
 }
-
-// Collectors returns the metrics for a registry.
-func (m *Metrics) Collectors() []prometheus.Collector { return []prometheus.Collector{m.requests} }
