@@ -6,6 +6,7 @@ package event
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -115,13 +116,8 @@ func ParseWeights(field string, text []byte) (Weights, error) {
 // Validate returns a fault of the field for each type that is misspelled and each weight beyond
 // ±[MaxWeight], in the order of the types.
 func (w Weights) Validate(field string) []error {
-	types := make([]string, 0, len(w))
-	for t := range w {
-		types = append(types, t)
-	}
-	slices.Sort(types)
 	var faults []error
-	for _, t := range types {
+	for _, t := range slices.Sorted(maps.Keys(w)) {
 		if !ValidType(t) {
 			faults = append(faults, &fault.Fault{Field: field, Problem: "event type " +
 				strconv.Quote(t) + " must match " + TypePattern})

@@ -66,72 +66,33 @@ func (m *StreamMessage) decode(c Codec, data mem.BufferSlice) error {
 	return nil
 }
 
-// field is a field of a message that is decoded here; 0 stands for all others.
-type field uint8
-
-const (
-	fieldSequence field = iota + 1
-	fieldEvent
-	fieldEvents
-	fieldTokens
-
-	fieldEventID
-	fieldUserID
-	fieldItemID
-	fieldEventType
-	fieldEventTime
-	fieldValue
-	fieldListID
-
-	fieldSeconds
-	fieldNanos
-)
-
-// The fields of the messages by the first byte of their tags.
-var (
-	streamFields = fieldTable{streamSequence: fieldSequence, streamEvent: fieldEvent,
-		streamEvents: fieldEvents, streamTokens: fieldTokens}.build()
-	eventFields = fieldTable{
-		eventEventID: fieldEventID, eventUserID: fieldUserID, eventItemID: fieldItemID,
-		eventEventType: fieldEventType, eventEventTime: fieldEventTime, eventValue: fieldValue,
-		eventListID: fieldListID,
-	}.build()
-	timeFields = fieldTable{timeSeconds: fieldSeconds, timeNanos: fieldNanos}.build()
-)
-
-type fieldTable map[tag]field
-
-func (t fieldTable) build() (table [256]field) {
-	for tag, f := range t {
-		table[tag] = f
-	}
-	return table
-}
+// bit stands for a field in a set of them: the number of a field with a tag of one byte is below 16.
+func bit(t tag) int { return 1 << (t >> 3) }
 
 // ordinary decodes a message of the ordinary form, and reports whether it was one.
 func (m *StreamMessage) ordinary(s string) bool {
 	m.Sequence, m.Events, m.Both, m.Tokens, m.Fault = 0, m.Events[:0], false, false, nil
 	seen := 0
 	for len(s) > 0 {
-		f := streamFields[s[0]]
-		switch f {
-		case fieldSequence, fieldTokens:
+		t := s[0]
+		switch t {
+		case streamSequence, streamTokens:
 			v, n := varint(s[1:])
-			if n == 0 || seen&(1<<f) != 0 {
+			if n == 0 || seen&bit(t) != 0 {
 				return false
 			}
-			if s = s[1+n:]; f == fieldSequence {
+			if s = s[1+n:]; t == streamSequence {
 				m.Sequence = v
 			} else {
 				m.Tokens = v != 0
 			}
-		case fieldEvent, fieldEvents:
+		case streamEvent, streamEvents:
 			body, rest, ok := cut(s[1:])
 			if len(m.Events) == m.limit && m.limit > 0 {
 				m.Fault = &MalformedError{"events", tooMany(m.limit)}
 				return true
 			}
-			if !ok || f == fieldEvent && len(m.Events) > 0 || seen&(1<<fieldEvent) != 0 ||
+			if !ok || t == streamEvent && len(m.Events) > 0 || seen&bit(streamEvent) != 0 ||
 				!m.event(body) {
 				return false
 			}
@@ -139,7 +100,7 @@ func (m *StreamMessage) ordinary(s string) bool {
 		default:
 			return false
 		}
-		seen |= 1 << f
+		seen |= bit(t)
 	}
 	if len(m.Events) == 0 {
 		m.Events = append(m.Events, nil)
@@ -162,23 +123,23 @@ func (m *StreamMessage) event(s string) bool {
 	return true
 }
 
-func (t *eventSlot) decode(s string) bool {
-	e := &t.event
+func (slot *eventSlot) decode(s string) bool {
+	e := &slot.event
 	e.EventId, e.UserId, e.ItemId, e.EventType, e.EventTime, e.Value = "", "", "", "", nil, nil
 	e.RecommendationId = ""
 	seen := 0
 	for len(s) > 0 {
-		f := eventFields[s[0]]
-		if seen&(1<<f) != 0 {
+		t := s[0]
+		if seen&bit(t) != 0 {
 			return false
 		}
-		seen |= 1 << f
-		if f == fieldValue {
+		seen |= bit(t)
+		if t == eventValue {
 			if len(s) < 9 {
 				return false
 			}
-			t.value = math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[1:9])))
-			e.Value = &t.value
+			slot.value = math.Float64frombits(binary.LittleEndian.Uint64([]byte(s[1:9])))
+			e.Value = &slot.value
 			s = s[9:]
 			continue
 		}
@@ -187,22 +148,22 @@ func (t *eventSlot) decode(s string) bool {
 			return false
 		}
 		s = rest
-		switch f {
-		case fieldEventID:
+		switch t {
+		case eventEventID:
 			e.EventId = body
-		case fieldUserID:
+		case eventUserID:
 			e.UserId = body
-		case fieldItemID:
+		case eventItemID:
 			e.ItemId = body
-		case fieldEventType:
+		case eventEventType:
 			e.EventType = body
-		case fieldListID:
+		case eventListID:
 			e.RecommendationId = body
-		case fieldEventTime:
-			if !t.decodeTime(body) {
+		case eventEventTime:
+			if !slot.decodeTime(body) {
 				return false
 			}
-			e.EventTime = &t.time
+			e.EventTime = &slot.time
 			continue
 		default:
 			return false
@@ -214,21 +175,23 @@ func (t *eventSlot) decode(s string) bool {
 	return true
 }
 
-func (t *eventSlot) decodeTime(s string) bool {
-	t.time.Seconds, t.time.Nanos = 0, 0
-	for last := field(0); len(s) > 0; {
-		f := timeFields[s[0]]
+func (slot *eventSlot) decodeTime(s string) bool {
+	slot.time.Seconds, slot.time.Nanos = 0, 0
+	for last := tag(0); len(s) > 0; {
+		t := s[0]
 		v, n := varint(s[1:])
-		if n == 0 || f <= last {
+		if n == 0 || t <= last {
 			return false
 		}
-		switch f {
-		case fieldSeconds:
-			t.time.Seconds = int64(v)
-		case fieldNanos:
-			t.time.Nanos = int32(v)
+		switch t {
+		case timeSeconds:
+			slot.time.Seconds = int64(v)
+		case timeNanos:
+			slot.time.Nanos = int32(v)
+		default:
+			return false
 		}
-		last, s = f, s[1+n:]
+		last, s = t, s[1+n:]
 	}
 	return true
 }

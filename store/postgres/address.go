@@ -21,7 +21,6 @@ type address struct {
 	password string          // a file with nothing but the password; empty: none
 	url      string          // with libpq's parameters only
 	config   *pgxpool.Config // of the url, with what its files said at the beginning
-	host     string          // the hosts, for errors
 }
 
 // AddressError refuses an address. Its text has nothing of the address but names of parameters.
@@ -44,7 +43,7 @@ func parseAddress(text string) (*address, error) {
 		return nil, &AddressError{"it has a password, which other users of the machine can see: " +
 			"put it into the file of password-file or PGPASSFILE, or into PGPASSWORD"}
 	}
-	a := &address{strict: true, schema: "gsimc", host: u.Host}
+	a := &address{strict: true, schema: "gsimc"}
 	switch profile := query.Get("profile"); profile {
 	case "", "strict":
 	case "development":

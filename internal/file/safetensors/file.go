@@ -11,6 +11,7 @@ package safetensors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -205,10 +206,7 @@ func (f *File) checkLayout() error {
 // names returns the names of the arrays in the order of the file.
 func (f *File) names() []string {
 	return slices.SortedFunc(maps.Keys(f.Arrays), func(a, b string) int {
-		if c := slices.Compare(f.Arrays[a].Offsets, f.Arrays[b].Offsets); c != 0 {
-			return c
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(slices.Compare(f.Arrays[a].Offsets, f.Arrays[b].Offsets), cmp.Compare(a, b))
 	})
 }
 

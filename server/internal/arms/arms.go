@@ -99,9 +99,6 @@ func newSplit(others []Arm, salt string) *Split {
 	return s
 }
 
-// Len returns the number of arms, main included.
-func (s *Split) Len() int { return len(s.arms) }
-
 // Arm returns arm i as it was configured.
 func (s *Split) Arm(i int) Arm { return s.arms[i].Arm }
 

@@ -11,7 +11,7 @@ import (
 func TestShares(t *testing.T) {
 	const users = 100_000
 	s := newSplit([]Arm{{Name: "a", Share: 10}, {Name: "b", Share: 0.5}, {Name: "c"}}, "salt")
-	count := make([]int, s.Len())
+	count := make([]int, len(s.arms))
 	for u := range users {
 		count[s.Of(fmt.Sprint("user-", u))]++
 	}

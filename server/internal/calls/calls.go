@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
@@ -47,7 +48,7 @@ type Chain struct {
 	failures *failureLog
 	refusals *failureLog // in the tap, of calls of which there is an account
 	slow     *failureLog // of calls that took long
-	streams  liveStreams
+	live     sync.Map    // of *liveStream
 }
 
 // New returns the chain. It ends the streams whose tokens count no more.

@@ -2,27 +2,19 @@ package calls
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 )
 
-// liveStreams are the streams whose callers showed a token. When the tokens change, those end whose
-// token counts no more: a stream may be open for long.
-type liveStreams struct {
-	mu   sync.Mutex
-	open map[*liveStream]struct{}
-}
-
-// liveStream is a stream of a method, with the error that its token has got.
+// liveStream is a stream of a method whose caller showed a token, with the error that the token has
+// got. When the tokens change, those end whose token counts no more: a stream may be open for long.
 type liveStream struct {
 	grpc.ServerStream
 	ctx    context.Context
 	end    context.CancelFunc
 	method string
-	err    error // guarded by liveStreams
+	err    atomic.Pointer[error] // nil: it counts
 }
 
 // Context ends with the token.
@@ -43,55 +35,27 @@ func (c *Chain) whileAllowed(
 	ctx, end := context.WithCancel(stream.Context())
 	defer end()
 	l := &liveStream{ServerStream: stream, ctx: ctx, end: end, method: method}
-	c.streams.add(l)
+	c.live.Store(l, nil)
+	defer c.live.Delete(l)
 	c.look(l) // the tokens may have changed since the headers came
 	err := run(l)
-	if revoked := c.streams.remove(l); revoked != nil {
-		return revoked
+	if revoked := l.err.Load(); revoked != nil {
+		return *revoked
 	}
 	return err
 }
 
 // tokensChanged ends the streams whose tokens count no more.
 func (c *Chain) tokensChanged() {
-	for _, l := range c.streams.all() {
-		c.look(l)
+	for l := range c.live.Range {
+		c.look(l.(*liveStream))
 	}
 }
 
 // look ends a stream that the doors would refuse.
 func (c *Chain) look(l *liveStream) {
 	if err := c.Doors.Check(l.ctx, l.method); err != nil {
-		c.streams.revoke(l, err)
+		l.err.Store(&err)
 		l.end()
 	}
-}
-
-func (s *liveStreams) add(l *liveStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open == nil {
-		s.open = map[*liveStream]struct{}{}
-	}
-	s.open[l] = struct{}{}
-}
-
-// remove returns the error with which a stream was revoked, nil if it was not.
-func (s *liveStreams) remove(l *liveStream) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, l)
-	return l.err
-}
-
-func (s *liveStreams) all() []*liveStream {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.open))
-}
-
-func (s *liveStreams) revoke(l *liveStream, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l.err = err
 }

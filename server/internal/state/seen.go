@@ -1,6 +1,9 @@
 package state
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // A SeenItem says that a user had an event of a type on an item.
 type SeenItem struct {
@@ -27,19 +30,8 @@ func (l *SeenList) add(s SeenItem) {
 // merge leaves the newest entry of each pair of item and kind.
 func (l *SeenList) merge() {
 	slices.SortFunc(*l, func(a, b SeenItem) int {
-		switch {
-		case a.Item != b.Item:
-			return int(a.Item) - int(b.Item)
-		case a.Kind != b.Kind && a.Kind < b.Kind:
-			return -1
-		case a.Kind != b.Kind:
-			return 1
-		case a.Time > b.Time: // newest first: Compact keeps the first
-			return -1
-		case a.Time < b.Time:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(a.Item, b.Item), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(b.Time, a.Time)) // newest first: Compact keeps the first
 	})
 	*l = slices.CompactFunc(*l,
 		func(a, b SeenItem) bool { return a.Item == b.Item && a.Kind == b.Kind })
