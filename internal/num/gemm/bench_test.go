@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"github.com/gsimc/gsimc/internal/num/gemm/peak"
+	"github.com/gsimc/gsimc/internal/test/peak"
 	"github.com/gsimc/gsimc/internal/num/parallel"
 )
 

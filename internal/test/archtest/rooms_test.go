@@ -162,6 +162,7 @@ internal/test/archtest:
 internal/test/certtest:
 internal/test/filetest:
 internal/test/h2test:
+internal/test/peak:
 internal/test/mutants:
 internal/test/soak:
 internal/test/nettest:
