@@ -26,18 +26,25 @@ type Reader struct {
 // directory is changed, the seal included, but for an empty lock file. The error wraps [ErrInUse]
 // if another process has the store open, if only to read it.
 func OpenReadOnly(dir string, opts Options) (*Reader, error) {
-	opts = opts.withDefaults()
-	ctx := context.Background()
-	e, err := engine.OpenReadOnly(ctx, dir, opts.engine())
+	e, l, err := openToRead(context.Background(), dir, opts.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, err)
 	}
-	l, err := load(ctx, e, opts)
-	if err != nil {
-		return nil, fmt.Errorf("opening the store in %q: %w", dir, errors.Join(err, e.Close(false)))
-	}
 	return &Reader{engine: e, reader: l.reader(e), header: l.header, commit: l.editor.LastRow(),
 		users: l.editor.Users(), journal: l.rows}, nil
+}
+
+// openToRead opens an engine to read it, and brings its journal into memory.
+func openToRead(ctx context.Context, dir string, opts Options) (*engine.Engine, loaded, error) {
+	e, err := engine.OpenReadOnly(ctx, dir, opts.engine())
+	if err != nil {
+		return nil, loaded{}, err
+	}
+	l, err := load(ctx, e, opts)
+	if err != nil {
+		return nil, l, errors.Join(err, e.Close(false))
+	}
+	return e, l, nil
 }
 
 // Close releases the store.

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -167,28 +166,15 @@ func restOfJournal(e *engine.Engine) journalReader {
 // behindDamage returns the number of the first row of the journal behind the damaged block that
 // comes first after a key.
 func behindDamage(e *engine.Engine, key []byte) (number uint64, found bool, err error) {
-	known, ok := errors.AsType[*store.DamageError](e.Damage())
-	if !ok {
-		return 0, false, nil
-	}
-	tables, err := e.Tables()
+	spans, err := knownDamage(e)
 	if err != nil {
 		return 0, false, err
 	}
 	var first []byte
-	for _, t := range tables {
-		if !slices.Contains(known.Files, t.Name) {
-			continue
-		}
-		spans, err := damagedSpans(e.FS(), t)
-		if err != nil {
-			return 0, false, err
-		}
-		for _, span := range spans {
-			behind := bytes.Compare(span.Upper, key) > 0
-			if behind && (first == nil || bytes.Compare(span.Upper, first) < 0) {
-				first = span.Upper
-			}
+	for _, span := range spans {
+		behind := bytes.Compare(span.Upper, key) > 0
+		if behind && (first == nil || bytes.Compare(span.Upper, first) < 0) {
+			first = span.Upper
 		}
 	}
 	digits, inJournal := bytes.CutPrefix(first, row.JournalPrefix)

@@ -33,14 +33,9 @@ func OpenOrWait(ctx context.Context, dir string, opts Options) (store.Checkpoint
 	if err := engine.CheckVolume(opts.FS, dir, opts.ReserveBytes); err != nil {
 		return nil, fmt.Errorf("opening the store in %q: %w", dir, err)
 	}
-	e, err := engine.OpenReadOnly(ctx, dir, opts.engine())
+	e, l, err := openToRead(ctx, dir, opts)
 	if err != nil {
 		return nil, fmt.Errorf("opening the store in %q to read: %w", dir, err)
-	}
-	l, err := load(ctx, e, opts)
-	if err != nil {
-		return nil, fmt.Errorf("opening the store in %q to read: %w", dir,
-			errors.Join(err, e.Close(false)))
 	}
 	w := &waiting{dir: dir, opts: opts, ended: make(chan struct{})}
 	w.refuse(e.NoRoom())

@@ -154,23 +154,9 @@ func (w *walk) pass(ctx context.Context, lower []byte) (reached []byte, err erro
 // be damaged. It visits the users with rows in their ranges, and reports whether there was a range
 // that was not known before.
 func (w *walk) locate(ctx context.Context, from []byte) (found bool, err error) {
-	known, ok := errors.AsType[*store.DamageError](w.engine.Damage())
-	if !ok {
-		return false, nil
-	}
-	tables, err := w.engine.Tables()
-	if err != nil {
+	spans, err := knownDamage(w.engine)
+	if err != nil || len(spans) == 0 {
 		return false, err
-	}
-	var spans []table.Span
-	for _, t := range tables {
-		if slices.Contains(known.Files, t.Name) {
-			of, err := damagedSpans(w.engine.FS(), t)
-			if err != nil {
-				return false, err
-			}
-			spans = append(spans, of...)
-		}
 	}
 	return w.leaveOut(ctx, spans, from)
 }
@@ -275,6 +261,29 @@ func (w *walk) head(user string, at *lsm.Iterator) (store.Version, error) {
 
 // above returns the key after another one.
 func above(key []byte) []byte { return append(bytes.Clone(key), 0) }
+
+// knownDamage returns the ranges of keys of the damaged blocks in the tables that are known to be
+// damaged.
+func knownDamage(e *engine.Engine) (spans []table.Span, err error) {
+	known, ok := errors.AsType[*store.DamageError](e.Damage())
+	if !ok {
+		return nil, nil
+	}
+	tables, err := e.Tables()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		if slices.Contains(known.Files, t.Name) {
+			of, err := damagedSpans(e.FS(), t)
+			if err != nil {
+				return nil, err
+			}
+			spans = append(spans, of...)
+		}
+	}
+	return spans, nil
+}
 
 // damagedSpans returns the ranges of keys of the damaged blocks of a table, or of all of it if its
 // index is damaged.
