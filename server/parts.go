@@ -55,7 +55,7 @@ func (s *Server) openArms(
 		}
 		return m, err
 	}
-	s.arms, err = arms.Open(tracedOpen(s.cfg.Tracer, orPopular), s.cfg.armSources(), arms.Deps{
+	s.arms, err = arms.Open(tracedOpen(s.cfg.Tracer, orPopular), s.cfg.tracedArms(), arms.Deps{
 		Salt: s.cfg.ArmSalt, CanaryEvents: s.cfg.CanaryEvents, CanaryZ: s.cfg.CanaryZ,
 		Now: s.now, Models: s.metrics.models, Metrics: s.metrics.arms, Log: s.log})
 	if err != nil {

@@ -23,16 +23,23 @@ import (
 	"sync/atomic"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/model"
 )
 
 // Main is the name of the first arm.
 const Main = "main"
 
-// An Arm is one of the models.
+// An Arm is one of the models, which answers a share of the users.
 type Arm struct {
-	Name   string
-	Share  float64 // percent of the users; that of the first arm is what is left
-	Canary bool    // on trial
+	// Name has at most 24 small letters, digits, _ and -, the first a letter. It stands in answers
+	// and metrics. [Main] is the name of the first arm.
+	Name string
+	// Open opens the model, now and at each reload.
+	Open func() (*model.Model, error)
+	// Share is the percentage of the users, 0 to 100; those that no arm has are main's.
+	Share float64
+	// Canary gives the users back to main when the arm is found worse, see [Trial].
+	Canary bool
 }
 
 // MaxArms is the number of arms beside main.

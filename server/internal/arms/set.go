@@ -45,13 +45,6 @@ type Lease struct {
 // Acquire returns the model of an arm; the caller must release it.
 func (a *Member) Acquire() Lease { return Lease{a.Models.Acquire(), a} }
 
-// A Source is an arm and what opens its model, now and at each reload.
-type Source struct {
-	Arm
-
-	Open func() (*model.Model, error)
-}
-
 // Deps are what a [Set] needs.
 type Deps struct {
 	Salt         string  // of the [Split]
@@ -64,23 +57,19 @@ type Deps struct {
 }
 
 // Open opens the models, main's first. After an error nothing is open.
-func Open(main func() (*model.Model, error), others []Source, d Deps) (*Set, error) {
-	all, arms := []Source{{Arm{Name: Main}, main}}, []Arm(nil)
-	for _, o := range others {
-		all, arms = append(all, o), append(arms, o.Arm)
-	}
-	s := &Set{Split: newSplit(arms, d.Salt), log: d.Log, m: d.Metrics}
-	for i, source := range all {
-		h, err := models.Open(source.Open, d.Now, d.Models)
+func Open(main func() (*model.Model, error), others []Arm, d Deps) (*Set, error) {
+	s := &Set{Split: newSplit(others, d.Salt), log: d.Log, m: d.Metrics}
+	for i, arm := range append([]Arm{{Name: Main, Open: main}}, others...) {
+		h, err := models.Open(arm.Open, d.Now, d.Models)
 		if err != nil {
 			s.Close()
 			if i > 0 {
-				err = fault.In("arm "+source.Name, err)
+				err = fault.In("arm "+arm.Name, err)
 			}
 			return nil, err
 		}
-		a := &Member{Index: i, Name: source.Name, Models: h}
-		if source.Canary {
+		a := &Member{Index: i, Name: arm.Name, Models: h}
+		if arm.Canary {
 			a.Trial = &Trial{Events: d.CanaryEvents, Z: d.CanaryZ}
 		}
 		h.OnReload = func(r models.Reloaded) { s.reloaded(a, r) }

@@ -20,8 +20,6 @@ import (
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
-const errorDomain = "gsimc"
-
 // A refusal is the error of a request that reaches no method.
 type refusal struct {
 	http            int
@@ -30,14 +28,7 @@ type refusal struct {
 }
 
 // status is the refusal as methods tell errors.
-func (r *refusal) status() *status.Status {
-	st, err := status.New(r.code, r.message).WithDetails(
-		&errdetails.ErrorInfo{Reason: r.reason, Domain: errorDomain})
-	if err != nil { // for code OK only
-		return status.New(r.code, r.message)
-	}
-	return st
-}
+func (r *refusal) status() *status.Status { return outcome.New(r.code, r.reason, r.message, 0) }
 
 // Error is the message.
 func (r *refusal) Error() string { return r.message }

@@ -158,7 +158,7 @@ const RetryOverload = 250 * time.Millisecond
 
 // statusOverloaded is the status of every call that the server has no room for. It is made once, as
 // a refusal has to cost little.
-var statusOverloaded = newStatus(codes.ResourceExhausted, "OVERLOADED",
+var statusOverloaded = New(codes.ResourceExhausted, "OVERLOADED",
 	"the server has as many calls as it can answer in time; nothing of this one was done",
 	RetryOverload)
 
@@ -175,19 +175,19 @@ func Status(err error) *status.Status {
 		return invalidStatus(invalid)
 	}
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
-		return newStatus(codes.FailedPrecondition, "MODEL_REJECTED", rejected.Error(), 0)
+		return New(codes.FailedPrecondition, "MODEL_REJECTED", rejected.Error(), 0)
 	}
 	if unknown, ok := errors.AsType[*filters.UnknownError](err); ok {
-		return newStatus(codes.InvalidArgument, "UNKNOWN_FILTER", unknown.Error(), 0)
+		return New(codes.InvalidArgument, "UNKNOWN_FILTER", unknown.Error(), 0)
 	}
 	if large, ok := errors.AsType[*catalogue.LargeError](err); ok {
-		return newStatus(codes.ResourceExhausted, "CATALOGUE_TOO_LARGE", large.Error(), 0)
+		return New(codes.ResourceExhausted, "CATALOGUE_TOO_LARGE", large.Error(), 0)
 	}
 	if errors.As(err, new(*admission.RefusedError)) {
 		return statusOverloaded
 	}
 	if denied, ok := errors.AsType[*doors.DeniedError](err); ok {
-		return newStatus(codes.PermissionDenied, "PERMISSION_DENIED",
+		return New(codes.PermissionDenied, "PERMISSION_DENIED",
 			"the token lacks the role "+string(denied.Role), 0)
 	}
 	// A failed store may wrap other errors, such as corruption: they do not blame the user's
@@ -201,16 +201,16 @@ func Status(err error) *status.Status {
 	}
 	for _, o := range outcomes {
 		if errors.Is(err, o.err) {
-			return newStatus(o.code, o.reason, o.message, o.retry)
+			return New(o.code, o.reason, o.message, o.retry)
 		}
 	}
 	// Health and reflection answer with statuses of their own; their reason is the name of the
 	// code. The gRPC library sends its own errors of a stream, such as a message over the limit, to
 	// the client by itself: this status is then only logged.
 	if st, ok := status.FromError(err); ok {
-		return newStatus(st.Code(), code.Code(st.Code()).String(), st.Message(), 0)
+		return New(st.Code(), code.Code(st.Code()).String(), st.Message(), 0)
 	}
-	return newStatus(codes.Internal, "INTERNAL", "internal error; the server's log has more", 0)
+	return New(codes.Internal, "INTERNAL", "internal error; the server's log has more", 0)
 }
 
 // invalidStatus names every bad field.
@@ -225,10 +225,12 @@ func invalidStatus(invalid *valid.Error) *status.Status {
 			Field: f.Field, Description: f.Text, Reason: reason,
 		})
 	}
-	return newStatus(codes.InvalidArgument, reason, invalid.Error(), 0, b)
+	return New(codes.InvalidArgument, reason, invalid.Error(), 0, b)
 }
 
-func newStatus(
+// New returns the status of an error, with its reason and, if it is above 0, the time after which to
+// try again.
+func New(
 	code codes.Code, reason, message string, retry time.Duration, more ...protoadapt.MessageV1,
 ) *status.Status {
 	details := append([]protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: reason,
