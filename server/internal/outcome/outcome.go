@@ -228,8 +228,8 @@ func invalidStatus(invalid *valid.Error) *status.Status {
 	return New(codes.InvalidArgument, reason, invalid.Error(), 0, b)
 }
 
-// New returns the status of an error, with its reason and, if it is above 0, the time after which to
-// try again.
+// New returns the status of an error, with its reason and, if retry is above 0, the time to
+// wait before the call is repeated.
 func New(
 	code codes.Code, reason, message string, retry time.Duration, more ...protoadapt.MessageV1,
 ) *status.Status {

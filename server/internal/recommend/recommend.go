@@ -93,48 +93,36 @@ func handleWith[Request any](
 // Recommend implements RecommenderService for gateways and tests.
 func (s *Service) Recommend(
 	ctx context.Context, req *pb.RecommendRequest,
-) (resp *pb.RecommendResponse, err error) {
-	err = s.recommend(ctx, req, func(l *wire.List) error {
-		resp = l.Message()
-		return nil
-	})
-	return resp, err
+) (*pb.RecommendResponse, error) {
+	answer, err := s.Encoded(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	resp := &pb.RecommendResponse{}
+	return resp, answer.Decode(resp)
 }
 
 // Encoded is Recommend with an answer that is encoded already.
 func (s *Service) Encoded(
 	ctx context.Context, req *pb.RecommendRequest,
 ) (answer *wire.Encoded, err error) {
-	err = s.recommend(ctx, req, func(l *wire.List) error {
-		answer, err = l.Encode()
-		return err
-	})
-	return answer, err
-}
-
-// recommend makes the list that the request asks for and calls write with it. write must not keep
-// the list.
-func (s *Service) recommend(
-	ctx context.Context, req *pb.RecommendRequest, write func(*wire.List) error,
-) error {
 	now := s.Now()
 	if err := valid.Recommend(req, now); err != nil {
-		return err
+		return nil, err
 	}
 	m := s.Arms.Of(req.GetUserId()).Acquire()
 	defer m.Release()
 	if req.GetExploration() != nil && !m.HasVariance() {
-		return outcome.ErrNoUncertainty
+		return nil, outcome.ErrNoUncertainty
 	}
 	l := s.take(m, req, now)
 	l.watch = stage.Start(ctx)
-	err := l.fill(ctx)
-	if err == nil {
-		err = write(&l.out)
+	if err = l.fill(ctx); err == nil {
+		answer, err = l.out.Encode()
 		l.ended(ctx, stage.Encode)
 	}
 	l.give()
-	return err
+	return answer, err
 }
 
 // fill goes through the stages state, filter and top-N, and fills l.out.
