@@ -74,7 +74,8 @@ func NewMetrics() *Metrics {
 	m.storeSync = m.own.Latency("gsimc_store_sync_seconds",
 		"Time of one sync of the store's log to disk.")
 	m.typesTaken = metric.Outcomes(m.own.Counters("gsimc_event_types_reloads_total",
-		"Changes of the file of event types: success, or failure (the old weights stay).", "result"))
+		"Changes of the file of event types: success, or failure (the old weights stay).",
+		"result"))
 	m.registry.MustRegister(
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(
 			collectors.MetricsGC, collectors.MetricsScheduler)),

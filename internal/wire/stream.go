@@ -66,7 +66,7 @@ func (m *StreamMessage) decode(c Codec, data mem.BufferSlice) error {
 	return nil
 }
 
-// bit stands for a field in a set of them: the number of a field with a tag of one byte is below 16.
+// bit stands for a field in a set of them: a field with a tag of one byte has a number below 16.
 func bit(t tag) int { return 1 << (t >> 3) }
 
 // ordinary decodes a message of the ordinary form, and reports whether it was one.

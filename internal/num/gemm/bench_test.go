@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
 
-	"github.com/gsimc/gsimc/internal/test/peak"
 	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/test/peak"
 )
 
 // A benchShape is a product with an m×k op(A) and a k×n B.
