@@ -25,6 +25,15 @@ func (m *Model) Fold(s *kalman.State, e Event) {
 	s.Remember(kalman.Recent{Item: e.Item, Weight: e.Weight})
 }
 
+// StateOf returns the state of a user with history h.
+func (m *Model) StateOf(h History) *kalman.State {
+	s := m.NewState()
+	for _, e := range h {
+		m.Fold(s, e)
+	}
+	return s
+}
+
 // Fetch starts to load the rows of an item into the cache and returns at once. A later Fold of an
 // event on the item then finds them there. Call it one or two events ahead of the Fold, if the
 // items vary.
@@ -38,10 +47,7 @@ func (m *Model) Fetch(item int32) {
 // Uᵀs, P = P_0. With forgetting, older events in s have smaller weights, as in Fold. For an empty
 // history it is NewState. The model must not have learned dynamics.
 func (m *Model) InitialState(h History) *kalman.State {
-	s := m.NewState()
-	for _, e := range h {
-		m.Fold(s, e)
-	}
+	s := m.StateOf(h)
 	m.transition.queryTo(s.X, s, EstimatorGS)
 	copy(s.P, m.NewState().P)
 	return s

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
@@ -209,6 +210,14 @@ func (m *Model) ItemIndex(id string) (int32, bool) {
 func (m *Model) Degree(i int32) int64 {
 	t, at := m.at(i)
 	return t.degrees[at]
+}
+
+// Degrees returns the Degree of every item. Not to be changed.
+func (m *Model) Degrees() []int64 {
+	if m.extension == nil {
+		return m.degrees
+	}
+	return slices.Concat(m.degrees, m.extension.degrees)
 }
 
 // Kappa returns the k eigenvalues of K, descending, before any division. Not to be changed.

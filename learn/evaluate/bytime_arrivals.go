@@ -173,7 +173,7 @@ func (a *arrivals) at(span int64) (models [3]*model.Model, index []int32, err er
 	if err != nil {
 		return models, nil, err
 	}
-	numbers, shares := make([]int32, m.NumItems()), degrees(m)
+	numbers, shares := make([]int32, m.NumItems()), m.Degrees()
 	of := slices.Repeat([]int32{-1}, a.m.NumItems()+len(a.ids))
 	var names []string
 	for i := range numbers {

@@ -38,7 +38,7 @@ func (x *ByTime) runOld() []Result {
 	plain := make([]int32, y.Final.Test.Len())
 	LearnedDynamics().rankBy(x.Old.model, &y.Final.Test, plain, nil)
 	return []Result{
-		result(Frozen, append(plain, rankCold(y, degrees(x.Old.model))...)),
+		result(Frozen, append(plain, rankCold(y, x.Old.model.Degrees())...)),
 		result(FrozenTrending, y.rankTrending(x.Old.model, x.Old.trend)),
 	}
 }

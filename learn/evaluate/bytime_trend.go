@@ -50,14 +50,6 @@ func timeOfTarget(h *dataset.Histories, u int) int64 {
 	return times[len(times)-1]
 }
 
-func degrees(m *model.Model) []int64 {
-	d := make([]int64, m.NumItems())
-	for i := range d {
-		d[i] = m.Degree(int32(i))
-	}
-	return d
-}
-
 // runTrending ranks all targets by m and trends, with the constants that a training chooses.
 func (x *ByTime) runTrending(m *model.Model, spec trend.Spec) Result {
 	r := newResult(Trending, x.rankTrending(m, spec))
@@ -67,7 +59,7 @@ func (x *ByTime) runTrending(m *model.Model, spec trend.Spec) Result {
 
 // rankTrending ranks the targets, the cold ones last. A cold target is ranked by what is popular.
 func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
-	warm, shares := &x.Final.Test, degrees(m)
+	warm, shares := &x.Final.Test, m.Degrees()
 	ranks := make([]int32, warm.Len()+len(x.targets.cold))
 	groups := x.bySpan(spec)
 	spans, counts := slices.Collect(maps.Keys(groups)), x.final.counts(spec)

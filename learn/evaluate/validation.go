@@ -21,10 +21,6 @@ func OnValidation(
 	ranks := make([]int32, some.Test.Len())
 	method.rankBy(m, &some.Test, ranks, func(int) {})
 	t := newTask(some, &Options{}, popularity{})
-	degrees := make([]int64, len(p.Items))
-	for i := range degrees {
-		degrees[i] = m.Degree(int32(i))
-	}
-	t.rankByDegrees(degrees)
+	t.rankByDegrees(m.Degrees())
 	return newResult(method.Name(), ranks), t.result()
 }

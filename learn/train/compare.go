@@ -137,8 +137,8 @@ func hitsAt(
 		}
 	}
 	popularity := make([]float32, m.NumItems())
-	for i := range popularity {
-		popularity[i] = float32(m.Degree(int32(i)))
+	for i, users := range m.Degrees() {
+		popularity[i] = float32(users)
 	}
 	hits := make([]float64, len(t.Users))
 	parallel.TasksWith(len(hits), func() func(i int) {
@@ -152,11 +152,7 @@ func hitsAt(
 				seen.Add(e.Item)
 			}
 			if len(known) > 0 {
-				s := m.NewState()
-				for _, e := range known {
-					m.Fold(s, e)
-				}
-				m.QueryTo(q, s, est)
+				m.QueryTo(q, m.StateOf(known), est)
 				m.ScoresTo(scores, q)
 				by = scores
 			}

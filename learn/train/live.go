@@ -43,7 +43,7 @@ func FindLive(p *dataset.Partition, m *model.Model, progress Progress) (live Liv
 	if len(choices) == 0 {
 		return Live{}, nil
 	}
-	live.Trend = x.likeliest(choices, times, degrees(early))
+	live.Trend = x.likeliest(choices, times, early.Degrees())
 	if live.Trend.Gain > 0 || !live.Again.None() {
 		then, now := spreadOf(choices), x.spreadNow(m)
 		live.Trend.Gain = scaled(live.Trend.Gain, then, now)
@@ -66,11 +66,8 @@ func (x *past) again(m *model.Model) (best again.Spec, share float64) {
 	parallel.TasksWith(len(visits), func() func(t int) {
 		q := m.NewQuery()
 		return func(t int) {
-			s, h, scores := m.NewState(), visits[t].history, make([]float32, m.NumItems())
-			for _, e := range h[:len(h)-1] {
-				m.Fold(s, e)
-			}
-			m.QueryTo(q, s, model.EstimatorBGS)
+			h, scores := visits[t].history, make([]float32, m.NumItems())
+			m.QueryTo(q, m.StateOf(h[:len(h)-1]), model.EstimatorBGS)
 			m.ScoresTo(scores, q)
 			choices[t] = again.NewChoice(scores, h, visits[t].user)
 		}

@@ -172,11 +172,7 @@ func choicesOf(m *model.Model, h *dataset.Histories) []trend.Choice {
 			c := &choices[u]
 			c.User, c.Target = h.User[u], history[last].Item
 			c.Scores = make([]float32, m.NumItems())
-			s := m.NewState()
-			for _, e := range history[:last] {
-				m.Fold(s, e)
-			}
-			m.QueryTo(q, s, model.EstimatorBGS)
+			m.QueryTo(q, m.StateOf(history[:last]), model.EstimatorBGS)
 			m.ScoresTo(c.Scores, q)
 			for _, e := range history[:last] {
 				c.Scores[e.Item] = float32(math.Inf(-1))
@@ -265,13 +261,4 @@ func spreadOf(choices []trend.Choice) float64 {
 	}
 	slices.Sort(spreads)
 	return spreads[len(spreads)/2]
-}
-
-// degrees are those of the items of m.
-func degrees(m *model.Model) []int64 {
-	d := make([]int64, m.NumItems())
-	for i := range d {
-		d[i] = m.Degree(int32(i))
-	}
-	return d
 }

@@ -48,11 +48,7 @@ func DynamicsEnergy(p *dataset.Partition, basis *spectral.Basis, m *model.Model)
 	m.QueryTo(start, m.NewState(), model.EstimatorBGS)
 	for h := range histories(&p.Test) {
 		spectrumTo(z, basis, rescale, h)
-		state := m.NewState()
-		for _, event := range h {
-			m.Fold(state, event)
-		}
-		m.QueryTo(q, state, model.EstimatorBGS)
+		m.QueryTo(q, m.StateOf(h), model.EstimatorBGS)
 		for j, x := range z {
 			after := float64(q.Spectrum[j]) - float64(start.Spectrum[j])
 			e.Before[j] += float64(x * x)
