@@ -147,18 +147,12 @@ func (l *Loop) attempt(ctx context.Context) (a Attempt) {
 		return a
 	}
 	switch c := a.Summary.Comparison; {
-	case a.First && l.cfg.Server.ModelVersion() != "":
-		a.Outcome = Superseded
-	case a.First:
-		a.Outcome = Swapped
-		if a.Err = l.swap(ctx, l.fresh()); a.Err != nil {
-			a.Outcome = Failed
-		}
-	case c == nil:
+	case !a.First && c == nil:
 		a.Outcome, a.Err = Failed, errors.New("the training compared nothing")
-	case c.OldVersion != l.cfg.Server.ModelVersion():
+	case a.First && l.cfg.Server.ModelVersion() != "",
+		!a.First && c.OldVersion != l.cfg.Server.ModelVersion():
 		a.Outcome = Superseded
-	case c.Worse:
+	case !a.First && c.Worse:
 		a.Outcome = Kept
 	default:
 		a.Outcome = Swapped

@@ -18,20 +18,26 @@ import (
 // InterruptContext returns a context that ends at the first SIGINT or SIGTERM. That signal does not
 // end the process; the second one does, at once, as a terminal is told.
 func InterruptContext() (context.Context, context.CancelFunc) {
+	return UntilSignal(func(os.Signal) { tellAgain() }, func() {})
+}
+
+// UntilSignal is [InterruptContext] for a command that tells by itself of the first signal, and of
+// the second one before it ends the process.
+func UntilSignal(first func(os.Signal), second func()) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
 		select {
-		case <-signals:
-			tellAgain()
+		case s := <-signals:
+			first(s)
 			cancel()
 		case <-ctx.Done():
 			return
 		}
-		if _, more := <-signals; more {
-			os.Exit(ExitInterrupted)
-		}
+		<-signals
+		second()
+		os.Exit(ExitInterrupted)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)

@@ -70,7 +70,7 @@ func (c *Cmd) newRetrainer(
 	}
 	flags := []string{"--estimator", c.Estimator}
 	cpus := c.cpus(runtime.NumCPU())
-	loop, err := retrain.New(retrain.Config{
+	return retrain.New(retrain.Config{
 		Every: c.RetrainEvery, Model: c.modelFile(), DataDir: c.DataDir, Store: copier, Server: s,
 		Log: cfg.Logger,
 		Command: func(ctx context.Context, t retrain.Training) *exec.Cmd {
@@ -98,10 +98,6 @@ func (c *Cmd) newRetrainer(
 			cfg.Metrics.Retrained(done)
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return loop, nil
 }
 
 // trainingEnvironment is that of a training on a number of cores: the settings of the server are

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/server"
@@ -14,25 +12,9 @@ import (
 // shutdownContext returns a context that ends at the first SIGTERM or SIGINT. The second ends the
 // process.
 func shutdownContext(log *slog.Logger) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	go func() {
-		select {
-		case sig := <-signals:
-			log.Info("signal: draining, again to exit at once", slog.String("signal", sig.String()))
-			cancel()
-		case <-ctx.Done():
-			return
-		}
-		<-signals
-		log.Warn("second signal: exiting at once")
-		os.Exit(cli.ExitInterrupted)
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		cancel()
-	}
+	return cli.UntilSignal(func(s os.Signal) {
+		log.Info("signal: draining, again to exit at once", slog.String("signal", s.String()))
+	}, func() { log.Warn("second signal: exiting at once") })
 }
 
 // reloadOnHangup loads the model anew at each SIGHUP, until ctx ends; from then on it ignores them.
