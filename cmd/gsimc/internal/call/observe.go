@@ -84,7 +84,7 @@ func (c *Observe) Run(a *cli.App) error {
 	if len(c.Data) > 0 {
 		return c.sendFile(a)
 	}
-	titles, err := c.titles()
+	titles, err := cli.Titles(c.ItemsFile)
 	if err != nil {
 		return err
 	}

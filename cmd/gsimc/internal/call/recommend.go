@@ -182,7 +182,7 @@ func (c *Recommend) exploration() *pb.Exploration {
 
 // Run asks for one list and prints it.
 func (c *Recommend) Run(a *cli.App) error {
-	titles, err := c.titles()
+	titles, err := cli.Titles(c.ItemsFile)
 	if err != nil {
 		return err
 	}

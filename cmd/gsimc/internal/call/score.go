@@ -67,7 +67,7 @@ func (c *Score) request() *pb.ScoreItemsRequest {
 
 // Run asks for the scores and prints them.
 func (c *Score) Run(a *cli.App) error {
-	titles, err := c.titles()
+	titles, err := cli.Titles(c.ItemsFile)
 	if err != nil {
 		return err
 	}

@@ -65,6 +65,18 @@ func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 	}
 }
 
+// Titles reads the titles by item from the file of --items-file; without a file there are none.
+func Titles(file string) (map[string]string, error) {
+	if file == "" {
+		return nil, nil
+	}
+	titles, err := dataset.ReadItems(file)
+	if err != nil {
+		return nil, Flag("--items-file", PathError(err))
+	}
+	return titles, nil
+}
+
 // ShellWord writes a word for the command line of a shell, in quotes if it needs them.
 func ShellWord(s string) string {
 	plain := func(r rune) bool {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/fault"
-	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -26,12 +25,9 @@ func (c *ModelItems) Check() error {
 
 // Run prints a table of the items with the number of their training users.
 func (c *ModelItems) Run(a *cli.App) error {
-	var titles map[string]string
-	if c.ItemsFile != "" {
-		var err error
-		if titles, err = dataset.ReadItems(c.ItemsFile); err != nil {
-			return cli.Flag("--items-file", cli.PathError(err))
-		}
+	titles, err := cli.Titles(c.ItemsFile)
+	if err != nil {
+		return err
 	}
 	m, err := cli.OpenModel("<file>", c.File)
 	if err != nil {
