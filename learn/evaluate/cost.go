@@ -55,10 +55,8 @@ func (c *coster) bases(n Needs) (stages []Stage) {
 
 // announced returns the stages of a training.
 func (c *coster) announced(cfg train.Config) (stages []Stage) {
-	announced := train.NewPlan(c.part, cfg).Announced()
-	for i := range announced {
-		s := &announced[i]
-		stages = append(stages, Stage{s.Name, s.TypicalSeconds(c.processors)})
+	for _, s := range train.NewPlan(c.part, cfg).Announced() {
+		stages = append(stages, Stage{s.Name, train.Seconds(s.Work, c.processors)})
 	}
 	return stages
 }
@@ -75,8 +73,8 @@ func (c *coster) methods(methods []Method) (stages []Stage) {
 				}
 			}
 		}
-		seconds := cost.Typical.Seconds(m.work(c)) / float64(c.processors)
-		stages = append(stages, Stage{StageRank(m.Name()), seconds})
+		stages = append(stages,
+			Stage{StageRank(m.Name()), train.Seconds(m.work(c), c.processors)})
 	}
 	return stages
 }

@@ -107,7 +107,7 @@ func TestPlanOfTheChoice(t *testing.T) {
 	seconds := func(cfg train.Config) (sum float64) {
 		for _, s := range train.NewPlan(p, cfg).Announced() {
 			if s.Name == fit.StageChoose {
-				sum += s.TypicalSeconds(1)
+				sum += train.Seconds(s.Work, 1)
 			}
 		}
 		return sum

@@ -35,40 +35,12 @@ type Plan struct {
 }
 
 // Stage is a part of a training.
-type Stage struct {
-	Name string
-	Peak float64 // bytes held at most while it runs, beside the memory held before
-	Kept float64 // bytes of these that are held afterwards
+type Stage = cost.Stage
 
-	work cost.Work
-}
-
-// Speed is the amount of each kind of work that a machine does in a second, with all its
-// processors.
-type Speed struct {
-	Single  float64 // float32 operations in products of matrices
-	Double  float64 // float64 operations in products of matrices
-	Stream  float64 // bytes read or written in order, in memory
-	Gather  float64 // rows of 128 bytes that are read from random places, changed and put back
-	Scatter float64 // additions at random places of a table that fits the caches
-	Divide  float64 // steps of scalar recursions, each with a division
-	Hash    float64 // bytes hashed by one processor
-}
-
-// Seconds returns the time that the stage takes at a speed.
-func (s *Stage) Seconds(speed *Speed) float64 {
-	units := cost.Speed{
-		cost.Single: speed.Single, cost.Double: speed.Double, cost.Stream: speed.Stream,
-		cost.Gather: speed.Gather, cost.Scatter: speed.Scatter, cost.Divide: speed.Divide,
-		cost.Hash: speed.Hash,
-	}
-	return units.Seconds(s.work)
-}
-
-// TypicalSeconds returns the time that the stage takes on a typical machine of 2025 with the given
-// number of processors. Only the ratios between stages carry over to other machines.
-func (s *Stage) TypicalSeconds(processors int) float64 {
-	return cost.Typical.Seconds(s.work) / float64(processors)
+// Seconds returns the time that work takes on a typical machine of 2025 with the given number of
+// processors. Only the ratios between stages carry over to other machines.
+func Seconds(work cost.Work, processors int) float64 {
+	return cost.Typical.Seconds(work) / float64(processors)
 }
 
 // NewPlan returns the plan of [Run] with the same arguments and of writing the model to a file.
@@ -89,11 +61,7 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	var write cost.Work
 	write[cost.Hash], write[cost.Stream] = perItem, 4*perItem
 	stages = append(stages, cost.Stage{Name: "model file", Work: write})
-	plan := &Plan{Stages: make([]Stage, len(stages)), bytesPerUser: single + readout}
-	for i, s := range stages {
-		plan.Stages[i] = Stage{Name: s.Name, Peak: s.Peak, Kept: s.Kept, work: s.Work}
-	}
-	return plan
+	return &Plan{Stages: stages, bytesPerUser: single + readout}
 }
 
 // dynamicsCost is the cost of learned dynamics on a basis of a rank, and of a local term. The rank
@@ -144,8 +112,8 @@ func (p *Plan) Announced() []Stage {
 		if n := len(stages); n == 0 || stages[n-1].Name != name {
 			stages = append(stages, Stage{Name: name})
 		}
-		for unit, amount := range s.work {
-			stages[len(stages)-1].work[unit] += amount
+		for unit, amount := range s.Work {
+			stages[len(stages)-1].Work[unit] += amount
 		}
 	}
 	return stages
@@ -155,7 +123,7 @@ func (p *Plan) Announced() []Stage {
 // of the plan's training.
 func (p *Plan) Ranking(name string, users int) Stage {
 	s := Stage{Name: name}
-	s.work[cost.Stream] = float64(users) * p.bytesPerUser
+	s.Work[cost.Stream] = float64(users) * p.bytesPerUser
 	return s
 }
 
@@ -212,11 +180,7 @@ func Memory(held float64) int64 { return int64(held * (1 + garbageShare)) }
 // Peak returns the bytes that the training needs if held bytes are held before, and the stage that
 // needs them.
 func (p *Plan) Peak(held float64) (bytes int64, stage string) {
-	stages := make([]cost.Stage, len(p.Stages))
-	for i, s := range p.Stages {
-		stages[i] = cost.Stage{Peak: s.Peak, Kept: s.Kept}
-	}
-	most, at := cost.Peak(held, stages)
+	most, at := cost.Peak(held, p.Stages)
 	return Memory(most), p.Stages[at].Name
 }
 

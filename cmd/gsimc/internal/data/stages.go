@@ -14,10 +14,9 @@ import (
 // processors as this one.
 func Predicted(stages []train.Stage) []progress.Stage {
 	out := make([]progress.Stage, len(stages))
-	for i := range stages {
-		s := &stages[i]
+	for i, s := range stages {
 		out[i] = progress.Stage{
-			Name: s.Name, Seconds: s.TypicalSeconds(runtime.GOMAXPROCS(0)),
+			Name: s.Name, Seconds: train.Seconds(s.Work, runtime.GOMAXPROCS(0)),
 		}
 	}
 	return out
@@ -29,7 +28,7 @@ func Evaluated(
 ) []progress.Stage {
 	var out []progress.Stage
 	for _, s := range evaluate.Cost(part, methods, paper, learned, runtime.GOMAXPROCS(0)) {
-		out = append(out, progress.Stage{Name: s.Name, Seconds: s.Seconds})
+		out = append(out, progress.Stage(s))
 	}
 	return out
 }

@@ -197,8 +197,8 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 		Users: part.Train.Len(), Validation: part.Validation.Len(), Items: len(part.Items),
 		Interactions: int64(len(part.Train.Item)), Rank: cfg.Rank,
 	}
-	for i := range todo.Stages {
-		r.Seconds += todo.Stages[i].TypicalSeconds(runtime.GOMAXPROCS(0))
+	for _, stage := range todo.Stages {
+		r.Seconds += train.Seconds(stage.Work, runtime.GOMAXPROCS(0))
 	}
 	r.Bytes, _ = todo.Peak(cli.HeldMemory())
 	r.Bytes = max(r.Bytes, cli.PeakRSS())

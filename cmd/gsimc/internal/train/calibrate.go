@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/internal/num/gemm"
-	"github.com/gsimc/gsimc/learn/train"
 )
 
 // calibrationTime is how long each unit is measured.
@@ -15,15 +15,15 @@ const calibrationTime = 150 * time.Millisecond
 
 // calibrate measures how fast this machine works, in about a second. Other load on the machine
 // lowers the figures.
-func calibrate() *train.Speed {
-	return &train.Speed{
-		Single:  productSpeed[float32](1024),
-		Double:  productSpeed[float64](768),
-		Stream:  streamSpeed(64 << 20),
-		Gather:  onAllProcessors(gatherSpeed),
-		Scatter: onAllProcessors(scatterSpeed),
-		Divide:  onAllProcessors(divideSpeed),
-		Hash:    hashSpeed,
+func calibrate() *cost.Speed {
+	return &cost.Speed{
+		cost.Single:  productSpeed[float32](1024),
+		cost.Double:  productSpeed[float64](768),
+		cost.Stream:  streamSpeed(64 << 20),
+		cost.Gather:  onAllProcessors(gatherSpeed),
+		cost.Scatter: onAllProcessors(scatterSpeed),
+		cost.Divide:  onAllProcessors(divideSpeed),
+		cost.Hash:    hashSpeed,
 	}
 }
 

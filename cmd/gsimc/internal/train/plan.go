@@ -10,6 +10,7 @@ import (
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -81,7 +82,7 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 	}
 	total, held := reading.Seconds(), p.held
 	for _, s := range p.Stages {
-		took := s.Seconds(speed)
+		took := speed.Seconds(s.Work)
 		rows = append(rows, []string{
 			s.Name, cli.SecondsText(took), cli.BytesText(train.Memory(held + s.Peak)),
 		})
@@ -96,6 +97,6 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 	cli.PrintTable(a.Stdout, rows, 1, 2)
 	a.Printf("\nmeasured on %d processors: %.0f billion operations a second in single and "+
 		"%.0f in\ndouble precision, %.1f GB/s of memory in order, %.0f million rows/s at random\n",
-		runtime.GOMAXPROCS(0), speed.Single/1e9, speed.Double/1e9, speed.Stream/1e9,
-		speed.Gather/1e6)
+		runtime.GOMAXPROCS(0), speed[cost.Single]/1e9, speed[cost.Double]/1e9,
+		speed[cost.Stream]/1e9, speed[cost.Gather]/1e6)
 }
