@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"io"
-	"math"
 	"slices"
 )
 
@@ -43,57 +41,36 @@ func (d *Interactions) Of(u int) []int32 { return d.Item[d.Ptr[u]:d.Ptr[u+1]] }
 // of the files they came from nor on the order of rows that does not matter.
 func (d *Interactions) Hash() string {
 	sum := sha256.New()
-	w := hashWriter{w: bufio.NewWriterSize(sum, 64<<10), sum: sum}
-	w.string("gsimc interactions 1")
+	w := bufio.NewWriterSize(sum, 64<<10)
+	hashText(w, "gsimc interactions 1")
 	for _, ids := range [][]string{d.Users, d.Items} {
-		w.uint64(uint64(len(ids)))
+		hashNumbers(w, int64(len(ids)))
 		for _, id := range ids {
-			w.string(id)
+			hashText(w, id)
 		}
 	}
-	for _, p := range d.Ptr {
-		w.uint64(uint64(p))
+	hashNumbers(w, d.Ptr...)
+	hashNumbers(w, d.Item...)
+	hashNumbers(w, int64(len(d.Time)))
+	hashNumbers(w, d.Time...)
+	hashNumbers(w, int64(len(d.Weight)))
+	hashNumbers(w, d.Weight...)
+	_ = w.Flush()
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// hashNumbers feeds numbers, little-endian, to a hash, which cannot fail: a few at a time, as
+// binary.Write copies them.
+func hashNumbers[T int64 | int32 | float32](w io.Writer, numbers ...T) {
+	for some := range slices.Chunk(numbers, 1<<12) {
+		_ = binary.Write(w, binary.LittleEndian, some)
 	}
-	for _, i := range d.Item {
-		w.uint32(uint32(i))
-	}
-	w.uint64(uint64(len(d.Time)))
-	for _, t := range d.Time {
-		w.uint64(uint64(t))
-	}
-	w.uint64(uint64(len(d.Weight)))
-	for _, x := range d.Weight {
-		w.uint32(math.Float32bits(x))
-	}
-	return w.hex()
 }
 
-// hashWriter feeds numbers, little-endian, and strings, after their length, to
-// a hash. Writing to a hash cannot fail.
-type hashWriter struct {
-	w   *bufio.Writer
-	sum hash.Hash
-	buf [8]byte
-}
-
-func (h *hashWriter) uint32(x uint32) {
-	binary.LittleEndian.PutUint32(h.buf[:], x)
-	_, _ = h.w.Write(h.buf[:4])
-}
-
-func (h *hashWriter) uint64(x uint64) {
-	binary.LittleEndian.PutUint64(h.buf[:], x)
-	_, _ = h.w.Write(h.buf[:8])
-}
-
-func (h *hashWriter) string(s string) {
-	h.uint64(uint64(len(s)))
-	_, _ = io.WriteString(h.w, s)
-}
-
-func (h *hashWriter) hex() string {
-	_ = h.w.Flush()
-	return hex.EncodeToString(h.sum.Sum(nil))
+// hashText feeds a string to a hash, after its length.
+func hashText(w io.Writer, s string) {
+	hashNumbers(w, int64(len(s)))
+	_, _ = io.WriteString(w, s)
 }
 
 // Only returns a copy of the histories of some users, without repeats. The indices of the users
