@@ -23,11 +23,11 @@ func newAffinity(g itemGraph, opt Options) affinity {
 	if h, ok := g.(*hypergraph); ok && h.denseIsFaster(opt) {
 		opt.meter.Begin(formingShare(g.Dim(), opt))
 		k := newGramOp(h, opt.meter)
-		return affinity{single: k, double: eigen.Rounded{Op: k}}
+		return affinity{single: k, double: eigen.Rounded{Operator: k}}
 	}
 	a := affinity{single: g.single(), double: g.double()}
 	if opt.Tolerance >= roundedTolerance {
-		a.double = eigen.Rounded{Op: a.single}
+		a.double = eigen.Rounded{Operator: a.single}
 	}
 	return a
 }

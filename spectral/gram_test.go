@@ -59,7 +59,7 @@ func TestGramGivesTheSameBasis(t *testing.T) {
 	opt := Options{Graph: g, Rank: 40, Tolerance: DefaultTolerance, Seed: 3}
 	for name, a := range map[string]affinity{
 		"sparse": {single: h.single(), double: h.double()},
-		"dense":  {single: k, double: eigen.Rounded{Op: k}},
+		"dense":  {single: k, double: eigen.Rounded{Operator: k}},
 	} {
 		b, err := solveKrylov(a, opt.Rank, opt)
 		if err != nil {

@@ -60,14 +60,10 @@ func (c chebyshev) bound(theta, tol float64) float64 {
 
 // chebyshevOp is the operator p(K).
 type chebyshevOp[T gemm.Float] struct {
+	Operator[T] // K
 	chebyshev
-	op         Operator[T]
 	prev, curr []T
 }
-
-func (c *chebyshevOp[T]) Dim() int { return c.op.Dim() }
-
-func (c *chebyshevOp[T]) Strip() int { return c.op.Strip() }
 
 // ApplyTo evaluates T_d by its recurrence, T_{j+1}(y) = 2 y T_j(y) − T_{j−1}(y).
 func (c *chebyshevOp[T]) ApplyTo(dst, x []T, b int) {
@@ -77,10 +73,10 @@ func (c *chebyshevOp[T]) ApplyTo(dst, x []T, b int) {
 	}
 	prev, curr := c.prev[:size], c.curr[:size]
 	copy(prev, x)
-	c.op.ApplyTo(curr, x, b)
+	c.Operator.ApplyTo(curr, x, b)
 	combine(curr, T(1/c.h), prev, T(c.e), nil)
 	for j := 1; j < c.degree; j++ {
-		c.op.ApplyTo(dst, curr, b)
+		c.Operator.ApplyTo(dst, curr, b)
 		combine(dst, T(2/c.h), curr, T(c.e), prev)
 		copy(prev, curr)
 		copy(curr, dst)

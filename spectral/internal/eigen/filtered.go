@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
-	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
@@ -70,13 +69,6 @@ func (f *filteredIteration[T]) measure(numbers []int) float64 {
 	ku := dense.New[T](u.Rows, u.Cols)
 	f.op.ApplyTo(ku.Data, u.Data, u.Cols)
 	kappa := dense.DotColumns(u, ku)
-	parallel.Rows(u.Rows, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			to := dense.Row(ku, i)
-			for j, x := range dense.Row(u, i) {
-				to[j] -= T(kappa[j]) * x
-			}
-		}
-	})
+	subtractScaled(ku, u, kappa)
 	return dense.MaxColumnNorm(ku) / f.top
 }

@@ -144,7 +144,7 @@ func TestChebyshevFilter(t *testing.T) {
 	for i := range d {
 		d[i] = 1 - float64(i)/500
 	}
-	c := &chebyshevOp[float64]{chebyshev: newChebyshev(0, 0.8, 1, 1e8, 10), op: d}
+	c := &chebyshevOp[float64]{chebyshev: newChebyshev(0, 0.8, 1, 1e8, 10), Operator: d}
 	if c.degree < 2 {
 		t.Fatalf("degree %d", c.degree)
 	}

@@ -46,19 +46,13 @@ func (c *Counting[T]) ApplyTo(dst, x []T, b int) {
 }
 
 // Rounded is an operator of float64 whose arguments and products are rounded to float32.
-type Rounded struct{ Op Operator[float32] }
-
-// Dim returns n.
-func (r Rounded) Dim() int { return r.Op.Dim() }
-
-// Strip returns the number of columns to multiply at a time.
-func (r Rounded) Strip() int { return r.Op.Strip() }
+type Rounded struct{ Operator[float32] }
 
 // ApplyTo multiplies in float32.
 func (r Rounded) ApplyTo(dst, x []float64, b int) {
 	in, out := make([]float32, len(x)), make([]float32, len(x))
 	parallel.Strips(len(x), combineStrip, func(lo, hi int) { dense.Convert(in[lo:hi], x[lo:hi]) })
-	r.Op.ApplyTo(out, in, b)
+	r.Operator.ApplyTo(out, in, b)
 	parallel.Strips(len(x), combineStrip,
 		func(lo, hi int) { dense.Convert(dst[lo:hi], out[lo:hi]) })
 }

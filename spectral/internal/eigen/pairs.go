@@ -1,6 +1,7 @@
 package eigen
 
 import (
+	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
@@ -64,18 +65,23 @@ func Residual(op Operator[float64], u dense.Matrix[float64], kappa []float64) fl
 
 // worstResidual is Residual for a given ku = K u, which it overwrites.
 func worstResidual(u, ku dense.Matrix[float64], kappa []float64) float64 {
-	parallel.Rows(u.Rows, func(lo, hi int) {
-		for i := lo; i < hi; i++ {
-			to := dense.Row(ku, i)
-			for j, x := range dense.Row(u, i) {
-				to[j] -= kappa[j] * x
-			}
-		}
-	})
+	subtractScaled(ku, u, kappa)
 	var worst float64
 	norms := dense.ColumnNorms(u)
 	for j, norm := range dense.ColumnNorms(ku) {
 		worst = max(worst, norm/(kappa[0]*norms[j]))
 	}
 	return worst
+}
+
+// subtractScaled subtracts u, with each column times its kappa, from ku.
+func subtractScaled[T gemm.Float](ku, u dense.Matrix[T], kappa []float64) {
+	parallel.Rows(u.Rows, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			to := dense.Row(ku, i)
+			for j, x := range dense.Row(u, i) {
+				to[j] -= T(kappa[j]) * x
+			}
+		}
+	})
 }

@@ -55,7 +55,7 @@ func startKrylov[T gemm.Float](
 		}
 		inner := f.op
 		if f.filter.degree > 1 {
-			inner = &chebyshevOp[T]{chebyshev: f.filter, op: f.op}
+			inner = &chebyshevOp[T]{chebyshev: f.filter, Operator: f.op}
 		}
 		mix := probe.l.mixture(s.leading(f.found.Cols, cut), p.Seed+1)
 		f.l = newLanczos(inner, mix, SpaceLimit(op.Dim(), k), p.Seed+1)
