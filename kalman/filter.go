@@ -81,7 +81,8 @@ func (f *Filter) NewState() *State {
 	return s
 }
 
-// decay returns a = Alpha · 2^(−Δt/HalfLife) for an event at time t, rounded to float32.
-func (f *Filter) decay(s *State, t int64) float32 {
+// DecayAt returns a = Alpha · 2^(−Δt/HalfLife), by which an event at time t would fade the past of
+// s, rounded to float32.
+func (f *Filter) DecayAt(s *State, t int64) float32 {
 	return float32(Band{Rho: f.Alpha, HalfLife: f.HalfLife}.Decay(s.elapsed(t)))
 }

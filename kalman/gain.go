@@ -28,12 +28,9 @@ func (d *Dynamics) DecayTo(dst []float32, s *State, t int64) {
 // GainTo stores K of the update that an event at time t would make to s, k numbers, as Update takes
 // it.
 func (f *Filter) GainTo(dst []float32, s *State, t int64) {
-	a := f.decay(s, t)
+	a := f.DecayAt(s, t)
 	a2 := float32(a * a)
 	for j, p := range s.P {
 		dst[j] = gain(float32(a2*p)+f.SigmaEta, f.SigmaNu)
 	}
 }
-
-// DecayAt returns a, by which an event at time t would fade the past of s.
-func (f *Filter) DecayAt(s *State, t int64) float32 { return f.decay(s, t) }

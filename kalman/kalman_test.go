@@ -146,7 +146,7 @@ func TestUpdateBits(t *testing.T) {
 				fe[j] = float32(h[j] * e[j])
 			}
 			w, at := float32(rng.NormFloat64()), int64(rng.IntN(1e6))
-			a := f.decay(want, at)
+			a := f.DecayAt(want, at)
 			for j := range k {
 				want.X[j], want.Z[j],
 					want.P[j] = stepOracle(f, want.X[j], want.Z[j], want.P[j], e[j], fe[j], w, a)

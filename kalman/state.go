@@ -51,7 +51,7 @@ func (s *State) Remember(e Recent) {
 // O(k), no allocation.
 func (f *Filter) Update(s *State, e, fe []float32, w float32, t int64) {
 	k := f.checkLen(s, e, fe)
-	a := f.decay(s, t)
+	a := f.DecayAt(s, t)
 	a2 := float32(a * a)
 	x, z, p, e, fe := s.X[:k], s.Z[:k], s.P[:k], e[:k], fe[:k]
 	for j := range x {
@@ -67,7 +67,7 @@ func (f *Filter) Update(s *State, e, fe []float32, w float32, t int64) {
 // memory.
 func (f *Filter) UpdateDiagonal(s *State, e, h []float32, w float32, t int64) {
 	k := f.checkLen(s, e, h)
-	a := f.decay(s, t)
+	a := f.DecayAt(s, t)
 	inUse.updateFilter(s.X[:k], s.Z[:k], s.P[:k], e[:k], h[:k],
 		a, float32(a*a), w, f.SigmaEta, f.SigmaNu)
 	s.advance(t)

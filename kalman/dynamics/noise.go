@@ -14,7 +14,6 @@ import (
 type Noise struct {
 	P0, SigmaEta, SigmaNu []float32 // k variances each
 	Drift                 float64   // further process noise per second, in units of Σ_η
-	LogLikelihood         float64   // of the residuals, summed over coordinates; natural logarithm
 	Measurements          int       // residuals in each coordinate
 
 	// The mean of w r² over the residuals of each coordinate, and the variance of that mean by the
@@ -235,7 +234,6 @@ func (m *measurements) learn(
 					"the residuals in coordinate %d are not finite numbers of usable size", j),
 			}
 		}
-		out.LogLikelihood += l
 	}
 	return out, nil
 }

@@ -44,11 +44,7 @@ func transpose(dst, src []float64, k int) {
 // e are n×k; of each the first K numbers count, so that e also serves the readout of a
 // [Normal.Prefix]. O(n·R·K²).
 func (r *Readout) RowsTo(dst []float32, e []float32, k int) {
-	w := make([]float32, len(r.W))
-	for i, x := range r.W {
-		w[i] = float32(x)
-	}
-	RowsTo(dst, e, k, w, r.R, r.K)
+	RowsTo(dst, e, k, gemm.ToFloat32(r.W), r.R, r.K)
 }
 
 // RowsTo is [Readout.RowsTo] of the readout w of a number of bands, each rank×rank.
