@@ -14,7 +14,6 @@ type extension struct {
 	table
 	of    *Model           // the base
 	index map[string]int32 // of ids, in the numbering of the extended model
-	local *local.Graph     // further entries and rows of the local term; nil for none
 	near  [][]int32        // see Like
 }
 

@@ -70,33 +70,24 @@ func (m *Model) knows(id string) bool { _, known := m.index[id]; return known }
 // extensionTensors lists the arrays of a document.
 func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
 	var (
-		basis, predictions         []float32
-		encoderScale, decoderScale []float32
-		graphScale                 []float64
-		users                      []int64
-		ids                        []string
-		arrivals                   []local.Arrival
-		near                       [][]int32
+		e        extension
+		users    = make([]int64, len(items))
+		arrivals = make([]local.Arrival, len(items))
 	)
 	for i := range items {
-		item := &items[i]
-		basis, predictions = append(basis, item.row...), append(predictions, item.predictions...)
-		encoderScale = append(encoderScale, item.encoderScale)
-		decoderScale = append(decoderScale, item.decoderScale)
-		graphScale, users = append(graphScale, item.graphScale), append(users, item.Users)
-		ids, arrivals = append(ids, item.ID), append(arrivals, item.local)
-		near = append(near, item.near)
+		e.append(m, &items[i])
+		users[i], arrivals[i] = items[i].Users, items[i].local
 	}
 	n := int64(len(items))
 	ts := []sealed.Tensor{
-		sealed.Numbers("basis", basis, n, int64(m.k)),
-		sealed.Numbers("predictions", predictions, n, int64(m.width)),
-		sealed.Numbers("graph_scale", graphScale),
+		sealed.Numbers("basis", e.basis, n, int64(m.k)),
+		sealed.Numbers("predictions", e.predictions, n, int64(m.width)),
+		sealed.Numbers("graph_scale", e.graphScale),
 		sealed.Numbers("users", users),
-		sealed.Numbers("encoder_scale", encoderScale),
-		sealed.Numbers("decoder_scale", decoderScale),
+		sealed.Numbers("encoder_scale", e.encoderScale),
+		sealed.Numbers("decoder_scale", e.decoderScale),
 	}
-	ts = append(append(ts, sealed.Texts("item", ids)...), sealed.Near(near)...)
+	ts = append(append(ts, sealed.Texts("item", e.ids)...), sealed.Near(e.near)...)
 	if m.local == nil {
 		return ts
 	}

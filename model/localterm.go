@@ -51,7 +51,6 @@ func (m *Model) extendLocal(items []NewItem) {
 		arrivals[i] = items[i].local
 	}
 	m.local = m.local.Extend(&m.spec.Local, arrivals)
-	m.extension.local = m.local.More()
 	m.setLocalSums()
 }
 
