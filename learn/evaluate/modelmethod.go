@@ -53,9 +53,6 @@ func (m ModelMethod) Name() string {
 // Learned tells whether the model has learned dynamics.
 func (m ModelMethod) Learned() bool { return m.filter == "" }
 
-// Filter returns the name of the filter, "" for learned dynamics.
-func (m ModelMethod) Filter() string { return m.filter }
-
 // Needs returns the ingredients of the method.
 func (m ModelMethod) Needs() Needs { return Needs{Paper: !m.Learned(), Learned: m.Learned()} }
 
