@@ -15,5 +15,5 @@
 // the environment in memory, Psychological Science 2, 1991): it rises with the number of visits and
 // falls with time as a power.
 //
-// The constants are those under which the next visits of users are most likely, see [Fit].
+// The constants are those under which the next visits of users are most likely, see [Choose].
 package again

@@ -52,19 +52,6 @@ func NewChoice(scores []float32, h kalman.History, user int32) Choice {
 // ownBy finds the own items by the decay and the ages of s.
 func (c *Choice) ownBy(s *Spec) { c.own = s.Of(c.history, c.time) }
 
-// Fitted is the largest value of
-//
-//	L(τ, γ) = Σ_choices ln softmax_target(τ ŷ + Σ_a γ_a f_a) − |γ|²/2000
-//
-// and where it lies. f are 1, the recency and −[newest] of own items, and 0 of others. The last
-// term is a weak prior: L is strictly concave in γ, and has a largest value where no choice is the
-// newest item.
-type Fitted struct {
-	Spec    Spec    // the best candidate, with c = γ/τ; zero if it is not better than chance
-	Without float64 // max_τ L(τ, 0)
-	Value   float64
-}
-
 const (
 	ridge = 1.0 / 1000
 
@@ -73,33 +60,41 @@ const (
 	significant = 5.7
 )
 
-// Fit finds the constants under which the choices are most likely. The candidates are compared with
-// the τ that is the likeliest without a term. So the items that are not the user's own, nearly all,
-// are summed up once for all of them.
-func Fit(choices []Choice) Fitted {
+// likeliest finds the constants under which the choices are most likely: the best candidate, with
+// c = γ/τ at the largest value of
+//
+//	L(τ, γ) = Σ_choices ln softmax_target(τ ŷ + Σ_a γ_a f_a) − |γ|²/2000.
+//
+// f are 1, the recency and −[newest] of own items, and 0 of others. The last term is a weak prior:
+// L is strictly concave in γ, and has a largest value where no choice is the newest item. The
+// result is the zero value if L is not larger than max_τ L(τ, 0) by more than chance.
+//
+// The candidates are compared with the τ that is the likeliest without a term. So the items that
+// are not the user's own, nearly all, are summed up once for all of them.
+func likeliest(choices []Choice) (fitted Spec) {
 	type free = [newton.Most]bool // of τ and the three parts of γ
 	likelihood := func(at newton.Params) newton.Moments { return derivatives(choices, at) }
 	theta, without := newton.Climb(newton.Params{}, free{true}, likelihood)
-	plain, best, f := theta, theta, Fitted{Without: without, Value: math.Inf(-1)}
+	plain, best, largest := theta, theta, math.Inf(-1)
 	for _, s := range Candidates() {
 		for i := range choices {
 			choices[i].ownBy(&s)
 		}
 		at, value := newton.Climb(plain, free{false, true, true, true}, likelihood)
-		if value > f.Value {
-			f.Spec, f.Value, best = s, value, at
+		if value > largest {
+			fitted, largest, best = s, value, at
 		}
 	}
 	for i := range choices {
-		choices[i].ownBy(&f.Spec)
+		choices[i].ownBy(&fitted)
 	}
-	theta, f.Value = newton.Climb(best, free{true, true, true, true}, likelihood)
+	theta, largest = newton.Climb(best, free{true, true, true, true}, likelihood)
 	tau := theta[0]
-	f.Spec.Constant, f.Spec.Recency, f.Spec.Newest = theta[1]/tau, theta[2]/tau, theta[3]/tau
-	if !(tau > 0) || f.Value-f.Without < significant || f.Spec.Validate() != nil {
-		f.Spec = Spec{}
+	fitted.Constant, fitted.Recency, fitted.Newest = theta[1]/tau, theta[2]/tau, theta[3]/tau
+	if !(tau > 0) || largest-without < significant || fitted.Validate() != nil {
+		return Spec{}
 	}
-	return f
+	return fitted
 }
 
 // shares are the candidates of [Choose], as parts of the likeliest c.
@@ -110,7 +105,7 @@ var shares = []float64{0.5, 0.75, 1, 1.25, 1.5}
 // without the newest item, which no choice is, by more than local.Certainty. Likelihood by itself
 // is no measure of lists.
 func Choose(choices []Choice) (best Spec) {
-	s := Fit(choices).Spec
+	s := likeliest(choices)
 	if s.None() {
 		return s
 	}
