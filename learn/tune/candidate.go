@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gsimc/gsimc/kalman"
-	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
@@ -77,12 +76,6 @@ func (c Candidate) Spec(base model.Spec) (model.Spec, error) {
 // graph is what the basis depends on, besides the rank.
 func (c Candidate) graph() spectral.Graph {
 	return spectral.Graph{Kind: c.Graph, DegreeExponent: c.DegreeExponent, Window: c.Window}
-}
-
-// options are what the regression's sums depend on, besides the encoder rows.
-func (c Candidate) options() (dynamics.Options, error) {
-	bands, err := kalman.ParseBands(c.Bands)
-	return dynamics.Options{Bands: bands, Positions: int(c.Positions)}, err
 }
 
 // bands are the memories that the query is made of: the learned ones, or the one of the paper with

@@ -201,10 +201,11 @@ func (b *scorer) response(c Candidate) []float32 {
 
 // readout learns the read-out of the candidate's bands.
 func (b *scorer) readout(c Candidate) (*dynamics.Readout, error) {
-	opt, err := c.options()
+	bands, err := c.bands()
 	if err != nil {
 		return nil, err
 	}
+	opt := dynamics.Options{Bands: bands, Positions: int(c.Positions)}
 	key := fmt.Sprint(c.Bands, " ", c.Positions)
 	sums, err := b.sums.get(key, func() (*dynamics.Normal, error) {
 		moments, err := b.moments.get(key, func() (*dynamics.Moments, error) {

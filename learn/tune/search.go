@@ -239,14 +239,13 @@ func (s *search) climbRank(from Candidate) (Trial, error) {
 
 // rankValues are the ranks that the data and the options allow.
 func (s *search) rankValues() []int {
-	top := min(s.opt.MaxRank, len(s.scorer.part.Items))
-	var allowed []int
-	for _, k := range ranks {
-		if k <= top {
-			allowed = append(allowed, k)
-		}
-	}
-	return allowed
+	return upTo(min(s.opt.MaxRank, len(s.scorer.part.Items)), ranks)
+}
+
+// upTo returns the values, which ascend, up to most.
+func upTo(most int, values []int) []int {
+	n, _ := slices.BinarySearch(values, most+1)
+	return values[:n]
 }
 
 func (s *search) clampRank(k int) int {
@@ -254,13 +253,7 @@ func (s *search) clampRank(k int) int {
 	if len(allowed) == 0 {
 		return min(k, s.opt.MaxRank, len(s.scorer.part.Items))
 	}
-	best := allowed[0]
-	for _, r := range allowed {
-		if r <= k {
-			best = r
-		}
-	}
-	return best
+	return allowed[max(0, len(upTo(k, allowed))-1)]
 }
 
 // exponent climbs s. Here and with windows rank and ridge move too: all of them say how many
