@@ -33,7 +33,7 @@ IMAGE     ?= gsimc:$(VERSION)
 IMAGES    ?= ghcr.io/gsimc/gsimc
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test kafka-build kafka-test console-test console-pictures picture mutants vuln sbom site release release-check publish reproducible \
+.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test clients-build kafka-test console-test console-pictures picture mutants vuln sbom site release release-check publish reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -98,6 +98,7 @@ lint: fmt-check vet lint-tool ## gofmt, go vet and golangci-lint
 	$(GOLANGCI) run ./...
 	cd bench && $(GOLANGCI) run -c ../.golangci.yml ./...
 	cd client/kafka && $(GOLANGCI) run -c ../../.golangci.yml ./...
+	cd client/mcp && $(GOLANGCI) run -c ../../.golangci.yml ./...
 
 lint-tool: $(GOLANGCI) ## build the pinned golangci-lint into .tools/bin
 
@@ -119,13 +120,16 @@ vet: ## go vet of what depends on the architecture for the other one, and of the
 # The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
 clients-test: build ## run the clients in Python, Java, TypeScript and curl, and the tests of the packages, against a real server
 	CGO_ENABLED=0 go run ./client/examples
+	cd client/mcp && CGO_ENABLED=0 go test -count=1 -timeout 10m ./...
 
-kafka-build: ## compile bin/gsimc-kafka, which takes events from a topic of Kafka
+# Modules of their own, so that the server has none of what only these need.
+clients-build: ## compile bin/gsimc-kafka, which takes events from a topic of Kafka, and bin/gsimc-mcp, for agents
 	cd client/kafka && $(GOBUILD) -o ../../bin/gsimc-kafka .
+	cd client/mcp && $(GOBUILD) -o ../../bin/gsimc-mcp .
 
-# A module of its own, so that the server has no client of Kafka. A real broker comes from the registry of Maven into
-# bin/kafka-lib; without Java, Maven or the registry its tests skip. With GSIMC_SOAK it is 500,000 records and 40 kills.
-kafka-test: build kafka-build ## test gsimc-kafka: kills of it and of a real broker (needs Java 17, Maven)
+# A real broker comes from the registry of Maven into bin/kafka-lib; without Java, Maven or the registry its tests skip.
+# With GSIMC_SOAK it is 500,000 records and 40 kills.
+kafka-test: build clients-build ## test gsimc-kafka: kills of it and of a real broker (needs Java 17, Maven)
 	cd client/kafka && CGO_ENABLED=0 go vet ./... && CGO_ENABLED=0 go test -count=1 -timeout 30m ./...
 
 # Spark and numpy come from the registry of Python; without python3, Java or the registry it skips.
@@ -219,7 +223,7 @@ proto-check: ## lint the protocol, compare it with the last tag, check that the 
 # Without vuln.go.dev the database is that of the Go module proxy. What the standard library has depends on the Go of
 # this machine, and fails nothing.
 vuln: ## look for known vulnerabilities that the code reaches; says so if their database cannot be had
-	@for m in . client/kafka; do rc=0; out=$$($(GOTOOL) govulncheck -C $$m ./... 2>&1) || rc=$$?; \
+	@for m in . client/kafka client/mcp; do rc=0; out=$$($(GOTOOL) govulncheck -C $$m ./... 2>&1) || rc=$$?; \
 	case "$$out" in *"fetching vulnerabilities"*) \
 		db=$$(cd / && go mod download -json golang.org/x/vulndb@latest | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'); \
 		[ -n "$$db" ] || { echo "vuln: NOT checked, the database cannot be reached"; exit 0; }; \

@@ -37,17 +37,21 @@ func (f *AccessFlags) Access() (a Access, err error) {
 // oddFlags are the flags of fields that a fault of this package may have and that are not the
 // field's own words.
 var oddFlags = map[string]string{"Address": "--server", "Token": "--client-token-file",
-	"TLS": "--tls", "TLSCA": "--tls-ca", "TLSServerName": "--tls-server-name"}
+	"TLSCA": "--tls-ca"}
 
-// FlagOf returns the flag for the field of a fault: --client-cert for ClientCert.
+// FlagOf returns the flag for the field of a fault: --client-cert for ClientCert, --id-prefix for
+// IDPrefix.
 func FlagOf(field string) string {
 	if flag, ok := oddFlags[field]; ok {
 		return flag
 	}
+	letters := []rune(field)
 	var b strings.Builder
-	b.WriteByte('-')
-	for _, r := range field {
-		if unicode.IsUpper(r) {
+	b.WriteString("--")
+	for i, r := range letters {
+		begins := i > 0 && unicode.IsUpper(r) && (unicode.IsLower(letters[i-1]) ||
+			i+1 < len(letters) && unicode.IsLower(letters[i+1]))
+		if begins {
 			b.WriteByte('-')
 		}
 		b.WriteRune(unicode.ToLower(r))

@@ -1,4 +1,4 @@
-// Command examples runs the examples of this folder against a real server and compares what they
+// Command examples runs the examples of the clients against a real server and compares what they
 // print. Run it at the root of the repository, with bin/gsimc built: make clients-test.
 //
 // An example whose tool is missing, or whose packages cannot be had, is skipped with a message. One

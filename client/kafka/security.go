@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"os"
@@ -86,13 +85,10 @@ func kafkaFault(err error) error {
 	return err
 }
 
-// oddFlags are the flags of fields of this program that are spelled differently.
-var oddFlags = map[string]string{
-	"IDPrefix": "--id-prefix", "KafkaTLSCA": "--kafka-tls-ca", "SASLUser": "--sasl-user",
-	"SASLPasswordFile": "--sasl-password-file",
-}
-
 // flagOf returns the flag of a field: DeadLetter is --dead-letter.
 func flagOf(field string) string {
-	return cmp.Or(oddFlags[field], client.FlagOf(field))
+	if field == "KafkaTLSCA" {
+		return "--kafka-tls-ca"
+	}
+	return client.FlagOf(field)
 }

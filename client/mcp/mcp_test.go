@@ -31,12 +31,17 @@ func TestMain(m *testing.M) {
 // gsimc is the server's program, as make build compiles it.
 const gsimc = "../../bin/gsimc"
 
-// startServer serves a model with a catalogue, and returns the addresses of gRPC and JSON.
-func startServer(t *testing.T) (grpc, jsonAddress string) {
+// needGsimc skips a test without the program.
+func needGsimc(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(gsimc); err != nil {
 		t.Skip(gsimc + " is missing: run make build")
 	}
+}
+
+// startServer serves a model with a catalogue, and returns the addresses of gRPC and JSON.
+func startServer(t *testing.T, flags ...string) (grpc, jsonAddress string) {
+	t.Helper()
 	dir := t.TempDir()
 	events, model := filepath.Join(dir, "events.csv"), filepath.Join(dir, "model.gsimc")
 	for _, args := range [][]string{
@@ -48,9 +53,10 @@ func startServer(t *testing.T) (grpc, jsonAddress string) {
 		}
 	}
 	const free = "127.0.0.1:0"
-	serving := start(t, gsimc, nil, "serve", "--model", model, "--data-dir", filepath.Join(dir, "state"),
+	serving := start(t, gsimc, nil, append([]string{"serve", "--model", model,
+		"--data-dir", filepath.Join(dir, "state"),
 		"--listen", free, "--json-listen", free, "--admin-listen", free, "--ops-listen", free,
-		"--drain-delay", "0s", "--log-format", "json")
+		"--drain-delay", "0s", "--log-format", "json"}, flags...)...)
 	for serving.Scan() {
 		var line struct{ Msg, GRPC, JSON string }
 		if json.Unmarshal(serving.Bytes(), &line) == nil && line.Msg == "serving" {
@@ -100,6 +106,7 @@ func post(t *testing.T, url, body string) {
 }
 
 func TestTools(t *testing.T) {
+	needGsimc(t)
 	server, jsonAddress := startServer(t)
 	post(t, "http://"+jsonAddress+"/v1/items:batchUpsert", `{"items": [
 		{"itemId": "i001", "title": "Alien", "categories": ["horror"]},
@@ -144,6 +151,35 @@ func TestTools(t *testing.T) {
 	if answer.StatusCode != http.StatusForbidden {
 		t.Errorf("a page of another origin was answered %s, want 403", answer.Status)
 	}
+}
+
+// TestToken wants lists without titles from a token that may not read the catalogue, and a plain
+// answer where it may do nothing.
+func TestToken(t *testing.T) {
+	needGsimc(t)
+	dir := t.TempDir()
+	tokens, token := filepath.Join(dir, "tokens"), filepath.Join(dir, "token")
+	drawn, err := exec.Command(gsimc, "token", "agent", "--roles", "recommend", "--add-to",
+		tokens).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(token, drawn, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, _ := startServer(t, "--token-file", tokens)
+	stdio := exec.Command(os.Args[0], "--server", server, "--client-token-file", token)
+	stdio.Env = append(os.Environ(), asProgram+"=1")
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).
+		Connect(t.Context(), &mcp.CommandTransport{Command: stdio}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = session.Close() }()
+	var l list
+	ask(t, session, "recommend", `{"history": ["i001"], "n": 3}`, &l, "1. i")
+	fails(t, session, "search_items", `{}`, "the token lacks the role items")
+	fails(t, session, "user_history", `{"user_id": "ada"}`, "the token lacks the role user")
 }
 
 // testTools asks each tool about the user ada.

@@ -55,7 +55,7 @@ func TestPackagesStaySmall(t *testing.T) {
 // skipFolder tells folders that hold no package of this module: tools, and modules of their own.
 func skipFolder(name string) bool {
 	switch name {
-	case ".git", ".tools", "bin", "bench", "deploy", "kafka", "tools", "testdata":
+	case ".git", ".tools", "bin", "bench", "deploy", "kafka", "mcp", "tools", "testdata":
 		return true
 	}
 	return false
