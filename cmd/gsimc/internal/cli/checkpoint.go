@@ -6,7 +6,6 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/client"
 )
 
 // checkpointTimeout is the time that a server has to copy its store.
@@ -16,7 +15,7 @@ const checkpointTimeout = time.Minute
 // returns the folder of the copy. The server removes it when release is called, or this process
 // ends. Without a server it returns the data folder.
 func Checkpoint(
-	server string, access client.AccessFlags, dataDir string,
+	server string, access AccessFlags, dataDir string,
 ) (dir string, release func(), err error) {
 	if server == "" {
 		return dataDir, func() {}, nil

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
 	"github.com/gsimc/gsimc/internal/event"
@@ -29,7 +28,7 @@ type storeFlags struct {
 	EventWeight    map[string]float64 `group:"Events:" mapsep:"," placeholder:"TYPE=W" help:"Weight of an event type of --type-column or --from-store, as for serve. An event whose weight times value is not above 0 is left out. Default: 1 for each type."`
 	EventTypesFile string             `group:"Events:" placeholder:"FILE" help:"Weights of event types in place of --event-weight, as for serve."`
 
-	client.AccessFlags
+	cli.AccessFlags
 
 	typesRead bool
 }

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -17,7 +16,7 @@ type Backup struct {
 	To      string `required:"" placeholder:"DIR" help:"Folder of the backup, which must be empty or not be there."`
 	Server  string `group:"Server:" placeholder:"HOST:PORT" help:"Admin address (serve --admin-listen) of the running server. It copies its store and goes on serving."`
 
-	client.AccessFlags
+	cli.AccessFlags
 }
 
 // Help is the manual under the flags.
