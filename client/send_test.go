@@ -226,7 +226,7 @@ func TestSenderWaitsForRoom(t *testing.T) {
 
 	full := slices.Repeat([]mood{{after: 1, full: true}}, 100)
 	s, err = send(t.Context(), t, &moodyServer{script: full, seen: map[string]bool{}}, n, 2,
-		50*time.Millisecond)
+		2*time.Second)
 	if e := new(GaveUpError); !errors.As(err, &e) || status.Code(e.Err) == codes.OK ||
 		!strings.Contains(err.Error(), "full") {
 		t.Errorf("without room for long: error %v, want that it gave up, and why", err)
@@ -274,8 +274,8 @@ func TestSenderGivesUp(t *testing.T) {
 	s, err = send(t.Context(), t,
 		&moodyServer{script: []mood{{after: 2, hang: true, code: codes.Unavailable}},
 			seen: map[string]bool{}},
-		9, 4, 200*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "gave up after 200ms") ||
+		9, 4, 2*time.Second)
+	if err == nil || !strings.Contains(err.Error(), "gave up after 2s") ||
 		strings.Contains(err.Error(), "Canceled") ||
 		!errors.Is(err, ErrSilent) {
 		t.Errorf(

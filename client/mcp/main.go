@@ -31,7 +31,8 @@ const (
 	exitUsage   = 2
 )
 
-// flags are the command line. Each has a twin in the environment: --http-listen is GSIMC_HTTP_LISTEN.
+// flags are the command line. Each has a twin in the environment: --http-listen is
+// GSIMC_HTTP_LISTEN.
 type flags struct {
 	HTTPListen string        `name:"http-listen" placeholder:"HOST:PORT" help:"Serve HTTP at this loopback address, in place of standard input and output."`
 	Server     string        `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
