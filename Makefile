@@ -62,9 +62,8 @@ test-all: ## run all tests whole: databases, real programs, all faults
 # test and test-all are for every change, this is for a night: see internal/test/soak and internal/test/promises.
 soak: SHELL := bash -o pipefail
 soak: build ## run the tests of docs/promises.md with SOAK times (default 20) the faults, and print what they injected
-	export GSIMC_SOAK=$(SOAK) CGO_ENABLED=0 pattern="$$(go run ./internal/test/promises pattern)"; { \
-		go test -json -count=1 -timeout 10h -run "$$pattern" ./...; \
-		cd client/kafka && go test -json -count=1 -timeout 10h -run "$$pattern" ./...; } | \
+	pattern="$$(go run ./internal/test/promises pattern)" && export GSIMC_SOAK=$(SOAK) CGO_ENABLED=0 && { rc=0; \
+		for m in . client/kafka; do go test -C $$m -json -count=1 -timeout 10h -run "$$pattern" ./... || rc=1; done; exit $$rc; } | \
 		go run ./internal/test/promises report
 
 # The packages that call kernels, and those with kernels or with results that must be the same everywhere.
@@ -199,7 +198,7 @@ picture: build ## draw docs/picture.svg from a real server (PICTUREDATA=folder, 
 # The time to make inputs smaller is bounded: by default it takes all of FUZZTIME where an input is large.
 fuzz: SHELL := bash -o pipefail
 fuzz: ## run each fuzz target for FUZZTIME (default 10s) and print the number of executions
-	@set -e; total=0; for pkg in $$(for m in . client/kafka; do go -C $$m list -f '{{.Dir}}' ./...; done); do \
+	@set -e; total=0; pkgs=$$(for m in . client/kafka; do go -C $$m list -f '{{.Dir}}' ./... || exit 1; done); for pkg in $$pkgs; do \
 		for target in $$(go -C $$pkg test -list '^Fuzz' . | grep '^Fuzz' || true); do \
 			echo "fuzz $$pkg $$target"; log=$$(mktemp); \
 			CGO_ENABLED=0 go -C $$pkg test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x . | tee $$log; \

@@ -63,6 +63,7 @@ func (d *dripping) Settled(r *pb.EventResult) {
 
 // However the streams end, each event of a source is settled once, in order, with its result.
 func TestFeed(t *testing.T) {
+	t.Parallel()
 	const n = 20
 	for name, script := range map[string][]mood{
 		"calm":                 nil,
@@ -75,6 +76,7 @@ func TestFeed(t *testing.T) {
 	} {
 		for _, pause := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {
+				t.Parallel()
 				server := &moodyServer{script: slices.Clone(script), seen: map[string]bool{}}
 				ctx, cancel := context.WithCancel(t.Context())
 				d := &dripping{letters: letters{n, timestamppb.Now()}, pause: pause, over: cancel,
@@ -87,7 +89,7 @@ func TestFeed(t *testing.T) {
 				if !errors.Is(err, context.Canceled) || len(d.results) != n {
 					t.Fatalf("error %v with %d events settled, want %d", err, len(d.results), n)
 				}
-				got := slices.Clone(server.applied)
+				got := server.items()
 				rejected := 0
 				for _, r := range d.results {
 					if r == pb.EventDisposition_EVENT_DISPOSITION_REJECTED {
@@ -111,7 +113,8 @@ func TestFeed(t *testing.T) {
 // A quiet source is no silent server: an event that comes after a while has all the time to be
 // acknowledged, and one that comes after a long while has a new stream.
 func TestFeedIsQuiet(t *testing.T) {
-	const giveUp = time.Second
+	t.Parallel()
+	const giveUp = 2 * time.Second
 	server := &moodyServer{seen: map[string]bool{},
 		script: []mood{{after: 99, slow: giveUp * 6 / 10}, {after: 99}}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -120,8 +123,8 @@ func TestFeedIsQuiet(t *testing.T) {
 	waits := []time.Duration{0, giveUp * 12 / 10, giveUp * 25 / 10}
 	err := serve(t, server).Feed(ctx, &slowly{d, waits}, SendOptions{InFlight: 8, GiveUp: giveUp,
 		Reconnecting: func(_ int, why error) { t.Errorf("reconnects: %v", why) }})
-	if !errors.Is(err, context.Canceled) || len(server.applied) != 3 {
-		t.Errorf("error %v, applied %v", err, server.applied)
+	if !errors.Is(err, context.Canceled) || len(server.items()) != 3 {
+		t.Errorf("error %v, applied %v", err, server.items())
 	}
 }
 

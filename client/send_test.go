@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,9 +27,39 @@ import (
 // over.
 type moodyServer struct {
 	pb.UnimplementedEventServiceServer
+	mu      sync.Mutex // a stream may begin before the server sees the end of the one before
 	script  []mood
 	seen    map[string]bool
 	applied []string // items in the order of their first arrival
+}
+
+// items returns the items that were applied.
+func (s *moodyServer) items() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.applied)
+}
+
+// next returns the mood of the next stream.
+func (s *moodyServer) next() (m *mood) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.script) > 0 {
+		m, s.script = &s.script[0], s.script[1:]
+	}
+	return m
+}
+
+// apply tells whether an item arrives for the first time.
+func (s *moodyServer) apply(item string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.seen[item] {
+		return false
+	}
+	s.seen[item] = true
+	s.applied = append(s.applied, item)
+	return true
 }
 
 type mood struct {
@@ -42,10 +73,7 @@ type mood struct {
 }
 
 func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) error {
-	var m *mood
-	if len(s.script) > 0 {
-		m, s.script = &s.script[0], s.script[1:]
-	}
+	m := s.next()
 	var events []*pb.Event // of the message
 	for n := 1; ; n++ {
 		if len(events) == 0 {
@@ -69,11 +97,8 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 		case m != nil && m.full && n == m.after:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED, "full")
 			out.Exceptions[0].Result.Error.Code = int32(cmp.Or(m.code, codes.ResourceExhausted))
-		case s.seen[item]:
+		case !s.apply(item):
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE, "")
-		default:
-			s.seen[item] = true
-			s.applied = append(s.applied, item)
 		}
 		if m != nil {
 			time.Sleep(m.slow)
@@ -186,9 +211,9 @@ func TestSenderReconnects(t *testing.T) {
 					s.Acknowledged, s.Applied(), s.Duplicates, s.Rejected, n,
 					n-c.duplicates-c.rejected, c.duplicates, c.rejected)
 			}
-			if len(server.applied) != n-c.rejected || !slices.IsSorted(server.applied) {
+			if len(server.items()) != n-c.rejected || !slices.IsSorted(server.items()) {
 				t.Errorf("the server applied %v, want each of %d items once and in order",
-					server.applied, n-c.rejected)
+					server.items(), n-c.rejected)
 			}
 			if c.rejected > 0 && s.FirstRejection != "not today" {
 				t.Errorf("first rejection %q", s.FirstRejection)
@@ -200,6 +225,7 @@ func TestSenderReconnects(t *testing.T) {
 // An event that the server has no room for, or of which it could not find out whether it has it, is
 // not settled: it is sent again with all behind it.
 func TestSenderWaitsForRoom(t *testing.T) {
+	t.Parallel()
 	const n = 12
 	for _, code := range []codes.Code{codes.ResourceExhausted, codes.Unavailable} {
 		server := &moodyServer{script: []mood{{after: 4, full: true, code: code}},
@@ -208,10 +234,10 @@ func TestSenderWaitsForRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		applied := slices.Sorted(slices.Values(server.applied)) // d may come behind e
+		applied := slices.Sorted(slices.Values(server.items())) // d may come behind e
 		if s.Acknowledged != n || s.Rejected != 0 || s.Reconnects != 1 || len(applied) != n ||
 			len(slices.Compact(applied)) != n {
-			t.Errorf("%s: %+v, applied %v, want each of %d events once", code, s, server.applied, n)
+			t.Errorf("%s: %+v, applied %v, want each of %d events once", code, s, server.items(), n)
 		}
 	}
 
@@ -256,6 +282,7 @@ func TestSenderTellsOfRoom(t *testing.T) {
 // Errors that a new connection cannot heal end the sending, and so does a server that never comes
 // back.
 func TestSenderGivesUp(t *testing.T) {
+	t.Parallel()
 	s, err := send(t.Context(), t,
 		&moodyServer{script: []mood{{after: 2, code: codes.InvalidArgument}},
 			seen: map[string]bool{}},

@@ -39,6 +39,7 @@ func TestBadFlags(t *testing.T) {
 		{"--kafka-client-cert=" + empty, "--kafka-client-cert: goes with a key: set --kafka-client-key"},
 		{"--sasl=none", "--sasl"},
 		{"--sasl-user=u", "--sasl-user: goes with a mechanism: set --sasl"},
+		{"--sasl-password-file=/none", "--sasl-password-file: goes with a mechanism: set --sasl"},
 		{"--sasl=plain", "--sasl-user: is missing"},
 		{"--sasl=plain --sasl-user=u", "--sasl-password-file: there is no password"},
 		{"--sasl=plain --sasl-user=u --sasl-password-file=/none", "--sasl-password-file: open /none: no such"},

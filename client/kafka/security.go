@@ -39,9 +39,13 @@ func (f *security) options() (options []kgo.Opt, err error) {
 		config.MinVersion = tls.VersionTLS12 // brokers on old JVMs
 		options = append(options, kgo.DialTLSConfig(config))
 	}
-	if f.SASL == "" && f.SASLUser != "" {
-		return nil, &fault.Fault{Field: "SASLUser", Problem: "goes with a mechanism: set --sasl"}
-	} else if f.SASL == "" {
+	switch alone := "goes with a mechanism: set --sasl"; {
+	case f.SASL != "":
+	case f.SASLUser != "":
+		return nil, &fault.Fault{Field: "SASLUser", Problem: alone}
+	case f.SASLPasswordFile != "":
+		return nil, &fault.Fault{Field: "SASLPasswordFile", Problem: alone}
+	default:
 		return options, nil
 	}
 	mechanism, err := f.login()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/net/netutil"
 
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/internal/fault"
@@ -45,6 +46,7 @@ type flags struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
 	os.Exit(run(ctx, os.Args[1:], &mcp.StdioTransport{}, os.Stdout, os.Stderr))
 }
 
@@ -112,20 +114,26 @@ func (f *flags) serve(ctx context.Context, stdio mcp.Transport, stderr io.Writer
 	return serveHTTP(ctx, listener, tools)
 }
 
-// serveHTTP answers each request for itself, so that any of several programs can answer it. Pages
+// mostConnections bounds what clients that wait, or that do not go on, can hold.
+const mostConnections = 256
+
+// serveHTTP answers without sessions, so that any of several programs can answer a request. Pages
 // of other origins, and names that were bound to this machine, are refused.
 func serveHTTP(ctx context.Context, listener net.Listener, tools *mcp.Server) error {
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools },
 		&mcp.StreamableHTTPOptions{Stateless: true, JSONResponse: true})
 	server := &http.Server{Handler: http.NewCrossOriginProtection().Handler(handler),
-		ReadHeaderTimeout: 5 * time.Second, MaxHeaderBytes: 1 << 16}
+		ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16}
 	drained := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(drained)
 		limit, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		_ = server.Shutdown(limit)
+		if server.Shutdown(limit) != nil {
+			_ = server.Close()
+		}
 	})
+	listener = netutil.LimitListener(listener, mostConnections)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		stop()
 		return err

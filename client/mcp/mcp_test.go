@@ -138,18 +138,32 @@ func TestTools(t *testing.T) {
 			testTools(t, session)
 		})
 	}
-	refused, err := http.NewRequest(http.MethodPost, url, strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	refused.Header.Set("Origin", "https://example.com")
-	answer, err := http.DefaultClient.Do(refused)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusForbidden {
-		t.Errorf("a page of another origin was answered %s, want 403", answer.Status)
+	for what, c := range map[string]struct {
+		origin, host string
+		body         int
+		want         int
+	}{
+		"a page of another origin":  {origin: "https://example.com", want: http.StatusForbidden},
+		"a name of somebody else's": {host: "example.com", want: http.StatusForbidden},
+		"a large body":              {body: 5 << 20, want: http.StatusRequestEntityTooLarge},
+	} {
+		ask, err := http.NewRequest(http.MethodPost, url,
+			strings.NewReader("{}"+strings.Repeat(" ", c.body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask.Header.Set("Content-Type", "application/json")
+		ask.Header.Set("Accept", "application/json, text/event-stream")
+		ask.Header.Set("Origin", c.origin)
+		ask.Host = c.host
+		answer, err := http.DefaultClient.Do(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != c.want {
+			t.Errorf("%s: %s, want %d", what, answer.Status, c.want)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func (t *tools) newServer() *mcp.Server {
 		"Items are named by ids: find them by search_items. " +
 		"Scores compare only within one answer."})
 	add(s, "recommend", "The items that fit a user, or somebody with a history, best first, "+
-		"with why. Also what is popular, or rising now.", t.recommend)
+		"with why. Also what is popular or rising now, less what they had.", t.recommend)
 	add(s, "similar_items", "The items that go with an item, best first.", t.similar)
 	add(s, "score_items", "The scores of given items for a user, or somebody with a history.",
 		t.score)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -22,6 +23,14 @@ type file struct {
 // File returns a Box that adds lines to a file, which no other program may write to. The end of the
 // file is cut off if a kill left it as half a line.
 func File(path string) (*Box, error) {
+	f, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	return newBox(f), nil
+}
+
+func open(path string) (*file, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -35,7 +44,7 @@ func File(path string) (*Box, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return newBox(k), nil
+	return k, nil
 }
 
 // wholeLines returns the number of bytes up to the last line feed.
@@ -55,7 +64,8 @@ func wholeLines(f *os.File) (int64, error) {
 }
 
 // keep implements keeper: all of them with one sync, or none. It writes behind the last whole line,
-// over what a failure left there, or where the file ends if somebody has made it shorter.
+// over what a failure left there. If somebody has made the file shorter that is before its end, and
+// if it has been moved away it is made anew.
 func (f *file) keep(_ context.Context, batch []letter) ([]letter, error) {
 	var lines bytes.Buffer
 	for i := range batch {
@@ -65,7 +75,22 @@ func (f *file) keep(_ context.Context, batch []letter) ([]letter, error) {
 	if err != nil {
 		return batch, err
 	}
-	f.size = min(f.size, info.Size())
+	there, err := os.Stat(f.Name())
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return batch, err
+	case err != nil || !os.SameFile(there, info):
+		other, err := open(f.Name())
+		if err != nil {
+			return batch, err
+		}
+		_ = f.Close()
+		*f = *other
+	case info.Size() < f.size:
+		if f.size, err = wholeLines(f.File); err != nil {
+			return batch, err
+		}
+	}
 	if _, err := f.WriteAt(lines.Bytes(), f.size); err != nil {
 		return batch, err
 	}

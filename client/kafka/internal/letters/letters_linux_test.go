@@ -56,6 +56,20 @@ func TestFile(t *testing.T) {
 	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "again" {
 		t.Errorf("behind a shorter end the file has %+v", lines)
 	}
+	if err := os.Truncate(path, 9); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, "over half a line")
+	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "over half a line" {
+		t.Errorf("behind half a line the file has %+v", lines)
+	}
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, "anew")
+	if lines := read(t, path); len(lines) != 1 || lines[0].Value != "anew" {
+		t.Errorf("in place of one that was moved the file has %+v", lines)
+	}
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
@@ -96,14 +97,29 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 func checkConstant(field int, constant json.RawMessage) (err error) {
 	switch field {
 	case eventID:
-		err = errors.New("an id for each event")
+		return errors.New("an id for each event")
 	case eventTime:
 		_, err = instant(constant)
+		return err
 	case value:
-		_, err = number(constant)
+		v, err := number(constant)
+		if err == nil && !(math.Abs(v) <= event.MaxWeight) {
+			err = fmt.Errorf("a number from %d to %d", -event.MaxWeight, event.MaxWeight)
+		}
+		return err
+	}
+	t, err := text(constant)
+	switch {
+	case err == nil && field == eventType && !event.ValidType(t):
+		err = errors.New("a type of events, as " + event.TypePattern)
+	case err == nil && len(t) > mostText:
+		err = fmt.Errorf("at most %d bytes", mostText)
 	}
 	return err
 }
+
+// mostText is the largest size of an id.
+const mostText = 256
 
 // mostBytes is the largest size of all texts of an event. The server takes somewhat less; this is
 // so that each message is far below the size that it takes, and none is refused as a whole.
@@ -114,7 +130,7 @@ func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
 	switch {
 	case len(r.Value) == 0:
 		return nil, fmt.Errorf("the record is empty")
-	case !utf8.Valid(r.Value) || !utf8.Valid(r.Key):
+	case !utf8.Valid(r.Value):
 		return nil, fmt.Errorf("the record is not UTF-8")
 	case !json.Valid(r.Value):
 		return nil, fmt.Errorf("the record is not JSON: %w", json.Unmarshal(r.Value, new(any)))
@@ -171,13 +187,19 @@ func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, o object) error {
 }
 
 func number(raw json.RawMessage) (float64, error) {
-	return strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
+	s := strings.Trim(string(raw), `"`)
+	if strings.Trim(s, "+-.0123456789eE") != "" { // hexadecimal, or Inf
+		return 0, fmt.Errorf("%.40q is none", s)
+	}
+	return strconv.ParseFloat(s, 64)
 }
 
 // find returns the value of a field, or nil: absent, or null.
 func (m *Mapping) find(field int, r *kgo.Record, o object) (json.RawMessage, error) {
 	for _, p := range m.places[field] {
 		switch {
+		case p.name == Key && !utf8.Valid(r.Key):
+			return nil, errors.New("the key is not UTF-8")
 		case p.name == Key && len(r.Key) > 0:
 			return quoted(string(r.Key)), nil
 		case p.name == Key:

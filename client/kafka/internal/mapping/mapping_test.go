@@ -102,6 +102,7 @@ func TestUnreadable(t *testing.T) {
 		`{"user_id":"\ud800","a":{"b":1}}`:      "user_id: \"\\ud800\" holds what is no character",
 		`{"user_id":1,"a":{"b":1},"value":"x"}`: "value: want a number",
 		`{"user_id":1,"a":{"b":1},"value":[]}`:  "value: want a number",
+		`{"user_id":1,"a":{"b":1},"value":"0x1p-2"}`:                       "value: want a number",
 		`{"user_id":1,"a":{"b":1},"value":1e999}`:                          "value: want a number",
 		`{"user_id":1,"a":{"b":1},"event_time":"yesterday"}`:               "event_time: \"yesterday\" is neither",
 		`{"user_id":1,"a":{"b":1},"event_time":"NaN"}`:                     "event_time: NaN",
@@ -122,6 +123,10 @@ func TestNewRefuses(t *testing.T) {
 		{"user_id", "=", "p", "Map"},
 		{"event_id", "=x", "p", "Map"}, // all but the first would be repeats
 		{"event_time", "=yesterday", "p", "Map"},
+		{"event_type", "=b u y", "p", "Map"},
+		{"item_id", "=" + strings.Repeat("x", mostText+1), "p", "Map"},
+		{"value", "=nan", "p", "Map"},
+		{"value", "=1001", "p", "Map"},
 		{"value", "=much", "p", "Map"},
 		{"user_id", "u", "", "IDPrefix"},
 		{"user_id", "u", strings.Repeat("x", mostPrefix+1), "IDPrefix"},
@@ -129,6 +134,21 @@ func TestNewRefuses(t *testing.T) {
 		_, err := New(map[string]string{c.field: c.at}, c.prefix)
 		if e := new(fault.Fault); !errors.As(err, &e) || e.Field != c.want {
 			t.Errorf("%+v: error %v, want a fault of %s", c, err, c.want)
+		}
+	}
+}
+
+// A key in another form than text harms only the events that have a field of it.
+func TestKeyIsNoText(t *testing.T) {
+	for at, want := range map[string]string{"user_id": "", Key: "user_id: the key is not UTF-8"} {
+		m, err := New(map[string]string{"user_id": at}, "clicks")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := record(`{"user_id":"u","item_id":"i"}`)
+		r.Key = []byte{0, 0, 0, 0xff}
+		if _, err := m.Event(r); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("the user at %s: %v, want %q", at, err, want)
 		}
 	}
 }
