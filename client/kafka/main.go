@@ -60,9 +60,9 @@ type flags struct {
 	// The group notices the end of a program that was killed by its silence.
 	SessionTimeout time.Duration `default:"10s" help:"Time after which others take the partitions of a program that was killed. The brokers bound it, by default to 6s and more."`
 
-	MetricsListen string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz."`
+	MetricsListen string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz. Default: 127.0.0.1:9465."`
 
-	Server string `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
+	Server string `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server. Default: 127.0.0.1:50051."`
 	client.AccessFlags
 	security
 
@@ -160,6 +160,7 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	go func() { _ = pages.Serve(listener) }()
 	defer func() { _ = pages.Close() }()
 	log.Info("consuming", "topic", f.Topic, "group", f.Group, "server", f.Server,
+		"dead_letters", f.DeadLetter,
 		"metrics", listener.Addr().String())
 	return consumer.Run(ctx)
 }

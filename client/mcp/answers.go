@@ -86,10 +86,10 @@ func (l *list) String() string {
 		b.WriteString(note + "\n")
 	}
 	if len(l.Unknown) > 0 {
-		fmt.Fprintf(&b, "The model does not know %q.\n", l.Unknown)
+		fmt.Fprintf(&b, "The model does not know %s.\n", quoted(l.Unknown))
 	}
 	if len(l.Excluded) > 0 {
-		fmt.Fprintf(&b, "Never shown now: %q.\n", l.Excluded)
+		fmt.Fprintf(&b, "Never shown now: %s.\n", quoted(l.Excluded))
 	}
 	return b.String()
 }
@@ -131,6 +131,9 @@ func (c cause) String() string {
 	}
 	return text
 }
+
+// quoted returns ids as "a" "b".
+func quoted(ids []string) string { return strings.Trim(fmt.Sprintf("%q", ids), "[]") }
 
 func times(n int32) string {
 	if n == 1 {

@@ -36,7 +36,7 @@ const (
 // GSIMC_HTTP_LISTEN.
 type flags struct {
 	HTTPListen string        `name:"http-listen" placeholder:"HOST:PORT" help:"Serve HTTP at this loopback address, in place of standard input and output."`
-	Server     string        `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server."`
+	Server     string        `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server. Default: 127.0.0.1:50051."`
 	Timeout    time.Duration `default:"10s" help:"Time after which a call to the server fails."`
 	client.AccessFlags
 

@@ -227,7 +227,7 @@ func testTools(t *testing.T, session *mcp.ClientSession) {
 		"for anybody", "for i005")
 	addsUp(t, explained.Items[0])
 	ask(t, session, "score_items", `{"history": ["i001", "i005", "i001"], "item_ids": ["i002", "no"]}`, &given,
-		`The model does not know ["no"]`)
+		`The model does not know "no"`)
 	if a, b := given.Items[0].Score, explained.Items[0].Score; math.Abs(a-b) > 1e-3 {
 		t.Errorf("the history has the score %g, the user %g", a, b)
 	}
@@ -237,7 +237,7 @@ func testTools(t *testing.T, session *mcp.ClientSession) {
 	}
 
 	ask(t, session, "similar_items", `{"item_id": "no such"}`, &recommended,
-		"There are no items", `The model does not know ["no such"]`)
+		"There are no items", `The model does not know "no such"`)
 
 	var hits found
 	ask(t, session, "search_items", `{"query": "lien"}`, &hits, "Alien (i001) [horror], ", "training users")
