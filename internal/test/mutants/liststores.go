@@ -36,7 +36,7 @@ var ofStores = []mutant{
 		was:  "func (w *sorting) run() error {\n",
 		is: "func (w *sorting) run() error {\n" +
 			"\tif err := w.removeJournal(); err != nil {\n\t\treturn err\n\t}\n",
-		pkg: "./store/pebble", test: "TestCrashAnywhere",
+		pkg: "./store/pebble", test: "TestCrashWhileSorting",
 	},
 	{
 		name: "nosorterlock", breaks: "an erasure beside the sorter brings erased events back",

@@ -1,0 +1,59 @@
+package pebble
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// TestCrashWhileSorting cuts the power after each batch of the sorter. Whatever the scheduler does,
+// the sorter waits for the rows before each of its batches, and the test has them in between: what
+// it acknowledges then has also synced the batch before.
+func TestCrashWhileSorting(t *testing.T) {
+	const users = 5
+	synctest.Test(t, func(t *testing.T) {
+		disk := vfs.NewCrashableMem()
+		s := mustOpen(t, "store", Options{FS: disk, sortBytes: 1 << 20, sortBatch: 1})
+		defer mustClose(t, s)
+		for user := range users {
+			mustAppend(t, s, fmt.Sprint("user-", user), user, user+2)
+		}
+		lockRows(t, s)
+		sortNow(s)
+		cuts := 0
+		for sorted := false; !sorted; cuts++ {
+			sorted = s.sorter.emptied.Load() > 0
+			mustAppend(t, s, "beside", 10*cuts, 10*cuts+1)
+			wantThere(t, disk.CrashClone(vfs.CrashCloneCfg{}), "store", dump(t, s))
+			oneBatch(t, s)
+		}
+		s.sorter.unlockRows()
+		if cuts != users+2 {
+			t.Errorf("the power was cut %d times, want before, between and after %d batches",
+				cuts, users+1)
+		}
+	})
+}
+
+// oneBatch lets the sorter, which waits for the rows, write one batch, and takes the rows back.
+func oneBatch(t *testing.T, s *Store) {
+	t.Helper()
+	synctest.Wait() // the sorter waits
+	locked := make(chan struct{})
+	go func() {
+		defer close(locked)
+		lockRows(t, s)
+	}()
+	synctest.Wait() // behind it waits the test
+	s.sorter.unlockRows()
+	<-locked
+}
+
+func lockRows(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.sorter.lockRows(); err != nil {
+		t.Error(err)
+	}
+}
