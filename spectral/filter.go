@@ -141,11 +141,6 @@ func FilterByName(name string) *FilterKind {
 	return &Filters[at]
 }
 
-// Uses tells whether the filter has the constant of that field of [Filter].
-func (k *FilterKind) Uses(field string) bool {
-	return slices.ContainsFunc(k.Parameters, func(p Parameter) bool { return p.Field == field })
-}
-
 // penalised returns the response 1/(1 + R(λ)/φ), which is 0 where the penalty R is infinite.
 func penalised(penalty func(f *Filter, lambda float64) float64) func(*Filter, float64) float64 {
 	return func(f *Filter, lambda float64) float64 {

@@ -178,32 +178,3 @@ func TestLearningInterrupted(t *testing.T) {
 		})
 	}
 }
-
-// A search that is interrupted while it reads events tells in one line that nothing was begun. The
-// pipe of events stays open, and takes all of them only once the command reads.
-func TestTuneInterruptedWhileReading(t *testing.T) {
-	out := filepath.Join(t.TempDir(), "tuned.yaml")
-	cmd := exec.Command(binary(t), "--quiet", "tune", "--data", "-", "--out", out)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	rows := "user_id,item_id,timestamp\n" + strings.Repeat("u,i,1700000000\n", 1<<18)
-	if _, err := io.WriteString(in, rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
-	want := "gsimc: interrupted: no trial was begun and " + out + " is not written; " +
-		"the same command begins anew\n"
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted || stderr.String() != want {
-		t.Errorf("exit code %d, stderr %q, want %q", code, stderr.String(), want)
-	}
-}

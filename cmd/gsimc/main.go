@@ -28,7 +28,6 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/standalone"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/train"
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/tune"
 )
 
 func main() {
@@ -51,7 +50,6 @@ type grammar struct {
 	Validate    look.Validate    `cmd:"" group:"Learn and measure:" help:"Say what is in files of events, and what a training would make of them."`
 	Train       train.Cmd        `cmd:"" group:"Learn and measure:" help:"Learn a model from events and write it to a file."`
 	Evaluate    evaluate.Cmd     `cmd:"" group:"Learn and measure:" help:"Measure HR and NDCG of the methods on held-out users."`
-	Tune        tune.Cmd         `cmd:"" group:"Learn and measure:" help:"Find the constants of a model for your events."`
 	Model       look.Model       `cmd:"" group:"Learn and measure:" help:"Look into model files."`
 	Serve       serve.Cmd        `cmd:"" group:"Serve:" help:"Serve recommendations over gRPC."`
 	Token       serve.Token      `cmd:"" group:"Serve:" help:"Draw a token for a client of a server."`

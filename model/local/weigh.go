@@ -1,10 +1,6 @@
 package local
 
-import (
-	"math"
-
-	"github.com/gsimc/gsimc/internal/num/stat"
-)
+import "math"
 
 // Gains are the values of the targets' places, one for each position: see [Choose].
 type Gains []float64
@@ -35,21 +31,6 @@ func (g Gains) Lead(o Gains) (mean, stderr float64) {
 func (g Gains) Beats(o Gains) bool {
 	mean, stderr := g.Lead(o)
 	return mean > float64(Certainty*stderr)
-}
-
-// Short returns NDCG@10 and HR@10 of the targets, and the standard error of the NDCG.
-func (g Gains) Short() (ndcg, hr, stderr float64) {
-	n := float64(max(len(g), 1))
-	squares := 0.0
-	for _, x := range g {
-		if x >= gainAt[shortList] { // places behind have less than that
-			ndcg += x
-			squares += float64(x * x)
-			hr++
-		}
-	}
-	ndcg, hr = ndcg/n, hr/n
-	return ndcg, hr, stat.StdErr(ndcg, squares/n, n)
 }
 
 // Weigher measures scores without a local term by what they are worth with one. It is a light

@@ -47,7 +47,6 @@ learn/train: internal/event internal/fault internal/file internal/num internal/r
 	kalman model learn/dataset
 learn/evaluate: internal/fault internal/num internal/ranking spectral kalman model learn/dataset
 	learn/train
-learn/tune: internal/fault internal/num internal/ranking spectral kalman model learn/dataset
 	learn/train
 learn/retrain: internal/fault model store learn/train
 
@@ -146,7 +145,6 @@ cmd/gsimc/internal/train: internal/fault internal/file internal/num spectral kal
 	cmd/gsimc/internal/progress
 cmd/gsimc/internal/evaluate: internal/chart spectral kalman model learn/dataset learn/train
 	learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress
-cmd/gsimc/internal/tune: internal/file model learn/dataset learn/train learn/evaluate learn/tune
 	cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress
 cmd/gsimc/internal/standalone: learn/dataset cmd/gsimc/internal/cli cmd/gsimc/internal/look
 cmd/gsimc/internal/serve: model store store/pebble learn/retrain server cmd/gsimc/internal/cli
@@ -154,7 +152,7 @@ cmd/gsimc/internal/serve: model store store/pebble learn/retrain server cmd/gsim
 cmd/gsimc: cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/call
 	cmd/gsimc/internal/demo cmd/gsimc/internal/repair cmd/gsimc/internal/migrate
 	cmd/gsimc/internal/look cmd/gsimc/internal/train cmd/gsimc/internal/evaluate
-	cmd/gsimc/internal/tune cmd/gsimc/internal/standalone cmd/gsimc/internal/serve
+	cmd/gsimc/internal/standalone cmd/gsimc/internal/serve
 
 # Helpers of tests come last, so that nothing above may import them.
 docs:

@@ -67,14 +67,14 @@ func (Cmd) Help() string {
 		`output. ` +
 		`Everything that serving needs is written to one file. An eigenvector with an error ` +
 		`above ` +
-		`--tolerance is refused. gsimc tune finds the constants for your data.
+		`--tolerance is refused.
 
 The file holds the time of the training, and its version is a hash of its content. ` +
 		`SOURCE_DATE_EPOCH (seconds since 1970) in the environment sets that time: the same ` +
 		`events, flags and program then give the same file, byte for byte.
 
   gsimc train --data events.csv.gz --out model.gsimc --rank 256
-  gsimc train --data events.csv.gz --out model.gsimc --config tuned.yaml
+  gsimc train --data events.csv.gz --out model.gsimc --config train.yaml
   gsimc train --from-store ./state --server 127.0.0.1:50051 --like model.gsimc --out new.gsimc
   gsimc train --data a.parquet --data b.parquet --out model.gsimc --filter tikhonov --alpha 0.9
   gsimc train --from-spectrum spectrum.safetensors --data sample.parquet --out model.gsimc`
