@@ -194,7 +194,7 @@ func (b *broker) topic(t testing.TB, partitions int) string {
 	return name
 }
 
-// make makes a topic with batches of at most so many bytes.
+// make makes a topic whose batches have up to most bytes.
 func (b *broker) make(t testing.TB, name string, partitions, most int) {
 	t.Helper()
 	request := kmsg.NewPtrCreateTopicsRequest()

@@ -21,7 +21,7 @@ import (
 // mostDead is the largest batch that the topic of dead letters takes.
 const mostDead = 100 << 10
 
-// noise has so many bytes and cannot be compressed much.
+// noise returns n bytes that cannot be compressed much.
 func noise(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b)

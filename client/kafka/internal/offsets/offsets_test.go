@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever the order in which records are done, what may be committed is what a slow search finds:
-// the place behind the longest run of done records. It never lies behind one that is not.
+// TestTracker marks records as done in random orders. Up to which place they may be committed is
+// compared with a slow search for the first record that is not done.
 func TestTracker(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
