@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/gsimc/gsimc/internal/test/nettest"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -152,7 +153,7 @@ func (b *broker) start(t testing.TB) {
 	t.Helper()
 	b.cmd, b.log = b.java("kafka.Kafka", b.config), &bytes.Buffer{}
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
-	b.cmd.SysProcAttr = dyingWithParent()
+	b.cmd.SysProcAttr = proctest.DyingWithParent()
 	if err := b.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

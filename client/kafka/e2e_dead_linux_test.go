@@ -16,6 +16,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // mostDead is the largest batch that the topic of dead letters takes.
@@ -72,10 +74,10 @@ func TestPoisonedRecords(t *testing.T) {
 			c := startConsumer(t, "--brokers", b.address, "--topic", f.topic, "--group", "g-"+where,
 				"--server", s.address, "--dead-letter", dead)
 			f.check(t, s)
-			eventually(t, "a lag of 0", func() bool {
+			proctest.Await(t, "a lag of 0", func() bool {
 				return c.sum("gsimc_kafka_lag") == 0 && c.sum("gsimc_kafka_records_total") > 0
 			})
-			c.stop(t)
+			c.Stop(t)
 			reasons := inFile
 			if where == "topic" {
 				reasons = func(t *testing.T, _ string) map[int64]letter {
@@ -139,7 +141,7 @@ func inFile(t *testing.T, path string) map[int64]letter {
 func (b *broker) inTopic(t *testing.T, topic string, n int) map[int64]letter {
 	t.Helper()
 	cl := b.client(t, kgo.ConsumeTopics(topic))
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), proctest.Limit)
 	defer cancel()
 	all := map[int64]letter{}
 	for len(all) < n && ctx.Err() == nil {
@@ -172,7 +174,7 @@ func TestRebalance(t *testing.T) {
 		t.Helper()
 		for _, c := range all {
 			before := c.sum("gsimc_kafka_records_total")
-			eventually(t, "records of each", func() bool {
+			proctest.Await(t, "records of each", func() bool {
 				f.produce(300)
 				return c.sum("gsimc_kafka_records_total") > before
 			})
@@ -184,9 +186,9 @@ func TestRebalance(t *testing.T) {
 	shares(one, two)
 	three := next()
 	shares(one, two, three)
-	two.stop(t)
+	two.Stop(t)
 	shares(one, three)
-	one.kill()
+	one.Kill()
 	shares(three)
 	f.check(t, s)
 }
@@ -206,30 +208,30 @@ func TestServerAway(t *testing.T) {
 	if text, code := c.page("/healthz"); code != 200 {
 		t.Errorf("health is %d: %s", code, text)
 	}
-	s.kill()
+	s.Kill()
 	f.produce(100_000) // more than is held in memory
 	if err := f.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the lag of what is not even fetched", func() bool {
+	proctest.Await(t, "the lag of what is not even fetched", func() bool {
 		return c.sum("gsimc_kafka_lag") == 100_000
 	})
-	eventually(t, "health that says no", func() bool {
+	proctest.Await(t, "health that says no", func() bool {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, s.address)
 	})
-	c.stop(t) // with events under way
+	c.Stop(t) // with events under way
 	c = startConsumer(t, args...)
-	c.says(t, `partitions assigned" partitions="?(map\S+)`)
+	c.Says(t, `partitions assigned" partitions="?(map\S+)`)
 	begin := time.Now()
 	s = startServer(t, "--data-dir", dir, "--listen", s.address)
 	f.check(t, s)
-	eventually(t, "health that says yes", func() bool {
+	proctest.Await(t, "health that says yes", func() bool {
 		_, code := c.page("/healthz")
 		return code == 200
 	})
 	t.Logf("caught up %s after the server came back", time.Since(begin).Round(time.Millisecond))
-	c.stop(t)
+	c.Stop(t)
 }
 
 // Without a topic, or a broker, the program says so, and it ends when it is told to.
@@ -237,22 +239,22 @@ func TestTopicAway(t *testing.T) {
 	b := startBroker(t)
 	nowhere := startConsumer(t, "--brokers", b.address, "--topic", b.topic(t, 1), "--group", "n",
 		"--dead-letter", topicPrefix+"no-letters")
-	nowhere.says(t, `(topic no-letters: UNKNOWN_TOPIC_OR_PARTITION)`)
-	nowhere.stop(t)
+	nowhere.Says(t, `(topic no-letters: UNKNOWN_TOPIC_OR_PARTITION)`)
+	nowhere.Stop(t)
 	c := startConsumer(t, "--brokers", b.address, "--topic", "nowhere", "--group", "nowhere",
 		"--dead-letter", filepath.Join(t.TempDir(), "dead"))
-	c.says(t, `(topic nowhere: UNKNOWN_TOPIC_OR_PARTITION)`)
-	eventually(t, "health that says no", func() bool {
+	c.Says(t, `(topic nowhere: UNKNOWN_TOPIC_OR_PARTITION)`)
+	proctest.Await(t, "health that says no", func() bool {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, "topic nowhere")
 	})
 	defer b.start(t)
 	b.kill()
-	eventually(t, "health that says why", func() bool {
+	proctest.Await(t, "health that says why", func() bool {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, "no broker answers")
 	})
-	c.stop(t)
+	c.Stop(t)
 }
 
 // A topic that is deleted ends the program, since the records of one that is made anew under its
@@ -273,8 +275,8 @@ func TestTopicDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.make(t, f.topic, 2, 1<<20)
-	c.says(t, `(was deleted: give another --id-prefix)`)
-	if code := c.wait(); code != exitFailure {
+	c.Says(t, `(was deleted: give another --id-prefix)`)
+	if code := c.Wait(); code != exitFailure {
 		t.Errorf("exit code %d, want %d", code, exitFailure)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -45,7 +46,7 @@ func (f *flow) check(t *testing.T, s *server) {
 	if err := f.failed.Load(); err != nil {
 		t.Fatalf("producing: %v", *err)
 	}
-	eventually(t, fmt.Sprintf("%d events in the store", f.made), func() bool {
+	proctest.Await(t, fmt.Sprintf("%d events in the store", f.made), func() bool {
 		return s.count(t, f.users) >= f.made
 	})
 	for u := range f.users {
@@ -78,12 +79,12 @@ func TestKilledInTurns(t *testing.T) {
 	for round := range rounds {
 		before := c.sum("gsimc_kafka_records_total")
 		f.produce(records / rounds)
-		eventually(t, "records that are done", func() bool {
+		proctest.Await(t, "records that are done", func() bool {
 			return c.sum("gsimc_kafka_records_total") > before
 		})
 		if round%2 == 0 {
 			duplicates += c.sum(`gsimc_kafka_records_total{outcome="duplicate"}`)
-			c.kill()
+			c.Kill()
 			c = startConsumer(t, args...)
 		} else {
 			b.kill()
@@ -95,7 +96,7 @@ func TestKilledInTurns(t *testing.T) {
 	if dead := c.sum(`gsimc_kafka_records_total{outcome="rejected"}`); dead != 0 {
 		t.Errorf("%v events were rejected", dead)
 	}
-	c.stop(t)
+	c.Stop(t)
 	if duplicates == 0 {
 		t.Error("no kill came between an acknowledgement and its commit")
 	}

@@ -16,6 +16,8 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // many are n events as flow produces them, of other users.
@@ -65,13 +67,13 @@ func TestMeasure(t *testing.T) {
 		c := startConsumer(t, "--brokers", b.address, "--topic", f.topic, "--group",
 			fmt.Sprint("g", round), "--id-prefix", fmt.Sprint("r", round), "--server", s.address,
 			"--dead-letter", filepath.Join(t.TempDir(), "dead"))
-		eventually(t, "records", func() bool { return c.sum("gsimc_kafka_records_total") > 0 })
+		proctest.Await(t, "records", func() bool { return c.sum("gsimc_kafka_records_total") > 0 })
 		first, begin := c.sum("gsimc_kafka_records_total"), time.Now()
-		eventually(t, "all records", func() bool {
+		proctest.Await(t, "all records", func() bool {
 			return c.sum("gsimc_kafka_records_total") >= float64(n)
 		})
 		taken := (float64(n) - first) / time.Since(begin).Seconds()
-		c.stop(t)
+		c.Stop(t)
 		t.Logf("round %d: StreamObserve %.0f events/s, from the topic %.0f, %.0f %%", round, direct,
 			taken, 100*taken/direct)
 	}
@@ -120,7 +122,7 @@ func (f *flow) latency(t *testing.T, b *broker, s *server) {
 			took = append(took, time.Since(begin))
 		}
 	}
-	c.stop(t)
+	c.Stop(t)
 	slices.Sort(took)
 	t.Logf("from produce to the next list: p50 %s, p99 %s, most %s", took[len(took)/2],
 		took[len(took)*99/100], took[len(took)-1])

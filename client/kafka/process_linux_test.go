@@ -1,26 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // asProgram makes the program of the tests gsimc-kafka itself.
@@ -41,103 +36,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// output collects what a process writes, and may be read meanwhile.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-// dyingWithParent has the kernel end a process when the thread that started it ends.
-func dyingWithParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
-
-// process is a program that the end of the test kills.
-type process struct {
-	cmd *exec.Cmd
-	err output
-}
-
-func start(t testing.TB, env []string, name string, args ...string) *process {
-	t.Helper()
-	p := &process{cmd: exec.Command(name, args...)}
-	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), &p.err
-	p.cmd.SysProcAttr = dyingWithParent()
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.kill()
-		if t.Failed() {
-			log := p.err.String()
-			t.Logf("log of %s:\n%s", filepath.Base(name), log[max(0, len(log)-4000):])
-		}
-	})
-	return p
-}
-
-// kill is SIGKILL.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
-	_ = p.cmd.Wait()
-}
-
-// stop is SIGTERM, after which the exit code must be 0.
-func (p *process) stop(t testing.TB) {
-	t.Helper()
-	if err := errors.Join(p.cmd.Process.Signal(syscall.SIGTERM), p.cmd.Wait()); err != nil {
-		t.Errorf("stopping: %v\n%s", err, p.err.String())
-	}
-}
-
-// wait waits for the end and returns the exit code.
-func (p *process) wait() int {
-	_ = p.cmd.Wait()
-	return p.cmd.ProcessState.ExitCode()
-}
-
-// says waits until the log has the pattern, and returns its first group.
-func (p *process) says(t testing.TB, pattern string) (found string) {
-	t.Helper()
-	re := regexp.MustCompile(pattern)
-	eventually(t, "log with "+pattern, func() bool {
-		m := re.FindStringSubmatch(p.err.String())
-		if m != nil {
-			found = m[1]
-		}
-		return m != nil
-	})
-	return found
-}
-
-// limit is how long what has to happen may take.
-const limit = 5 * time.Minute
-
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for begin := time.Now(); !is(); {
-		if time.Since(begin) > limit {
-			t.Fatalf("not within %s: %s", limit, what)
-		}
-		time.Sleep(20 * time.Millisecond) // between two looks at another process
-	}
-}
-
 // server is a real `gsimc serve` with its store on disk.
 type server struct {
-	*process
+	*proctest.Process
 	address string
 	*client.Client
 }
@@ -151,10 +52,10 @@ func startServer(t testing.TB, flags ...string) *server {
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v: run make build", err)
 	}
-	s := &server{process: start(t, nil, binary, append([]string{"serve", "--listen", "127.0.0.1:0",
+	s := &server{Process: proctest.Start(t, nil, binary, append([]string{"serve", "--listen", "127.0.0.1:0",
 		"--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--drain-delay", "0s",
 		"--data-dir", t.TempDir(), "--retrain-every", "24h"}, flags...)...)}
-	s.address = s.says(t, `"grpc":"([^"]+)"`)
+	s.address = s.Says(t, `"grpc":"([^"]+)"`)
 	if s.Client, err = client.Dial(client.Options{Address: s.address}); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +102,7 @@ func user(u int) string { return fmt.Sprintf("u%d", u) }
 
 // consumer is a process of this program.
 type consumer struct {
-	*process
+	*proctest.Process
 	pages string
 }
 
@@ -211,9 +112,9 @@ func startConsumer(t testing.TB, args ...string) *consumer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &consumer{process: start(t, []string{asProgram + "=1"}, exe,
+	c := &consumer{Process: proctest.Start(t, []string{asProgram + "=1"}, exe,
 		append(args, "--metrics-listen", "127.0.0.1:0")...)}
-	c.pages = "http://" + c.says(t, `metrics=(\S+)`)
+	c.pages = "http://" + c.Says(t, `metrics=(\S+)`)
 	return c
 }
 

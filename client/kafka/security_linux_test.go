@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // The account of the tests at the broker.
@@ -70,16 +72,16 @@ func TestSecureBroker(t *testing.T) {
 			"--server", s.address, "--dead-letter", filepath.Join(t.TempDir(), "dead"),
 			"--kafka-tls-ca", b.cert, "--sasl", mechanism, "--sasl-user", saslUser}
 		c := startConsumer(t, append(args, "--sasl-password-file", password)...)
-		eventually(t, mechanism+" lets in", func() bool {
+		proctest.Await(t, mechanism+" lets in", func() bool {
 			return c.sum("gsimc_kafka_records_total") == float64(100*f.users)
 		})
-		c.stop(t)
+		c.Stop(t)
 		t.Setenv("GSIMC_SASL_PASSWORD", "guess")
 		c = startConsumer(t, args...)
-		eventually(t, mechanism+" is refused", func() bool {
+		proctest.Await(t, mechanism+" is refused", func() bool {
 			text, code := c.page("/healthz")
 			return code == 503 && strings.Contains(text, "no broker answers")
 		})
-		c.stop(t)
+		c.Stop(t)
 	}
 }

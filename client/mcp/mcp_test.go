@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -12,10 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // asProgram makes the program of the tests gsimc-mcp itself.
@@ -53,43 +53,11 @@ func startServer(t *testing.T, flags ...string) (grpc, jsonAddress string) {
 		}
 	}
 	const free = "127.0.0.1:0"
-	serving := start(t, gsimc, nil, append([]string{"serve", "--model", model,
+	serving := proctest.Start(t, nil, gsimc, append([]string{"serve", "--model", model,
 		"--data-dir", filepath.Join(dir, "state"),
 		"--listen", free, "--json-listen", free, "--admin-listen", free, "--ops-listen", free,
 		"--drain-delay", "0s", "--log-format", "json"}, flags...)...)
-	for serving.Scan() {
-		var line struct{ Msg, GRPC, JSON string }
-		if json.Unmarshal(serving.Bytes(), &line) == nil && line.Msg == "serving" {
-			go drain(serving)
-			return line.GRPC, line.JSON
-		}
-	}
-	t.Fatal("the server did not start")
-	return "", ""
-}
-
-// start starts a program, ends it with the test and returns the lines of its standard error.
-func start(t *testing.T, name string, env []string, args ...string) *bufio.Scanner {
-	t.Helper()
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), env...)
-	lines, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-	})
-	return bufio.NewScanner(lines)
-}
-
-func drain(lines *bufio.Scanner) {
-	for lines.Scan() { //nolint:revive // so that the program can write
-	}
+	return serving.Says(t, `"grpc":"([^"]+)"`), serving.Says(t, `"json":"([^"]+)"`)
 }
 
 func post(t *testing.T, url, body string) {
@@ -117,13 +85,9 @@ func TestTools(t *testing.T) {
 
 	stdio := exec.Command(os.Args[0], "--server", server)
 	stdio.Env = append(os.Environ(), asProgram+"=1")
-	listening := start(t, os.Args[0], []string{asProgram + "=1"}, "--server", server,
+	listening := proctest.Start(t, []string{asProgram + "=1"}, os.Args[0], "--server", server,
 		"--http-listen", "127.0.0.1:0")
-	if !listening.Scan() {
-		t.Fatal("no line about the listener")
-	}
-	_, url, _ := strings.Cut(listening.Text(), "serving ")
-	go drain(listening)
+	url := listening.Says(t, `serving (\S+)`)
 	for name, transport := range map[string]mcp.Transport{
 		"stdio": &mcp.CommandTransport{Command: stdio},
 		"http":  &mcp.StreamableClientTransport{Endpoint: url, DisableStandaloneSSE: true},

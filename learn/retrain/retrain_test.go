@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -103,7 +103,7 @@ func (f *fakeServer) Reload(context.Context) error {
 // newTestRetrainer has a store with one event, and a model file; its trainings are of the kind.
 func newTestRetrainer(
 	t *testing.T, kind string,
-) (r *Loop, s *fakeServer, log *logText, done *[]Attempt) {
+) (r *Loop, s *fakeServer, log *proctest.Output, done *[]Attempt) {
 	t.Helper()
 	t.Setenv(trainerVariable, kind)
 	dir := t.TempDir()
@@ -120,7 +120,7 @@ func newTestRetrainer(
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, log, done = &fakeServer{version: "old"}, &logText{}, new([]Attempt)
+	s, log, done = &fakeServer{version: "old"}, &proctest.Output{}, new([]Attempt)
 	loop, err := New(Config{
 		Every: time.Millisecond, Model: filepath.Join(dir, "m.gsimc"),
 		DataDir: filepath.Join(dir, "state"),
@@ -324,24 +324,6 @@ func TestRetrainStops(t *testing.T) {
 		t.Error(err)
 	}
 	wantFiles(t, r)
-}
-
-// logText is a log that can be read while it is written.
-type logText struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // anyTime is when the model of modelFile was trained.

@@ -164,7 +164,8 @@ internal/test/peak:
 internal/test/mutants:
 internal/test/soak:
 internal/test/nettest:
-internal/test/enginetest: internal/test/soak
+internal/test/proctest:
+internal/test/enginetest: internal/test/proctest internal/test/soak
 internal/test/promises: internal/test/soak
 store/storetest: store
 learn/train/spectrumtest: internal/file internal/num kalman model learn/dataset learn/train

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // A Process is a server process that can be ended, paused, and started again. Its methods may be
@@ -74,7 +76,7 @@ func (p *Process) Start() error {
 	// removed.
 	written := struct{ io.Writer }{output}
 	cmd.WaitDelay = childDelay
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, written, written, dyingWithParent()
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, written, written, proctest.DyingWithParent()
 	if err := startOn(p.host, cmd); err != nil {
 		_ = output.Close()
 		return fmt.Errorf("start %s: %w", p.path, err)

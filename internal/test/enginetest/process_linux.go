@@ -5,14 +5,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"syscall"
 	"time"
 )
-
-// dyingWithParent has the kernel end a process when the thread that started it ends.
-func dyingWithParent() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
 
 // tick is the unit of processor times of Linux on the architectures of Go.
 const tick = time.Second / 100

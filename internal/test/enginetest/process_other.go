@@ -2,11 +2,6 @@
 
 package enginetest
 
-import (
-	"syscall"
-	"time"
-)
-
-func dyingWithParent() *syscall.SysProcAttr { return nil }
+import "time"
 
 func processorTime(int) time.Duration { return 0 }

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // TestLongLogLines starts a child, this test program again, that logs a line of 1 MiB before it
@@ -19,7 +20,7 @@ func TestLongLogLines(t *testing.T) {
 		fmt.Fprint(os.Stderr, "the end")
 		os.Exit(3)
 	}
-	var logs syncBuffer
+	var logs proctest.Output
 	s, err := Start(t.Context(), os.Args[0], []string{"-test.run=^TestLongLogLines$"},
 		append(os.Environ(), variable+"=1"), &logs)
 	if err != nil {
@@ -34,22 +35,4 @@ func TestLongLogLines(t *testing.T) {
 	if got := logs.String(); !strings.Contains(got, long) || !strings.HasSuffix(got, "the end") {
 		t.Errorf("%d bytes of the log arrived, want all", len(got))
 	}
-}
-
-// syncBuffer collects text and may be read while another goroutine writes.
-type syncBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -1,0 +1,127 @@
+// Package proctest runs programs as processes of a test.
+package proctest
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Output collects what is written, and may be read meanwhile.
+type Output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// String returns all that was written.
+func (o *Output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// Process is a program that the end of the test kills.
+type Process struct {
+	Cmd      *exec.Cmd // may be changed before the start
+	Out, Err Output    // what it has written
+}
+
+// New returns a process that is not started. env is added to the environment of the test.
+func New(tb testing.TB, env []string, name string, args ...string) *Process {
+	tb.Helper()
+	p := &Process{Cmd: exec.Command(name, args...)}
+	p.Cmd.Env = append(os.Environ(), env...)
+	p.Cmd.Stdout, p.Cmd.Stderr, p.Cmd.SysProcAttr = &p.Out, &p.Err, DyingWithParent()
+	tb.Cleanup(func() {
+		p.Kill()
+		if log := p.Err.String(); tb.Failed() && log != "" {
+			tb.Logf("standard error of %s:\n%s", filepath.Base(name), log[max(0, len(log)-4000):])
+		}
+	})
+	return p
+}
+
+// Start is New, and starts the process.
+func Start(tb testing.TB, env []string, name string, args ...string) *Process {
+	tb.Helper()
+	p := New(tb, env, name, args...)
+	p.Start(tb)
+	return p
+}
+
+// Start starts the process.
+func (p *Process) Start(tb testing.TB) {
+	tb.Helper()
+	if err := p.Cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Signal sends a signal.
+func (p *Process) Signal(tb testing.TB, sig os.Signal) {
+	tb.Helper()
+	if err := p.Cmd.Process.Signal(sig); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// Wait waits for the end and returns the exit code.
+func (p *Process) Wait() int {
+	_ = p.Cmd.Wait() // the code says it
+	return p.Cmd.ProcessState.ExitCode()
+}
+
+// Kill is SIGKILL.
+func (p *Process) Kill() {
+	if p.Cmd.Process != nil {
+		_ = p.Cmd.Process.Kill() // it may have ended
+		_ = p.Cmd.Wait()
+	}
+}
+
+// Stop is SIGTERM, after which the exit code must be 0.
+func (p *Process) Stop(tb testing.TB) {
+	tb.Helper()
+	if err := errors.Join(p.Cmd.Process.Signal(syscall.SIGTERM), p.Cmd.Wait()); err != nil {
+		tb.Errorf("stopping: %v\n%s", err, &p.Err)
+	}
+}
+
+// Says waits until standard error has the pattern, and returns its first group.
+func (p *Process) Says(tb testing.TB, pattern string) string {
+	tb.Helper()
+	re := regexp.MustCompile(pattern)
+	var found []string
+	Await(tb, "standard error with "+pattern, func() bool {
+		found = re.FindStringSubmatch(p.Err.String())
+		return found != nil
+	})
+	return found[1]
+}
+
+// Limit is how long what has to happen may take, far above what a quiet machine needs.
+const Limit = 5 * time.Minute
+
+// Await waits until a condition of another process holds.
+func Await(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(Limit); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("not within %s: %s", Limit, what)
+		}
+	}
+}
