@@ -19,11 +19,12 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
 // Errors of calls, as gRPC makes them, are one sentence that says why.
 func TestExplainCalls(t *testing.T) {
-	free := freeAddress(t)
+	free := nettest.Free(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	if err != nil {
 		t.Fatal(err)
@@ -82,17 +83,12 @@ func TestExplainRepeated(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, g := &unavailable{}, grpc.NewServer()
+			s := &unavailable{}
 			s.answers.Store(answers)
-			pb.RegisterEventServiceServer(g, s)
-			go func() { _ = g.Serve(listener) }()
-			t.Cleanup(g.Stop)
-			client, err := Dial(Options{Address: listener.Addr().String(),
-				Timeout: 2 * time.Second})
+			address, _ := nettest.Serve(t, func(g *grpc.Server) {
+				pb.RegisterEventServiceServer(g, s)
+			})
+			client, err := Dial(Options{Address: address, Timeout: 2 * time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}

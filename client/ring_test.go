@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,18 +76,12 @@ func startRing(t *testing.T, n int, h Hedge) (*Ring, map[string]*ringServer, map
 	servers, stops := make(map[string]*ringServer), make(map[string]func())
 	opt := RingOptions{Timeout: 20 * time.Second, Hedge: h}
 	for range n {
-		listener, err := net.Listen("tcp", nettest.Loopback(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := listener.Addr().String()
-		s := &ringServer{name: name, users: make(map[string]int)}
-		g := grpc.NewServer()
-		pb.RegisterRecommenderServiceServer(g, s)
-		pb.RegisterEventServiceServer(g, s)
-		go g.Serve(listener) //nolint:errcheck // ends with the test
-		t.Cleanup(g.Stop)
-		servers[name], stops[name] = s, g.Stop
+		s := &ringServer{users: make(map[string]int)}
+		name, stop := nettest.Serve(t, func(g *grpc.Server) {
+			pb.RegisterRecommenderServiceServer(g, s)
+			pb.RegisterEventServiceServer(g, s)
+		})
+		s.name, servers[name], stops[name] = name, s, stop
 		opt.Addresses = append(opt.Addresses, name)
 	}
 	r, err := DialRing(opt)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -148,15 +147,8 @@ func (l letters) Event(i int) *pb.Event {
 // serve starts a server and returns a client of it.
 func serve(t *testing.T, s *moodyServer) *Client {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := grpc.NewServer()
-	pb.RegisterEventServiceServer(g, s)
-	go func() { _ = g.Serve(listener) }()
-	t.Cleanup(g.Stop)
-	return dialTo(t, listener.Addr().String())
+	address, _ := nettest.Serve(t, func(g *grpc.Server) { pb.RegisterEventServiceServer(g, s) })
+	return dialTo(t, address)
 }
 
 func dialTo(t *testing.T, address string) *Client {
@@ -265,7 +257,7 @@ func TestSenderWaitsForRoom(t *testing.T) {
 // A lack of room that begins anew, or does not end, is told again after a while.
 func TestSenderTellsOfRoom(t *testing.T) {
 	told := 0
-	c, full := dialTo(t, freeAddress(t)), &noRoomError{codes.ResourceExhausted, "full"}
+	c, full := dialTo(t, nettest.Free(t)), &noRoomError{codes.ResourceExhausted, "full"}
 	s := &sender{client: c, opt: SendOptions{Reconnecting: func(int, error) { told++ }}}
 	for range 3 {
 		s.told = false // something was acknowledged
@@ -327,7 +319,7 @@ func TestSenderGivesUp(t *testing.T) {
 // Without a server the sending fails at once, with the reason, however patient it is.
 func TestSendWithoutServer(t *testing.T) {
 	begin := time.Now()
-	_, err := dialTo(t, freeAddress(t)).Send(t.Context(), letters{3, timestamppb.Now()},
+	_, err := dialTo(t, nettest.Free(t)).Send(t.Context(), letters{3, timestamppb.Now()},
 		SendOptions{InFlight: 4, GiveUp: time.Minute})
 	if e := new(Error); !errors.As(err, &e) || e.Reason != Unreachable ||
 		e.Cause != "connection refused" {
@@ -341,23 +333,18 @@ func TestSendWithoutServer(t *testing.T) {
 // A server that goes away for good in the middle is not silent: it cannot be reached. The outage is
 // told once.
 func TestSendServerGone(t *testing.T) {
-	listener, err := net.Listen("tcp", nettest.Loopback(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := grpc.NewServer()
-	pb.RegisterEventServiceServer(g,
-		&moodyServer{seen: map[string]bool{},
-			script: []mood{{after: 2, hang: true, code: codes.Unavailable}}})
-	go func() { _ = g.Serve(listener) }()
-	defer g.Stop()
+	server := &moodyServer{seen: map[string]bool{},
+		script: []mood{{after: 2, hang: true, code: codes.Unavailable}}}
+	address, stop := nettest.Serve(t, func(g *grpc.Server) {
+		pb.RegisterEventServiceServer(g, server)
+	})
 	told := 0
-	s, err := dialTo(t, listener.Addr().String()).Send(t.Context(), letters{9, timestamppb.Now()},
+	s, err := dialTo(t, address).Send(t.Context(), letters{9, timestamppb.Now()},
 		SendOptions{
 			InFlight: 4, GiveUp: time.Second,
 			Acknowledged: func(n int) {
 				if n == 2 {
-					go g.Stop()
+					go stop()
 				}
 			},
 			Reconnecting: func(n int, why error) {
@@ -378,20 +365,9 @@ func TestSendServerGone(t *testing.T) {
 
 // Options without which a stream would hang, or end at once, are refused.
 func TestSendOptionsRefused(t *testing.T) {
-	_, err := dialTo(t, freeAddress(t)).Send(t.Context(), letters{3, timestamppb.Now()},
+	_, err := dialTo(t, nettest.Free(t)).Send(t.Context(), letters{3, timestamppb.Now()},
 		SendOptions{})
 	if got, want := fault.Fields(err), []string{"InFlight", "GiveUp"}; !slices.Equal(got, want) {
 		t.Errorf("faults of the fields %v (%v), want %v", got, err, want)
 	}
-}
-
-// freeAddress returns an address on which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", nettest.Loopback(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

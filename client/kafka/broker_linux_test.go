@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,9 +87,9 @@ func startBroker(t testing.TB) *broker {
 
 func newBroker(t testing.TB, lib, dir string) *broker {
 	t.Helper()
-	b := &broker{address: freeAddress(t), secure: freeAddress(t), lib: lib,
+	b := &broker{address: nettest.Free(t), secure: nettest.Free(t), lib: lib,
 		config: filepath.Join(dir, "properties"), cert: filepath.Join(dir, "cert.pem")}
-	controller := freeAddress(t)
+	controller := nettest.Free(t)
 	certify(t, b.cert, b.secure)
 	settings := fmt.Sprintf(`process.roles=broker,controller
 node.id=1
@@ -130,16 +129,6 @@ auto.create.topics.enable=false
 		t.Fatalf("formatting: %v\n%s", err, out)
 	}
 	return b
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", nettest.Loopback(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (b *broker) java(class string, args ...string) *exec.Cmd {

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -52,26 +53,15 @@ func (c *collector) spans(name string) (found []*tracepb.Span) {
 	return found
 }
 
-func startCollector(t *testing.T) (c *collector, address string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c = &collector{}
-	g := grpc.NewServer()
-	collectorpb.RegisterTraceServiceServer(g, c)
-	go func() { _ = g.Serve(l) }()
-	t.Cleanup(g.Stop)
-	return c, l.Addr().String()
-}
-
 // TestTracesReachACollector: a server sends its spans to the collector that its environment names,
 // those of the last moment at the end, and none names a user.
 func TestTracesReachACollector(t *testing.T) {
 	t.Parallel()
 	_, model := smallModel(t)
-	c, address := startCollector(t)
+	c := &collector{}
+	address, _ := nettest.Serve(t, func(g *grpc.Server) {
+		collectorpb.RegisterTraceServiceServer(g, c)
+	})
 	server := startServeIn(t, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address,
 		"OTEL_SERVICE_NAME=recommender-of-the-test"}, model, t.TempDir())
 	const user, trace = "ann-of-the-test", "0af7651916cd43dd8448eb211c80319c"
@@ -116,17 +106,10 @@ func TestDeadCollectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = hanging.Close() })
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
 	_, model := smallModel(t)
 	for name, settings := range map[string][]string{
 		"hangs": {"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + hanging.Addr().String()},
-		"is gone": {"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + gone.Addr().String(),
+		"is gone": {"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + nettest.Free(t),
 			"OTEL_EXPORTER_OTLP_TIMEOUT=100"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,17 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 )
-
-// listen returns a listener and its address.
-func listen(t *testing.T) (net.Listener, string) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l, l.Addr().String()
-}
 
 func dial(t *testing.T, address string, connections int) *Client {
 	t.Helper()
@@ -50,7 +41,10 @@ func echoClient(t *testing.T) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, address := listen(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -59,7 +53,7 @@ func echoClient(t *testing.T) *Client {
 		}
 	})
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	return dial(t, address, 2)
+	return dial(t, l.Addr().String(), 2)
 }
 
 func testSuite(t *testing.T) *Suite {
@@ -243,12 +237,7 @@ func (f *streamServer) take(events []*pb.Event) bool {
 
 func serveStreams(t *testing.T, f *streamServer) *Client {
 	t.Helper()
-	l, address := listen(t)
-	g := grpc.NewServer()
-	pb.RegisterEventServiceServer(g, f)
-	var wg sync.WaitGroup
-	wg.Go(func() { _ = g.Serve(l) })
-	t.Cleanup(func() { g.Stop(); wg.Wait() })
+	address, _ := nettest.Serve(t, func(g *grpc.Server) { pb.RegisterEventServiceServer(g, f) })
 	return dial(t, address, 2)
 }
 

@@ -191,7 +191,7 @@ os/exec: client/examples learn/retrain cmd internal/test
 buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go: api
 google.golang.org/genproto: api internal/wire server cmd/gsimc/internal/call
 google.golang.org/protobuf: api internal/wire client server cmd
-google.golang.org/grpc: api internal/wire client server cmd
+google.golang.org/grpc: api internal/wire client server cmd internal/test
 github.com/grpc-ecosystem/grpc-gateway/v2: server/internal/httpjson
 github.com/klauspost/compress: learn/dataset server/internal/compression
 github.com/rs/cors: server/internal/origin

@@ -3,9 +3,12 @@ package nettest
 import (
 	"fmt"
 	"hash/fnv"
+	"net"
 	"os"
 	"runtime"
 	"testing"
+
+	"google.golang.org/grpc"
 )
 
 // Loopback returns an address for --listen that only this test uses. It is for servers that end
@@ -20,4 +23,32 @@ func Loopback(tb testing.TB) string {
 	_, _ = fmt.Fprint(h, os.Getpid(), tb.Name())
 	n := h.Sum32()
 	return fmt.Sprintf("127.%d.%d.%d:0", 1+n%254, n>>8%256, 1+n>>16%254)
+}
+
+// Free returns an address on which nothing listens.
+func Free(tb testing.TB) string {
+	tb.Helper()
+	listener, err := net.Listen("tcp", Loopback(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// Serve serves what register adds to a server of gRPC until the end of the test, and returns its
+// address and what stops it before.
+func Serve(
+	tb testing.TB, register func(*grpc.Server), options ...grpc.ServerOption,
+) (address string, stop func()) {
+	tb.Helper()
+	listener, err := net.Listen("tcp", Loopback(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g := grpc.NewServer(options...)
+	register(g)
+	go func() { _ = g.Serve(listener) }()
+	tb.Cleanup(g.Stop)
+	return listener.Addr().String(), g.Stop
 }

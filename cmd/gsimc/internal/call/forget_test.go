@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"net"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
 // slowToForget erases at once, and has the bytes in its files for some calls that wait.
@@ -49,17 +49,11 @@ func (s *slowToForget) DeleteUser(
 // forget runs the command against the server and returns what it printed.
 func (s *slowToForget) forget(t *testing.T, timeout time.Duration) (printed string, err error) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := grpc.NewServer()
-	pb.RegisterUserServiceServer(g, s)
-	go func() { _ = g.Serve(listener) }()
-	defer g.Stop()
+	address, stop := nettest.Serve(t, func(g *grpc.Server) { pb.RegisterUserServiceServer(g, s) })
+	defer stop()
 	out := &strings.Builder{}
 	c := &UserForget{Wait: true}
-	c.User, c.Server, c.Timeout = "ann", listener.Addr().String(), timeout
+	c.User, c.Server, c.Timeout = "ann", address, timeout
 	err = c.Run(&cli.App{Stdout: out})
 	return out.String(), err
 }

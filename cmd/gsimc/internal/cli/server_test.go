@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
 // moody answers a number of calls with an error, and later ones not at all.
@@ -40,19 +40,15 @@ func TestServerThatAnswered(t *testing.T) {
 		{0, "no answer from ADDR within 2s: is the server running there? see --server and " +
 			"--timeout"},
 	} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		g := grpc.NewServer()
-		pb.RegisterEventServiceServer(g, &moody{answers: c.answers})
-		go func() { _ = g.Serve(listener) }()
-		f := &ServerFlags{Server: listener.Addr().String(), Timeout: 2 * time.Second}
-		err = f.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		address, stop := nettest.Serve(t, func(g *grpc.Server) {
+			pb.RegisterEventServiceServer(g, &moody{answers: c.answers})
+		})
+		f := &ServerFlags{Server: address, Timeout: 2 * time.Second}
+		err := f.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 			_, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{})
 			return err
 		})
-		g.Stop()
+		stop()
 		if want := strings.ReplaceAll(c.want, "ADDR", f.Server); err == nil || err.Error() != want {
 			t.Errorf("after %d answers the command says %v\nwant %s", c.answers, err, want)
 		}
