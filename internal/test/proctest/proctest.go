@@ -38,6 +38,7 @@ func (o *Output) String() string {
 type Process struct {
 	Cmd      *exec.Cmd // may be changed before the start
 	Out, Err Output    // what it has written
+	waited   bool      // the test knows how it ended
 }
 
 // New returns a process that is not started. env is added to the environment of the test.
@@ -48,7 +49,7 @@ func New(tb testing.TB, env []string, name string, args ...string) *Process {
 	p.Cmd.Stdout, p.Cmd.Stderr, p.Cmd.SysProcAttr = &p.Out, &p.Err, DyingWithParent()
 	tb.Cleanup(func() {
 		p.Kill()
-		if log := p.Err.String(); tb.Failed() && log != "" {
+		if log := p.Err.String(); tb.Failed() && !p.waited {
 			tb.Logf("standard error of %s:\n%s", filepath.Base(name), log[max(0, len(log)-4000):])
 		}
 	})
@@ -82,6 +83,7 @@ func (p *Process) Signal(tb testing.TB, sig os.Signal) {
 // Wait waits for the end and returns the exit code.
 func (p *Process) Wait() int {
 	_ = p.Cmd.Wait() // the code says it
+	p.waited = true
 	return p.Cmd.ProcessState.ExitCode()
 }
 
