@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -40,14 +39,10 @@ func TestBackupAndRestore(t *testing.T) {
 		defer c.Close()
 		_ = client.send(context.Background(), c.Conn(), func(n int) { acked.Store(int64(n)) })
 	}()
-	if !eventually(func() bool { return acked.Load() > 1000 }) {
-		t.Fatal("the server takes no events")
-	}
+	await(t, "the server takes events", func() bool { return acked.Load() > 1000 })
 	before := int(acked.Load())
-	out := mustRun(t, "backup", "--data-dir", dir, "--to", backup, "--server", p.Admin)
-	if !strings.Contains(out, "users    ") {
-		t.Errorf("backup prints\n%s", out)
-	}
+	says(t, "backup", mustRun(t, "backup", "--data-dir", dir, "--to", backup, "--server", p.Admin),
+		"users    ")
 	awaitNoCheckpoint(t, dir)
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
@@ -55,10 +50,8 @@ func TestBackupAndRestore(t *testing.T) {
 	<-ended
 
 	checkRefusedBackup(t, backup)
-	out = mustRun(t, "restore", "--from", backup, "--data-dir", restored)
-	if !strings.Contains(out, "Later events are gone") {
-		t.Errorf("restore prints\n%s", out)
-	}
+	says(t, "restore", mustRun(t, "restore", "--from", backup, "--data-dir", restored),
+		"Later events are gone")
 	checkRestored(t, restored, client, before)
 	startServe(t, modelFile, restored).mustStop(t)
 	mustRun(t, "verify", "--data-dir", restored)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 	"testing"
 
@@ -15,8 +14,8 @@ var withCommands = strings.NewReplacer(
 		"--ops-listen 127.0.0.1:0",
 ).Replace
 
-// testBadSettings gives flags, variables and YAML files that must be refused, and leaves to
-// TestBadFlags what is wrong with flags in themselves.
+// testBadSettings gives what must be refused, and leaves to TestBadFlags what is wrong with flags
+// in themselves, and to the tests of package cli what is wrong with variables and YAML files.
 func testBadSettings(t *testing.T) {
 	events, model := smallModel(t)
 	b := newBadCommands(t, "$DATA", events, "$MODEL", model)
@@ -65,43 +64,9 @@ func testBadSettings(t *testing.T) {
 	} {
 		b.run(t, badCommand{input: c.args, args: withCommands(c.args), exit: c.exit, want: c.want})
 	}
-	testBadEnvironment(t, b)
-	testBadYAML(t, b)
-}
-
-func testBadEnvironment(t *testing.T, b *badCommands) {
-	for _, c := range []struct {
-		variable string
-		want     []string
-	}{
-		{"GSIMC_RANK=many", []string{"--rank", `"many"`, "(from GSIMC_RANK)"}},
-		{"GSIMC_HALF_LIFE=soon", []string{"--half-life", `"soon"`, "(from GSIMC_HALF_LIFE)"}},
-		{"GSIMC_RANK=0", []string{"--rank: 0, want at least 1 (from GSIMC_RANK)"}},
-		{"GSIMC_CONFIG=$DIR/none.yaml", []string{"--config: $DIR/none.yaml: no such file or " +
-			"directory", "(from GSIMC_CONFIG)"}},
-	} {
-		b.run(t, badCommand{input: c.variable, args: withCommands("$TRAIN"),
-			env: []string{c.variable}, exit: cli.ExitUsage, want: c.want})
-	}
-}
-
-func testBadYAML(t *testing.T, b *badCommands) {
-	for _, c := range []struct {
-		yaml string
-		want []string
-	}{
-		{"rnak: 16", []string{"--config: $DIR/settings.yaml: line 1", `unknown key "rnak"`,
-			"no command has a flag --rnak"}},
-		{"rank: 16\nrank: 17", []string{"settings.yaml: line 2", `the key "rank" stands twice`}},
-		{"rank: [", []string{"settings.yaml: ", "yaml: line 1"}},
-		{"just text", []string{"settings.yaml: ", "want a mapping of flag names to values"}},
-		{"rank:", []string{"settings.yaml: line 1: rank: want a value"}},
-		{"rank: many", []string{"--rank", `"many"`, "(from $DIR/settings.yaml)"}},
-		{"alpha: 7", []string{"--alpha: 7, want 0 to 1 (from $DIR/settings.yaml)"}},
-	} {
-		b.write(t, "settings.yaml", []byte(c.yaml+"\n"))
-		b.run(t, badCommand{input: "YAML " + strconv.Quote(c.yaml),
-			args: withCommands("$TRAIN --config $DIR/settings.yaml"), exit: cli.ExitUsage,
-			want: c.want})
-	}
+	b.write(t, "settings.yaml", "alpha: 7\n")
+	b.run(t, badCommand{args: withCommands("$TRAIN"), exit: cli.ExitUsage,
+		env: []string{"GSIMC_CONFIG=$DIR/settings.yaml", "GSIMC_RANK=0"},
+		want: []string{"--alpha: 7, want 0 to 1 (from $DIR/settings.yaml)",
+			"--rank: 0, want at least 1 (from GSIMC_RANK)"}})
 }

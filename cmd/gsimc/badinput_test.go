@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // TestBadInput gives bad input to the real binary. Every case must be refused with the right code
@@ -50,21 +48,14 @@ func newBadCommands(t *testing.T, paths ...string) *badCommands {
 	t.Helper()
 	b := &badCommands{dir: t.TempDir(), out: t.TempDir()}
 	b.paths = strings.NewReplacer(append(paths, "$DIR", b.dir, "$OUT", b.out)...)
-	if err := os.WriteFile(filepath.Join(b.out, "model.gsimc"), []byte(oldModel),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, filepath.Join(b.out, "model.gsimc"), oldModel)
 	return b
 }
 
-// write makes an input file and returns its path.
-func (b *badCommands) write(t *testing.T, name string, data []byte) string {
+// write makes an input file.
+func (b *badCommands) write(t *testing.T, name, text string) {
 	t.Helper()
-	path := filepath.Join(b.dir, name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	write(t, filepath.Join(b.dir, name), text)
 }
 
 // run runs one case with the real binary and checks all that holds for every case.
@@ -92,15 +83,12 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 		}
 	}
 	if strings.ContainsFunc(message, func(r rune) bool {
-		return !unicode.IsPrint(r) ||
-			r == unicode.ReplacementChar
+		return !unicode.IsPrint(r) || r == unicode.ReplacementChar
 	}) {
 		t.Errorf("%s: the message cannot be printed: %q", c.input, message)
 	}
 	for _, want := range c.want {
-		if want = b.paths.Replace(want); !strings.Contains(message, want) {
-			t.Errorf("%s: %q not in the message %q", c.input, want, message)
-		}
+		says(t, c.input, message, b.paths.Replace(want))
 	}
 	b.checkOut(t, c.input)
 }
@@ -109,25 +97,21 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 // end by itself.
 func (b *badCommands) execute(t *testing.T, c badCommand) (code int, stdout, stderr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
 	args := strings.Fields(c.args)
 	for i := range args {
 		args[i] = b.paths.Replace(args[i])
 	}
-	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary(t), args...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.Dir = []string{}, &out, &errs, b.dir
+	p := proctest.New(t, nil, binary(t), args...)
+	p.Cmd.Env, p.Cmd.Dir = []string{}, b.dir
 	for _, variable := range c.env {
-		cmd.Env = append(cmd.Env, b.paths.Replace(variable))
+		p.Cmd.Env = append(p.Cmd.Env, b.paths.Replace(variable))
 	}
-	if err := cmd.Run(); err != nil && !errors.As(err, new(*exec.ExitError)) {
-		t.Fatalf("%s: %v", c.input, err)
-	}
-	if ctx.Err() != nil {
+	p.Start(t)
+	accepted := time.AfterFunc(30*time.Second, func() { _ = p.Cmd.Process.Kill() })
+	if code = p.Wait(); !accepted.Stop() {
 		t.Fatalf("%s: still running after 30 s: it was accepted", c.input)
 	}
-	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	return code, p.Out.String(), p.Err.String()
 }
 
 // checkOut checks that the folder of the output holds the old model as it was and no other file,
@@ -145,9 +129,8 @@ func (b *badCommands) checkOut(t *testing.T, input string) {
 	if diff := cmp.Diff([]string{"model.gsimc"}, names); diff != "" {
 		t.Errorf("%s: files in the folder of the output (-want +got):\n%s", input, diff)
 	}
-	if data, err := os.ReadFile(filepath.Join(b.out, "model.gsimc")); err != nil ||
-		string(data) != oldModel {
-		t.Errorf("%s: the old model was touched: %v", input, err)
+	if text := mustRead(t, filepath.Join(b.out, "model.gsimc")); text != oldModel {
+		t.Errorf("%s: the old model is now %q", input, text)
 	}
 }
 

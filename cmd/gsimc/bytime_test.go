@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"strings"
@@ -39,20 +38,13 @@ func TestEvaluateByTime(t *testing.T) {
 	args := []string{"evaluate", "--data", path, "--protocol", "time", "--test-share", "0.25",
 		"--time-cuts", "1", "--methods", "popularity,vsknn"}
 	table := mustRun(t, args...)
-	for _, want := range []string{
+	says(t, "the table", table,
 		"12 training events of 5 users and 3 items before 2024-01-01 13:00:00",
 		"4 events from then on, 1 of them on items that are new",
 		"3 targets of 2 users, 1 of them without an event before",
-		"events from 2024-01-01 09:00:00 to then",
-	} {
-		if !strings.Contains(table, want) {
-			t.Errorf("no %q in\n%s", want, table)
-		}
-	}
+		"events from 2024-01-01 09:00:00 to then")
 	var got timeReport
-	if err := json.Unmarshal([]byte(mustRun(t, append(args, "--json")...)), &got); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, mustRun(t, append(args, "--json")...), &got)
 	if got.Users.Train != 5 || got.Users.Validation != 3 || got.Users.Test != 2 ||
 		got.Items != 3 || got.Time.Begin-got.Time.Validation != 4*3600 || got.Time.Events != 4 ||
 		got.Time.Unknown != 1 || got.Time.Targets != 3 || got.Time.Cold != 1 {
@@ -72,12 +64,8 @@ func TestEvaluateByTime(t *testing.T) {
 func TestEvaluateByTimeDefaults(t *testing.T) {
 	events, _ := smallModel(t)
 	table := mustRun(t, "evaluate", "--data", events, "--protocol", "time", "--rank", "16")
-	for _, name := range []string{"popularity", "gs-imc-best", "dynamics", "vsknn", "ease",
-		"dynamics-frozen-trend", "all 3 cuts", "spread", "dynamics-trend over dynamics: "} {
-		if !strings.Contains(table, name) {
-			t.Errorf("the table lacks %s:\n%s", name, table)
-		}
-	}
+	says(t, "the table", table, "popularity", "gs-imc-best", "dynamics", "vsknn", "ease",
+		"dynamics-frozen-trend", "all 3 cuts", "spread", "dynamics-trend over dynamics: ")
 	if strings.Contains(table, "squared errors") {
 		t.Errorf("the histories repeat each other, so there is no calibration:\n%s", table)
 	}
@@ -102,20 +90,12 @@ func TestEvaluateByTimeCuts(t *testing.T) {
 	args := []string{"evaluate", "--data", events, "--protocol", "time", "--rank", "16", "--methods",
 		"popularity,dynamics", "--json"}
 	var single timeReport
-	one := append(slices.Clone(args), "--time-cuts", "1")
-	if err := json.Unmarshal([]byte(mustRun(t, one...)), &single); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, mustRun(t, append(slices.Clone(args), "--time-cuts", "1")...), &single)
 	dir := t.TempDir()
-	code, out, told := runCLI(t, nil, append(args, "--svg", dir)...)
-	if code != cli.ExitOK {
-		t.Fatalf("exit code %d: %s", code, told)
-	}
+	out, told := mustRunIn(t, nil, append(args, "--svg", dir)...)
 	checkDrawings(t, told, dir, map[string][]string{"age": {"frozen, with trends", "trained again"}})
 	var got cutsReport
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, out, &got)
 	if len(got.Cuts) != 3 || len(got.All.Changes) != 4 || len(got.All.Methods) != 5 {
 		t.Fatalf("the report is %+v", got)
 	}
@@ -143,17 +123,9 @@ func TestEvaluateByTimeCuts(t *testing.T) {
 	}
 }
 
+// Positions are no times to divide by. TestSplitByTimeRefuses of package evaluate has the others.
 func TestEvaluateByTimeRefuses(t *testing.T) {
-	for want, text := range map[string]string{
-		"the times look like positions": "user_id,item_id,timestamp\na,x,1\na,y,2\nb,x,3\nb,y,4\n",
-		"have no times":                 "user_id,item_id\na,x\na,y\nb,x\nb,y\n",
-		"earlier time to learn from": "user_id,item_id,timestamp\na,x,2024-01-01T01:00:00Z\n" +
-			"a,y,2024-01-01T01:00:00Z\nb,x,2024-01-01T01:00:00Z\nb,y,2024-01-01T01:00:00Z\n",
-	} {
-		code, stdout, stderr := runCLI(t, nil, "evaluate", "--data", writeFile(t, "e.csv", text),
-			"--protocol", "time", "--test-share", "0.4", "--time-cuts", "1")
-		if code == cli.ExitOK || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("exit code %d, stderr %q, want %q", code, stderr, want)
-		}
-	}
+	refused(t, cli.ExitFailure, "the times look like positions", "evaluate", "--data",
+		writeFile(t, "e.csv", "user_id,item_id,timestamp\na,x,1\na,y,2\nb,x,3\nb,y,4\n"),
+		"--protocol", "time", "--test-share", "0.4", "--time-cuts", "1")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -13,24 +12,13 @@ import (
 	"github.com/gsimc/gsimc/learn/train"
 )
 
-// splitOf writes a split of the users of a file of events, one in five for validation.
-func splitOf(t *testing.T, events string) string {
+// writeSplit writes the roles of users to a file.
+func writeSplit(t *testing.T, d *dataset.Interactions, split dataset.Split) string {
 	t.Helper()
-	d, _, err := dataset.Read([]string{events}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var text strings.Builder
 	text.WriteString("user_id,role\n")
-	for u, id := range d.Users {
-		role := "train"
-		switch u % 5 {
-		case 0:
-			role = "validation"
-		case 1:
-			role = "test"
-		}
-		fmt.Fprintf(&text, "%s,%s\n", id, role)
+	for u, role := range split {
+		fmt.Fprintf(&text, "%s,%s\n", d.Users[u], role)
 	}
 	return writeFile(t, "split.csv", text.String())
 }
@@ -41,7 +29,11 @@ func TestTrainChooses(t *testing.T) {
 	dir := t.TempDir()
 	events, path := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
 	mustRun(t, "generate", "--users", "500", "--items", "300", "--events", "9000", "--out", events)
-	split := splitOf(t, events)
+	d, _, err := dataset.Read([]string{events}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	split := writeSplit(t, d, dataset.SeededSplit(d.NumUsers(), 1))
 	cases := []struct{ flags, says, command string }{
 		{"", " of 256, ridge ", "--rank"},
 		{"--rank 40", "rank 40 of 40, ridge ", "--ridge"},
@@ -71,12 +63,14 @@ func TestTrainChooses(t *testing.T) {
 			t.Errorf("%q: the command has %s: %s", c.flags, c.command, command)
 		}
 		spec, rank := specOf(t, path)
-		var got evaluated
-		evaluate := append([]string{"evaluate", "--data", events, "--split", split, "--methods",
-			"dynamics", "--json"}, strings.Fields(c.flags)...)
-		if err := json.Unmarshal([]byte(mustRun(t, evaluate...)), &got); err != nil {
-			t.Fatal(err)
+		var got struct {
+			Dynamics struct {
+				Rank  int
+				Ridge float64
+			}
 		}
+		decode(t, mustRun(t, append([]string{"evaluate", "--data", events, "--split", split,
+			"--methods", "dynamics", "--json"}, strings.Fields(c.flags)...)...), &got)
 		if got.Dynamics.Rank != rank || got.Dynamics.Ridge != spec.Dynamics.Ridge {
 			t.Errorf("%q: evaluate has rank %d and ridge %v, train has %d and %v", c.flags,
 				got.Dynamics.Rank, got.Dynamics.Ridge, rank, spec.Dynamics.Ridge)
@@ -89,12 +83,4 @@ func TestTrainChooses(t *testing.T) {
 		refused(t, cli.ExitUsage, c.want, append([]string{"train", "--data", events, "--out", path,
 			"--quick"}, strings.Fields(c.flags)...)...)
 	}
-}
-
-// evaluated is what the test reads of evaluate --json.
-type evaluated struct {
-	Dynamics struct {
-		Rank  int     `json:"rank"`
-		Ridge float64 `json:"ridge"`
-	} `json:"dynamics"`
 }

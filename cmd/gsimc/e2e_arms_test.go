@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -32,9 +31,7 @@ func TestArmsServe(t *testing.T) {
 			}
 		}
 		out := execute(t, "models", "--server", server.Admin, "--json")
-		if err := json.Unmarshal([]byte(out), &list); err != nil {
-			t.Fatal(err)
-		}
+		decode(t, out, &list)
 		if m := list.Models; len(m) != 2 || m[0].Share != 60 || m[1].Arm != "next" ||
 			m[1].Share != 40 || m[0].Canary != nil || m[1].Canary == nil || m[1].Canary.Returned {
 			t.Errorf("the models are %s", out)

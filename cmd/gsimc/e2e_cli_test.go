@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,15 +50,11 @@ func TestServeObserveRecommend(t *testing.T) {
 			t.Errorf("the observed item %s is recommended again", liked)
 		}
 	}
-	if got := execute(t, "observe", "--server", server.GRPC, "--data",
-		events); !strings.Contains(got, "6000 of 6000 events acknowledged") ||
-		!strings.Contains(got, "0 duplicates, 0 rejected") {
-		t.Errorf("streaming a file printed %q", got)
-	}
-	if got := execute(t, "observe", "--server", server.GRPC, "--data", events, "--in-flight",
-		"7"); !strings.Contains(got, "0 applied, 0 on unknown items, 6000 duplicates") {
-		t.Errorf("streaming the file again printed %q", got)
-	}
+	observe := []string{"observe", "--server", server.GRPC, "--data", events}
+	says(t, "streaming a file", execute(t, observe...), "6000 of 6000 events acknowledged",
+		"0 duplicates, 0 rejected")
+	says(t, "streaming the file again", execute(t, append(observe, "--in-flight", "7")...),
+		"0 applied, 0 on unknown items, 6000 duplicates")
 	want := recommend()
 	server.mustStop(t)
 	server = startServe(t, model, dir)
@@ -99,21 +94,15 @@ func TestExplainAndExplore(t *testing.T) {
 		}
 	}
 	table := execute(t, append([]string{"recommend", "--server", server.GRPC}, flags...)...)
-	for _, want := range []string{" ± ", " %  what everybody likes", " %  the other events",
-		"The percentages are shares", "uncertainty about the user: ", "explored with seed 7"} {
-		if !strings.Contains(table, want) {
-			t.Errorf("the table does not have %q:\n%s", want, table)
-		}
-	}
+	says(t, "the table", table, " ± ", " %  what everybody likes", " %  the other events",
+		"The percentages are shares", "uncertainty about the user: ", "explored with seed 7")
 	server.mustStop(t)
 }
 
 func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got call.Answer) {
 	t.Helper()
-	out := execute(t, append([]string{"recommend", "--server", server.GRPC, "--json"}, args...)...)
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatalf("recommend --json printed %q: %v", out, err)
-	}
+	decode(t, execute(t, append([]string{"recommend", "--server", server.GRPC, "--json"},
+		args...)...), &got)
 	return got
 }
 
@@ -159,12 +148,7 @@ func TestReload(t *testing.T) {
 	if second == first {
 		t.Errorf("version is still %s after the reload of another model", first)
 	}
-	if err := os.Rename(model, model+".good"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(model, []byte("not a model"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	replace(t, model, "not a model")
 	hangup("model reload failed")
 	if got := version(); got != second {
 		t.Errorf("version is %s after a failed reload, want %s", got, second)
@@ -172,21 +156,17 @@ func TestReload(t *testing.T) {
 	server.mustStop(t)
 }
 
-// A server that cannot start says why in one line and exits with 1; a second server on the same
-// store is refused.
+// A server whose store or address is in use does not start, says why in one line and exits with 1.
 func TestServeRefuses(t *testing.T) {
 	_, model := smallModel(t)
 	dir := t.TempDir()
 	server := startServe(t, model, dir)
 	for name, args := range map[string][]string{
-		"no model":       {"--model", filepath.Join(dir, "absent.gsimc"), "--store", "memory"},
 		"store in use":   {"--model", model, "--data-dir", dir},
 		"address in use": {"--model", model, "--store", "memory", "--listen", server.GRPC},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen",
-				"127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, args...)
-			code, _, stderr := runCLI(t, nil, args...)
+			code, _, stderr := runCLI(t, nil, serveFlags(args...)...)
 			last := stderr[strings.LastIndex(strings.TrimSpace(stderr), "\n")+1:]
 			if code != cli.ExitFailure || !strings.HasPrefix(last, "gsimc: ") ||
 				strings.Contains(stderr, "goroutine ") {
@@ -200,12 +180,8 @@ func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	out := execute(t, "demo", "--dir", dir, "--users", "300", "--items", "120", "--events", "6000",
 		"--rank", "16")
-	for _, want := range []string{"is unknown to the server: popular items", "Event 6: ",
-		"The answer is the same: revision 6, 10 items", "Done in "} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the demonstration does not print %q:\n%s", want, out)
-		}
-	}
+	says(t, "demo", out, "is unknown to the server: popular items", "Event 6: ",
+		"The answer is the same: revision 6, 10 items", "Done in ")
 	if !regexp.MustCompile(`personalized  (new|up \d+|down \d+)`).MatchString(out) {
 		t.Errorf("no list changed:\n%s", out)
 	}

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestDashboardsShowWhatIsExported looks for every metric of the alerts and of the dashboard on the
@@ -17,18 +16,15 @@ func TestDashboardsShowWhatIsExported(t *testing.T) {
 		execute(t, "observe", "--server", server.GRPC, "--user", "u", "--item", item)
 	}
 	// A rank is measured some time after its event.
-	page := server.metricsPage(t)
-	for range 200 {
-		if strings.Contains(page, "\ngsimc_online_rank_count{") {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
+	var page string
+	await(t, "a rank is measured", func() bool {
 		page = server.metricsPage(t)
-	}
+		return strings.Contains(page, "\ngsimc_online_rank_count{")
+	})
 	for _, file := range []string{"../../deploy/alerts.yaml", "../../deploy/grafana/gsimc.json"} {
 		text := mustRead(t, file)
 		names := regexp.MustCompile(`\b(gsimc|grpc_server|process)_[a-z_]+[a-z]\b`).FindAllString(
-			string(text), -1)
+			text, -1)
 		if len(names) < 20 {
 			t.Errorf("%s names %d metrics", file, len(names))
 		}

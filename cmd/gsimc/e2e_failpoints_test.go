@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -23,6 +22,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -57,8 +57,7 @@ func overlay(t *testing.T, dir string, points []failpoint) string {
 	edit := func(file, was, is string) {
 		code, ok := codes[file]
 		if !ok {
-			raw := mustRead(t, filepath.Join(root, file))
-			code = string(raw)
+			code = mustRead(t, filepath.Join(root, file))
 		}
 		if n := strings.Count(code, was); n != 1 {
 			t.Fatalf("%s has the text %q %d times, want once: the code has changed, and "+
@@ -79,9 +78,7 @@ func overlay(t *testing.T, dir string, points []failpoint) string {
 	}
 	for file, code := range codes {
 		copied := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
-		if err := os.WriteFile(copied, []byte(code), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, copied, code)
 		replace[filepath.Join(root, file)] = copied
 	}
 	text, err := json.Marshal(map[string]any{"Replace": replace})
@@ -89,9 +86,7 @@ func overlay(t *testing.T, dir string, points []failpoint) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, string(text))
 	return path
 }
 
@@ -100,11 +95,8 @@ func binaryWith(t *testing.T, points []failpoint) string {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gsimc")
-	build := exec.Command("go", "build", "-buildvcs=false", "-overlay", overlay(t, dir, points),
-		"-o", path, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	if err := build(path, "-overlay", overlay(t, dir, points)); err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
@@ -127,17 +119,20 @@ func (c *pointClient) run(ctx context.Context, conn grpc.ClientConnInterface) er
 		c.open = func(ids []string) []string { return append(slices.Clone(ids), id) }
 		erase := c.erasing && c.next%25 == 0
 		retract := c.erasing && c.next%25 == 12 && len(c.ids) > 0
+		within, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		var err error
 		switch {
 		case erase:
 			c.open = func([]string) []string { return nil }
-			err = c.erase(conn)
+			_, err = pb.NewUserServiceClient(conn).DeleteUser(within,
+				&pb.DeleteUserRequest{UserId: c.user, AllowMissing: true})
 		case retract:
 			c.open = func(ids []string) []string { return ids[1:] }
-			err = c.retract(conn)
+			err = c.retract(within, conn)
 		default:
-			err = c.call(conn, id)
+			err = c.call(within, conn, id)
 		}
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -146,18 +141,8 @@ func (c *pointClient) run(ctx context.Context, conn grpc.ClientConnInterface) er
 	return nil
 }
 
-func (c *pointClient) erase(conn grpc.ClientConnInterface) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	_, err := pb.NewUserServiceClient(conn).DeleteUser(ctx,
-		&pb.DeleteUserRequest{UserId: c.user, AllowMissing: true})
-	return err
-}
-
 // retract takes the first event back.
-func (c *pointClient) retract(conn grpc.ClientConnInterface) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
+func (c *pointClient) retract(ctx context.Context, conn grpc.ClientConnInterface) error {
 	r, err := pb.NewUserServiceClient(conn).RetractEvents(ctx,
 		&pb.RetractEventsRequest{UserId: c.user, EventIds: c.ids[:1]})
 	if err == nil && r.GetUserRevision() != uint64(len(c.ids)-1) {
@@ -166,9 +151,9 @@ func (c *pointClient) retract(conn grpc.ClientConnInterface) error {
 	return err
 }
 
-func (c *pointClient) call(conn grpc.ClientConnInterface, id string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
+func (c *pointClient) call(
+	ctx context.Context, conn grpc.ClientConnInterface, id string,
+) error {
 	_, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: &pb.Event{
 		UserId: c.user, EventId: id, ItemId: "i" + strconv.Itoa(c.next%40)}})
 	if err != nil {
@@ -213,11 +198,9 @@ type pointRun struct {
 // any time. An error of a client counts if the server must live.
 func (r *pointRun) serve(t *testing.T, failpoint string, mustLive bool) string {
 	t.Helper()
-	log := &serverLog{}
-	args := []string{"serve", "--model", r.model, "--data-dir", r.dir, "--listen", "127.0.0.1:0",
-		"--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--drain-delay", "0s"}
-	env := append(os.Environ(), "GSIMC_FAILPOINT="+failpoint)
-	server, err := child.Start(t.Context(), r.binary, args, env, log)
+	log := &proctest.Output{}
+	server, err := child.Start(t.Context(), r.binary, serveFlags("--model", r.model, "--data-dir",
+		r.dir, "--drain-delay", "0s"), append(os.Environ(), "GSIMC_FAILPOINT="+failpoint), log)
 	if err != nil {
 		if mustLive {
 			t.Errorf("failpoint %s: %v\n%s", failpoint, err, log)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 // TestServeOnFullDisk starts a server whose disk is full: it recommends, refuses events, says so,
@@ -29,14 +28,11 @@ func TestServeOnFullDisk(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	dir, filler := filepath.Join(disk, "state"), filepath.Join(disk, "filler")
 	server := startServe(t, model, dir)
-	observe := func(id string) (string, error) {
-		out, err := exec.Command(binary(t), "observe", "--server", server.GRPC, "--user", "u",
-			"--item", "i", "--event-id", id).CombinedOutput()
-		return string(out), err
+	observe := func(id string) []string {
+		return []string{"observe", "--server", server.GRPC, "--user", "u", "--item", "i",
+			"--event-id", id}
 	}
-	if out, err := observe("1"); err != nil {
-		t.Fatalf("with room: %v\n%s", err, out)
-	}
+	mustRun(t, observe("1")...)
 	server.mustStop(t)
 	fillDisk(t, filler)
 
@@ -46,20 +42,16 @@ func TestServeOnFullDisk(t *testing.T) {
 		t.Errorf("the start took %v", took)
 	}
 	execute(t, "recommend", "--server", server.GRPC, "--user", "u")
-	if out, err := observe("2"); err == nil || !strings.Contains(out, "disk of the store is full") {
-		t.Errorf("an event on the full disk: %v\n%s", err, out)
-	}
+	refused(t, cli.ExitFailure, "disk of the store is full", observe("2")...)
 	server.awaitLog(t, "takes no events for the time being", 1)
-	if page := server.page(t, "/readyz"); !strings.Contains(page, "disk full") {
-		t.Errorf("/readyz says %q", page)
-	}
+	says(t, "/readyz", server.page(t, "/readyz"), "disk full")
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
-	if !eventually(func() bool { _, err := observe("3"); return err == nil }) {
-		out, err := observe("3")
-		t.Errorf("with room again: %v\n%s", err, out)
-	}
+	await(t, "an event is taken", func() bool {
+		code, _, _ := runCLI(t, nil, observe("3")...)
+		return code == cli.ExitOK
+	})
 	server.awaitLog(t, "takes events again", 1)
 	server.mustStop(t)
 }
@@ -112,13 +104,9 @@ func TestLogBeyondTheLimit(t *testing.T) {
 	}
 	execute(t, "recommend", "--server", server.GRPC, "--user", "u")
 	server.page(t, "/livez")
-	if page := server.page(t, "/readyz"); !strings.Contains(page, "ulimit -f") {
-		t.Errorf("/readyz says %q", page)
-	}
+	says(t, "/readyz", server.page(t, "/readyz"), "ulimit -f")
 	limit(unix.RLIM_INFINITY)
-	if !eventually(func() bool { return observe("3") == nil }) {
-		t.Error("no event is taken when the limit is raised")
-	}
+	await(t, "an event is taken beyond the old limit", func() bool { return observe("3") == nil })
 	server.mustStop(t)
 	server = startServe(t, model, dir)
 	user, err := pb.NewUserServiceClient(server.client(t)).GetUser(t.Context(),

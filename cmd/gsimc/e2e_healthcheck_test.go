@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 // TestHealthcheck asks a server that serves, for a service that it does not have, and where there is
@@ -17,14 +17,9 @@ func TestHealthcheck(t *testing.T) {
 	execute(t, "healthcheck", "--server", server.GRPC, "--service", "gsimc.v1.EventService")
 	refused := func(want string, args ...string) {
 		t.Helper()
-		cmd := exec.Command(binary(t), append([]string{"healthcheck", "--server", server.GRPC},
-			args...)...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		err := cmd.Run()
-		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 1 ||
-			!strings.Contains(stderr.String(), want) {
-			t.Errorf("%v: %v and %q, want exit code 1 and %q", args, err, &stderr, want)
+		p := gsimc(t, append([]string{"healthcheck", "--server", server.GRPC}, args...)...)
+		if code := p.Wait(); code != cli.ExitFailure || !strings.Contains(p.Err.String(), want) {
+			t.Errorf("%v: exit code %d and %q, want 1 and %q", args, code, &p.Err, want)
 		}
 	}
 	refused("unknown service", "--service", "nothing")

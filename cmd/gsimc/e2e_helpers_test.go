@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 
 	"google.golang.org/grpc"
@@ -54,51 +54,42 @@ func binary(t testing.TB) string {
 
 var buildBinary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(binaryDir, "gsimc")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return path, nil
+	return path, build(path)
 })
+
+// build compiles gsimc.
+func build(path string, flags ...string) error {
+	cmd := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-o", path},
+		flags...), ".")...)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// gsimc starts the real binary.
+func gsimc(t testing.TB, args ...string) *proctest.Process {
+	t.Helper()
+	return proctest.Start(t, nil, binary(t), args...)
+}
 
 // execute runs the real binary to its end and returns what it printed; any exit code but 0 fails
 // the test.
-func execute(t *testing.T, args ...string) string {
+func execute(t testing.TB, args ...string) string {
 	t.Helper()
-	cmd := exec.Command(binary(t), args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("gsimc %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	p := gsimc(t, args...)
+	if code := p.Wait(); code != cli.ExitOK {
+		t.Fatalf("gsimc %s: exit code %d\n%s", strings.Join(args, " "), code, &p.Err)
 	}
-	return string(out)
-}
-
-// serverLog collects the log of a server and may be read while the server writes.
-type serverLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *serverLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *serverLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	return p.Out.String()
 }
 
 // serverProcess is a running `gsimc serve`. stop (SIGTERM, exit code 0) and kill (SIGKILL) end it;
 // the end of the test kills it if it still runs.
 type serverProcess struct {
 	*child.Server
-	log *serverLog
+	log *proctest.Output
 }
 
 // startServe starts the real binary on free ports of the loopback interface with the model and the
@@ -121,14 +112,18 @@ func start(t testing.TB, env []string, flags ...string) *serverProcess {
 	return startOf(t, binary(t), env, flags...)
 }
 
+// serveFlags are the arguments of `serve` on free ports.
+func serveFlags(flags ...string) []string {
+	return append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+		"--ops-listen", "127.0.0.1:0"}, flags...)
+}
+
 // startOf is start of another program.
 func startOf(t testing.TB, path string, env []string, flags ...string) *serverProcess {
 	t.Helper()
-	args := append([]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-		"--ops-listen", "127.0.0.1:0"}, flags...)
-	p := &serverProcess{log: &serverLog{}}
+	p := &serverProcess{log: &proctest.Output{}}
 	var err error
-	p.Server, err = child.Start(context.Background(), path, args,
+	p.Server, err = child.Start(context.Background(), path, serveFlags(flags...),
 		append(os.Environ(), env...), p.log)
 	if err != nil {
 		t.Fatal(err)
@@ -182,11 +177,9 @@ func get(t testing.TB, url string) string {
 // awaitLog waits until the server's log has the text that many times.
 func (p *serverProcess) awaitLog(t testing.TB, text string, times int) {
 	t.Helper()
-	if !eventually(func() bool {
+	await(t, fmt.Sprintf("the log of the server says %s %d times", text, times), func() bool {
 		return strings.Count(p.log.String(), text) >= times
-	}) {
-		t.Fatalf("the log of the server does not say %s %d times", text, times)
-	}
+	})
 }
 
 // client returns a connection to the server that ends with the test.
@@ -211,7 +204,7 @@ func dialTo(t testing.TB, address string) *client.Client {
 // small are the events and the model of smallModel, which take longer to make than to copy.
 var small struct {
 	once          sync.Once
-	events, model []byte
+	events, model string
 }
 
 // smallItems is the number of items of smallModel: "0", "1", …
@@ -227,25 +220,12 @@ func smallModel(t testing.TB) (events, model string) {
 		trainSmall(t, events, model, "1")
 		small.events, small.model = mustRead(t, events), mustRead(t, model)
 	})
-	if small.model == nil {
+	if small.model == "" {
 		t.Fatal("another test could not train the model")
 	}
-	for path, content := range map[string][]byte{events: small.events, model: small.model} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, events, small.events)
+	write(t, model, small.model)
 	return events, model
-}
-
-// mustRead returns what is in a file.
-func mustRead(t testing.TB, path string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
 }
 
 func trainSmall(t testing.TB, events, model, seed string, env ...string) {
@@ -255,8 +235,6 @@ func trainSmall(t testing.TB, events, model, seed string, env ...string) {
 			"--out", events},
 		{"train", "--data", events, "--rank", "16", "--seed", seed, "--out", model},
 	} {
-		if code, _, stderr := runCLI(t, env, args...); code != cli.ExitOK {
-			t.Fatalf("gsimc %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
-		}
+		mustRunIn(t, env, args...)
 	}
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,18 +10,16 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
-// Without a server a file of events is refused at once, with the reason, off a terminal too.
+// Without a server a file of events is refused with the reason, off a terminal too, and at once, as
+// TestSendWithoutServer of package client says.
 func TestObserveWithoutServer(t *testing.T) {
 	data := writeFile(t, "events.csv", "user_id,item_id,timestamp\nu,i,1700000000\n")
-	begin := time.Now()
 	refused(t, cli.ExitFailure, "cannot connect to 127.0.0.1:1 (connection refused): is the "+
 		"server running there? see --server", "observe", "--data", data, "--server", "127.0.0.1:1")
-	if took := time.Since(begin); took > 10*time.Second {
-		t.Errorf("it took %s", took)
-	}
 }
 
 // An interrupted demonstration ends at once, says what it keeps, and leaves no folder behind: when it
@@ -48,32 +43,28 @@ func TestDemoInterrupted(t *testing.T) {
 func interruptDemo(t *testing.T, sign string) time.Duration {
 	t.Helper()
 	dir := t.TempDir()
-	var stderr bytes.Buffer
-	cmd := exec.Command(binary(t), "demo")
-	cmd.Stderr = &stderr
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	demo := proctest.Start(t, []string{"TMPDIR=" + dir}, binary(t), "demo")
 	eventually(func() bool {
 		found, err := filepath.Glob(filepath.Join(dir, sign))
 		return err == nil && len(found) > 0
 	})
 	time.Sleep(200 * time.Millisecond) // nothing shows that a step is in the middle
 	begin := time.Now()
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait()
+	demo.Signal(t, syscall.SIGTERM)
+	wantInterrupted(t, demo, "")
 	took := time.Since(begin)
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted ||
-		!strings.Contains(stderr.String(), "gsimc: interrupted: ") {
-		t.Errorf("%s: exit code %d, stderr %q", sign, code, stderr.String())
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("left behind: %v (%v)", entries, err)
-	}
+	mustBeEmpty(t, dir)
 	return took
+}
+
+// wantInterrupted waits for the end of a command that was interrupted. It must say so in one line
+// with a text.
+func wantInterrupted(t *testing.T, p *proctest.Process, text string) {
+	t.Helper()
+	want := "gsimc: interrupted: " + text
+	if code := p.Wait(); code != cli.ExitInterrupted || strings.Count(p.Err.String(), want) != 1 {
+		t.Errorf("exit code %d, stderr %q, want %d and %q", code, &p.Err, cli.ExitInterrupted, want)
+	}
 }
 
 // silentServer accepts connections and says nothing. accepted gets one value for each.
@@ -107,21 +98,12 @@ func TestCallInterrupted(t *testing.T) {
 			"the same command sends the other 1 "},
 	} {
 		address, accepted := silentServer(t)
-		cmd := exec.Command(binary(t), append(strings.Fields(c.args), "--server", address)...)
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		p := gsimc(t, append(strings.Fields(c.args), "--server", address)...)
 		<-accepted
-		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		_ = cmd.Wait()
-		said, code := stderr.String(), cmd.ProcessState.ExitCode()
-		if code != cli.ExitInterrupted || strings.Count(said, "\n") != 1 ||
-			!strings.HasPrefix(said, "gsimc: interrupted: "+c.want) {
-			t.Errorf("gsimc %s: exit code %d, stderr %q", c.args, code, said)
+		p.Signal(t, syscall.SIGINT)
+		wantInterrupted(t, p, c.want)
+		if said := p.Err.String(); strings.Count(said, "\n") != 1 {
+			t.Errorf("gsimc %s: want one line, got %q", c.args, said)
 		}
 	}
 }
@@ -133,9 +115,9 @@ func TestLearningInterrupted(t *testing.T) {
 	events := filepath.Join(t.TempDir(), "events.csv")
 	mustRun(t, "generate", "--users", "20000", "--items", "4000", "--events", "1000000",
 		"--out", events)
+	data := mustRead(t, events)
 	for command, kept := range map[string]string{
-		"train":    "gsimc: interrupted: nothing was written",
-		"evaluate": "gsimc: interrupted: nothing is kept",
+		"train": "nothing was written", "evaluate": "nothing is kept",
 	} {
 		t.Run(command, func(t *testing.T) {
 			dir := t.TempDir()
@@ -143,38 +125,19 @@ func TestLearningInterrupted(t *testing.T) {
 			if command == "train" {
 				args = append(args, "--out", filepath.Join(dir, "m.gsimc"))
 			}
-			data, err := os.Open(events)
+			p := proctest.New(t, nil, binary(t), args...)
+			in, err := p.Cmd.StdinPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer data.Close()
-			var stderr bytes.Buffer
-			cmd := exec.Command(binary(t), args...)
-			cmd.Stderr = &stderr
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := io.Copy(in, data); err != nil {
+			p.Start(t)
+			if _, err := io.WriteString(in, data); err != nil {
 				t.Fatal(err)
 			}
 			in.Close()
-			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
-			_ = cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
-				t.Errorf("exit code %d, want %d", code, cli.ExitInterrupted)
-			}
-			if strings.Count(stderr.String(), kept) != 1 {
-				t.Errorf("stderr %q, want one line with %q", stderr.String(), kept)
-			}
-			if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-				t.Errorf("left behind: %v (%v)", left, err)
-			}
+			p.Signal(t, syscall.SIGINT)
+			wantInterrupted(t, p, kept)
+			mustBeEmpty(t, dir)
 		})
 	}
 }

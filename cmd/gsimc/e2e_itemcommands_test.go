@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -42,9 +40,7 @@ func TestItemCommands(t *testing.T) {
 
 	// Only what the second file has columns of changes.
 	hidden := writeFile(t, "hidden.jsonl", fmt.Sprintf(`{"item_id":%q,"hidden":true}`, all[0].ID))
-	if got := on("items", "import", hidden); !strings.Contains(got, ": 0 new, 1 changed;") {
-		t.Errorf("items import of JSON Lines printed %q", got)
-	}
+	says(t, "items import of JSON Lines", on("items", "import", hidden), ": 0 new, 1 changed;")
 	hides := func(moment string) {
 		t.Helper()
 		list := recommendJSON(t, server, "--user", "nobody", "--items", "120").Items
@@ -64,9 +60,7 @@ func TestItemCommands(t *testing.T) {
 	if d := cmp.Diff(want, on("items", "get", all[0].ID, "--json")); d != "" {
 		t.Errorf("items get (-want +got):\n%s", d)
 	}
-	if got := on("items", "get", all[1].ID); !strings.Contains(got, "Title, 1  a; b        l1") {
-		t.Errorf("items get printed %q", got)
-	}
+	says(t, "items get", on("items", "get", all[1].ID), "Title, 1  a; b        l1")
 
 	if got := on("items", "search", "TITLE, 101"); !strings.Contains(got, all[101].ID) ||
 		strings.Count(got, "\n") != 2 {
@@ -88,9 +82,7 @@ func TestItemCommands(t *testing.T) {
 		t.Errorf("the pages of items list are\n%s\nand\n%s", first, second)
 	}
 	again := writeFile(t, "again.jsonl", whole)
-	if got := on("items", "import", again); !strings.Contains(got, ": 0 new, 120 changed;") {
-		t.Errorf("items import of items list printed %q", got)
-	}
+	says(t, "items import of items list", on("items", "import", again), ": 0 new, 120 changed;")
 	if d := cmp.Diff(whole, on("items", "list", "--items", "1000", "--json")); d != "" {
 		t.Errorf("after its own import (-want +got):\n%s", d)
 	}
@@ -135,10 +127,7 @@ func TestItemCommands(t *testing.T) {
 	server.mustStop(t)
 	for _, args := range [][]string{{"verify", "--data-dir", dir},
 		{"salvage", "--data-dir", dir, "--to", filepath.Join(t.TempDir(), "new")}} {
-		if got := execute(t, args...); !strings.Contains(got, "items ") ||
-			!strings.Contains(got, " 120\n") {
-			t.Errorf("%s printed %q", args[0], got)
-		}
+		says(t, args[0], execute(t, args...), "items ", " 120\n")
 	}
 }
 
@@ -161,21 +150,13 @@ func badItemRows(t *testing.T, server *serverProcess) {
 			path + ":5: column available_until: must be after available_from"}, true},
 		{"2", []string{path + ":5: column available_until"}, false},
 	} {
-		cmd := exec.Command(binary(t), "items", "import", path, "--max-bad-rows", c.bad, "--server",
-			server.GRPC)
-		cmd.Env = os.Environ()
-		var stderr, stdout strings.Builder
-		cmd.Stderr, cmd.Stdout = &stderr, &stdout
-		if err := cmd.Run(); (err == nil) != c.ok {
-			t.Errorf("--max-bad-rows %s: %v", c.bad, err)
+		p := gsimc(t, "items", "import", path, "--max-bad-rows", c.bad, "--server", server.GRPC)
+		if code := p.Wait(); (code == 0) != c.ok {
+			t.Errorf("--max-bad-rows %s: exit code %d", c.bad, code)
 		}
-		for _, text := range c.stderr {
-			if !strings.Contains(stderr.String(), text) {
-				t.Errorf("--max-bad-rows %s: stderr is %q, want %q", c.bad, &stderr, text)
-			}
-		}
-		if c.ok && !strings.Contains(stdout.String(), "1 items written") {
-			t.Errorf("--max-bad-rows %s: stdout is %q", c.bad, &stdout)
+		says(t, "--max-bad-rows "+c.bad, p.Err.String(), c.stderr...)
+		if c.ok {
+			says(t, "--max-bad-rows "+c.bad, p.Out.String(), "1 items written")
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -303,7 +302,7 @@ const linearFaults, fewestCalls = 5, 20
 func linearRun(t *testing.T, seed uint64, models [2]string, faults map[string]int) int {
 	dir := t.TempDir()
 	server := &linearServer{model: filepath.Join(dir, "model.gsimc"), dir: filepath.Join(dir, "state")}
-	exchange(t, models[0], server.model)
+	replace(t, server.model, mustRead(t, models[0]))
 	server.began = time.Now()
 	server.start(t)
 	stop := make(chan struct{})
@@ -359,24 +358,12 @@ func (s *linearServer) disturb(t *testing.T, rng *rand.Rand, models [2]string) s
 		s.connect(t)
 		return "broken connections"
 	}
-	exchange(t, models[rng.IntN(2)], s.model)
+	replace(t, s.model, mustRead(t, models[rng.IntN(2)]))
 	if _, err := pb.NewAdminServiceClient(s.dialAdmin(t).Conn()).ReloadModel(t.Context(),
 		&pb.ReloadModelRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	return "reloads"
-}
-
-// exchange puts a copy of the model in the place of the one at the path.
-func exchange(t *testing.T, model, path string) {
-	t.Helper()
-	raw := mustRead(t, model)
-	if err := os.WriteFile(path+".new", raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // checkLinear checks the calls of each user.

@@ -1,12 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 // TestLostStoreIsRefused takes the histories away from a server that was killed: it must not begin
@@ -22,19 +21,12 @@ func TestLostStoreIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	cmd := exec.Command(binary(t), "serve", "--model", model, "--data-dir", dir, "--listen",
-		"127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Run(); err == nil {
+	p := gsimc(t, serveFlags("--model", model, "--data-dir", dir)...)
+	if p.Wait() == cli.ExitOK {
 		t.Error("the server began an empty store")
 	}
-	for _, want := range []string{"(1 acknowledged commits at", "is missing",
-		"restore the store from a backup", "--accept-loss"} {
-		if !strings.Contains(stderr.String(), want) {
-			t.Errorf("the error does not say %q:\n%s", want, &stderr)
-		}
-	}
+	says(t, "the error", p.Err.String(), "(1 acknowledged commits at", "is missing",
+		"restore the store from a backup", "--accept-loss")
 
 	startServe(t, model, dir, "--accept-loss").mustStop(t)
 	startServe(t, model, dir).mustStop(t)

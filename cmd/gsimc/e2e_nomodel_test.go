@@ -3,7 +3,6 @@ package main
 import (
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -22,9 +21,7 @@ func TestServeWithoutModel(t *testing.T) {
 		pb.Degradation_DEGRADATION_NO_MODEL) {
 		t.Errorf("with nothing there the answer is %v", got)
 	}
-	if page := server.page(t, "/readyz"); !strings.Contains(page, "there is no model yet") {
-		t.Errorf("/readyz says %q", page)
-	}
+	says(t, "/readyz", server.page(t, "/readyz"), "there is no model yet")
 	for _, e := range [][2]string{{"ann", "x"}, {"bob", "x"}, {"bob", "y"}} {
 		execute(t, "observe", "--server", server.GRPC, "--user", e[0], "--item", e[1])
 	}
@@ -67,11 +64,5 @@ func firstUser(t *testing.T, path string) string {
 // listFor asks for five items for a user.
 func listFor(t *testing.T, p *serverProcess, user string) *pb.RecommendResponse {
 	t.Helper()
-	got, err := pb.NewRecommenderServiceClient(p.client(t)).Recommend(t.Context(),
-		&pb.RecommendRequest{PageSize: 5,
-			Subject: &pb.RecommendRequest_UserId{UserId: user}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	return listTo(t, p.client(t), user, 5)
 }

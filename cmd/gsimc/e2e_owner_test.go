@@ -24,19 +24,23 @@ func TestOwnerIsKilled(t *testing.T) {
 	t.Parallel()
 	binary(t)
 	program := binaryWith(t, extensionPoints)
-	for name, store := range map[string]func() string{
-		"valkey":   func() string { return sharedStore(t) },
-		"postgres": func() string { return postgresURL(t, enginetest.Namespace()) },
+	for name, engine := range map[string]struct {
+		store    func() string
+		promises int
+	}{
+		"valkey":   {func() string { return sharedStore(t) }, 1},
+		"postgres": {func() string { return postgresURL(t, enginetest.Namespace()) }, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := &owners{t: t, program: program, store: store(), models: t.TempDir(),
+			o := &owners{t: t, program: program, store: engine.store(), models: t.TempDir(),
 				files: t.TempDir()}
 			_, file := smallModel(t)
-			exchange(t, file, filepath.Join(o.models, "model.gsimc"))
+			replace(t, filepath.Join(o.models, "model.gsimc"), mustRead(t, file))
 			for i := range 3 {
 				o.servers = append(o.servers, o.start(i, nettest.Loopback(t)))
 			}
+			o.servers[0].awaitLog(t, "promise of the store", engine.promises)
 			points, kills := rand.Perm(len(extensionPoints)), 0
 			if !soak.Long() {
 				points = points[:1]
@@ -116,9 +120,7 @@ func (o *owners) kill(point string) {
 	stop := l.start()
 	l.warm()
 	gone := o.owner(-1)
-	if err := os.WriteFile(o.file(gone), []byte(point), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, o.file(gone), point)
 	select {
 	case <-o.servers[gone].Exited():
 	case <-time.After(5 * time.Minute): // it writes tens of notes one after the other

@@ -42,6 +42,17 @@ func startShared(t testing.TB, model, store string, flags ...string) *serverProc
 	return start(t, nil, args...)
 }
 
+// startSeveral is startShared of so many servers.
+func startSeveral(
+	t testing.TB, n int, model, store string, flags ...string,
+) (all []*serverProcess) {
+	t.Helper()
+	for range n {
+		all = append(all, startShared(t, model, store, flags...))
+	}
+	return all
+}
+
 // sharedArgs are flags of servers over a store.
 func sharedArgs(store string, flags ...string) []string {
 	return append([]string{"--store", store, "--drain-delay", "300ms", "--extend-every", "0s"},
@@ -193,9 +204,7 @@ func (l *ringLoad) warm() {
 func (l *ringLoad) await(more int64) {
 	l.t.Helper()
 	calls := l.calls.Load()
-	if !eventually(func() bool { return l.calls.Load() > calls+more }) {
-		l.t.Fatal("the calls stopped")
-	}
+	await(l.t, "the calls go on", func() bool { return l.calls.Load() > calls+more })
 }
 
 // places returns how many users each server had last, and waits until all users had a list.
@@ -263,10 +272,7 @@ func TestRingLosesServer(t *testing.T) {
 	t.Parallel()
 	store := sharedStore(t)
 	_, model := smallModel(t)
-	var servers []*serverProcess
-	for range 4 {
-		servers = append(servers, startShared(t, model, store))
-	}
+	servers := startSeveral(t, 4, model, store)
 	kills := soak.Times(1)
 	for i := range kills {
 		l := newRingLoad(t, servers)
@@ -301,10 +307,7 @@ func TestRollsOverSharedStore(t *testing.T) {
 	t.Parallel()
 	store := sharedStore(t)
 	_, model := smallModel(t)
-	var servers []*serverProcess
-	for range 3 {
-		servers = append(servers, startShared(t, model, store))
-	}
+	servers := startSeveral(t, 3, model, store)
 	l := newRingLoad(t, servers)
 	stop := l.start()
 	l.warm()
@@ -314,9 +317,9 @@ func TestRollsOverSharedStore(t *testing.T) {
 			address := servers[i].GRPC
 			servers[i].mustStop(t)
 			servers[i] = startShared(t, model, store, "--listen", address)
-			if !eventually(func() bool { return servers[i].answered(t) > 0 }) {
-				t.Fatal("no calls reach a server that was started anew")
-			}
+			await(t, "calls reach a server that was started anew", func() bool {
+				return servers[i].answered(t) > 0
+			})
 		}
 	}
 	stop()
@@ -328,7 +331,6 @@ func TestRollsOverSharedStore(t *testing.T) {
 // and over, under load. No call fails, and in each round all come to serve the same version.
 func TestModelRollsOverSharedStore(t *testing.T) {
 	t.Parallel()
-	store := sharedStore(t)
 	dir, models := t.TempDir(), t.TempDir()
 	older, newer := filepath.Join(models, "older.gsimc"), filepath.Join(models, "newer.gsimc")
 	train := func(seed, when, path string) {
@@ -337,24 +339,19 @@ func TestModelRollsOverSharedStore(t *testing.T) {
 	}
 	train("1", "1700000000", older)
 	train("2", "1700000001", filepath.Join(dir, "kept.gsimc"))
-	var servers []*serverProcess
-	for range 3 {
-		servers = append(servers, startShared(t, "", store, "--model-dir", models))
-	}
+	servers := startSeveral(t, 3, "", sharedStore(t), "--model-dir", models)
 	l := newRingLoad(t, servers)
 	stop := l.start()
 	l.warm()
 	was, rounds := servers[0].version(t), soak.Times(3)
 	for round := range rounds {
 		if round%2 == 0 {
-			exchange(t, filepath.Join(dir, "kept.gsimc"), newer)
+			replace(t, newer, mustRead(t, filepath.Join(dir, "kept.gsimc")))
 		} else if err := os.Remove(newer); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range servers {
-			if !eventually(func() bool { return s.version(t) != was }) {
-				t.Fatal("a server goes on with the model before")
-			}
+			await(t, "a server has another model", func() bool { return s.version(t) != was })
 		}
 		was = servers[0].version(t)
 		for _, s := range servers {
@@ -372,10 +369,5 @@ func TestModelRollsOverSharedStore(t *testing.T) {
 // version is that of the model with which a server answers.
 func (p *serverProcess) version(t *testing.T) string {
 	t.Helper()
-	list, err := pb.NewRecommenderServiceClient(p.client(t)).Recommend(t.Context(),
-		&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "nobody"}, PageSize: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list.GetModelVersion()
+	return listFor(t, p, "nobody").GetModelVersion()
 }

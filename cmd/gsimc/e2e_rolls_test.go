@@ -93,9 +93,9 @@ func TestRollsFailNoCall(t *testing.T) {
 		servers[one] = startServe(t, model, dirs[one], append(slices.Clone(flags), "--listen",
 			address)...)
 		// The clients of both have found it again before the other one goes.
-		if !eventually(func() bool { return servers[one].answered(t) > 0 }) {
-			t.Fatal("no calls reach a server that was started anew")
-		}
+		await(t, "calls reach a server that was started anew", func() bool {
+			return servers[one].answered(t) > 0
+		})
 	}
 	stop()
 	clients.Wait()

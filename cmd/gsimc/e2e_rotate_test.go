@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -99,13 +98,7 @@ func TestStorePasswordChanges(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "password")
 			write := func(password string) {
 				t.Helper()
-				text := fmt.Sprintf(kind.line, password)
-				if err := os.WriteFile(file+".new", []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.Rename(file+".new", file); err != nil {
-					t.Fatal(err)
-				}
+				replace(t, file, fmt.Sprintf(kind.line, password))
 			}
 			e := kind.start(t, file)
 			must := func(err error) {
@@ -150,11 +143,9 @@ func TestStorePasswordChanges(t *testing.T) {
 			}
 			write("fourth")
 			must(observe(patient))
-			if !eventually(func() bool {
+			await(t, "/readyz is good again", func() bool {
 				return server.page(t, "/readyz") == "ok\n"
-			}) {
-				t.Error("/readyz does not become good")
-			}
+			})
 			server.mustStop(t)
 		})
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,11 +17,8 @@ func TestScoreAndSimilarCommands(t *testing.T) {
 	list := recommendJSON(t, server, "--history", item, "--items", "5")
 	want := []call.Item{list.Items[3], list.Items[0]}
 	var got call.Answer
-	out := execute(t, "score", "--server", server.GRPC, "--json", "--history", item,
-		"--items", list.Items[3].ID+",nowhere,"+list.Items[0].ID)
-	if err := json.Unmarshal([]byte(out), &got); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, execute(t, "score", "--server", server.GRPC, "--json", "--history", item, "--items",
+		list.Items[3].ID+",nowhere,"+list.Items[0].ID), &got)
 	if d := cmp.Diff(want, got.Items); d != "" {
 		t.Errorf("scores (-list +score):\n%s", d)
 	}
@@ -43,9 +38,7 @@ func TestScoreAndSimilarCommands(t *testing.T) {
 	shown := recommendJSON(t, server, "--user", "ann", "--items", "2", "--attribute")
 	execute(t, "observe", "--server", server.GRPC, "--user", "ann", "--item", shown.Items[1].ID,
 		"--recommendation-id", shown.ID)
-	const counted = `gsimc_attributed_events_total{arm="main",event_type="like",position="2-3"} 1`
-	if page := server.metricsPage(t); !strings.Contains(page, counted) {
-		t.Errorf("the metrics do not say %s", counted)
-	}
+	says(t, "metrics", server.metricsPage(t),
+		`gsimc_attributed_events_total{arm="main",event_type="like",position="2-3"} 1`)
 	server.mustStop(t)
 }

@@ -125,11 +125,7 @@ func TestThreeServersServeTheEvaluatedAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	split := dataset.SeededSplit(events.NumUsers(), 1)
-	roles := "user_id,role\n"
-	for u, role := range split {
-		roles += events.Users[u] + "," + role.String() + "\n"
-	}
-	execute(t, "train", "--data", data, "--split", writeFile(t, "split.csv", roles), "--rank",
+	execute(t, "train", "--data", data, "--split", writeSplit(t, events, split), "--rank",
 		fmt.Sprint(rank), "--seed", "1", "--filter", "random-walk", "--out", modelFile)
 	part, err := events.Partition(split)
 	if err != nil {

@@ -28,8 +28,7 @@ func TestStoreID(t *testing.T) {
 	}
 	refused := func(what, id, want string) {
 		t.Helper()
-		code, _, stderr := runCLI(t, nil, "serve", "--data-dir", dir, "--store-id", id,
-			"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+		code, _, stderr := runCLI(t, nil, serveFlags("--data-dir", dir, "--store-id", id)...)
 		if code == cli.ExitOK || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, want %q:\n%s", what, code, want, stderr)
 		}

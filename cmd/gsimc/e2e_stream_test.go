@@ -62,13 +62,22 @@ type bitAnswer struct {
 	Source   pb.ResultSource
 }
 
-func recommendTo(t *testing.T, conn grpc.ClientConnInterface, user string, size int32) bitAnswer {
+// listTo is the answer to Recommend for a user.
+func listTo(
+	t *testing.T, conn grpc.ClientConnInterface, user string, size int32,
+) *pb.RecommendResponse {
 	t.Helper()
 	resp, err := pb.NewRecommenderServiceClient(conn).Recommend(t.Context(),
 		&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: user}, PageSize: size})
 	if err != nil {
 		t.Fatalf("Recommend: %v", err)
 	}
+	return resp
+}
+
+func recommendTo(t *testing.T, conn grpc.ClientConnInterface, user string, size int32) bitAnswer {
+	t.Helper()
+	resp := listTo(t, conn, user, size)
 	a := bitAnswer{Revision: resp.GetUserRevision()}
 	for _, i := range resp.GetItems() {
 		a.Items = append(a.Items, i.GetItemId())

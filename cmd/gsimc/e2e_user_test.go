@@ -1,11 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -38,9 +33,7 @@ func TestUserCommands(t *testing.T) {
 			e := struct {
 				ID string `json:"event_id"`
 			}{}
-			if err := json.Unmarshal([]byte(line), &e); err != nil {
-				t.Fatalf("%v in %q", err, line)
-			}
+			decode(t, line, &e)
 			ids = append(ids, e.ID)
 		}
 		return ids
@@ -55,10 +48,8 @@ func TestUserCommands(t *testing.T) {
 		"events":            "a3",
 		"retract --event x": "0 events retracted, revision 3",
 	} {
-		got := on(append([]string{"user"}, append(strings.Fields(args), "--user", "alice")...)...)
-		if !strings.Contains(got, want) {
-			t.Errorf("user %s printed %q, want %q in it", args, got, want)
-		}
+		says(t, args, on(append([]string{"user"}, append(strings.Fields(args), "--user",
+			"alice")...)...), want)
 	}
 	for i, item := range listFor(t, server, "bob").GetItems()[:2] {
 		observe("bob", item.GetItemId(), "", strconv.Itoa(1000+i*31*24*60*60))
@@ -92,11 +83,8 @@ func TestUserCommands(t *testing.T) {
 	if len(got) != 3 || got[0] != "g1" || got[1] != "a2" || !strings.HasPrefix(got[2], "merged:") {
 		t.Errorf("the export has the events %q", got)
 	}
-	path := filepath.Join(t.TempDir(), "events.jsonl")
-	if err := os.WriteFile(path, []byte(lines[1]), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if files := filesWith(t, dir, "alice"); len(files) == 0 {
+	path := writeFile(t, "events.jsonl", lines[1])
+	if files := filetest.With(t, dir, "alice"); len(files) == 0 {
 		t.Fatal("the user is in no file: nothing is tested")
 	}
 	if got := on("user", "forget", "--user", "alice", "--wait", "--timeout", "2m"); !regexp.
@@ -107,36 +95,9 @@ func TestUserCommands(t *testing.T) {
 	if files := filetest.With(t, dir, "alice"); len(files) > 0 {
 		t.Errorf("the user is still in %v", files)
 	}
-	if files := filesWith(t, dir, "bob"); len(files) == 0 {
+	if files := filetest.With(t, dir, "bob"); len(files) == 0 {
 		t.Error("another user is gone")
 	}
-	if got := on("observe", "--data", path, "--type-column", "event_type"); !strings.Contains(got,
-		"3 of 3 events acknowledged") {
-		t.Errorf("observe of the export printed %q", got)
-	}
-}
-
-// filesWith returns the files below a folder that contain a text.
-func filesWith(t *testing.T, dir, text string) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(name string, e os.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // the store has removed it since the folder was read
-		}
-		if err != nil || e.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if bytes.Contains(content, []byte(text)) {
-			names = append(names, filepath.Base(name))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
+	says(t, "observe of the export", on("observe", "--data", path, "--type-column", "event_type"),
+		"3 of 3 events acknowledged")
 }

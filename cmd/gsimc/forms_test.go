@@ -2,18 +2,13 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/spectral"
 )
 
 // generatedRows are the fields of generated events, without the header.
@@ -22,7 +17,7 @@ func generatedRows(t *testing.T) (rows [][]string) {
 	path := filepath.Join(t.TempDir(), "events.csv")
 	mustRun(t, "generate", "--users", "60", "--items", "30", "--events", "900", "--out", path)
 	text := mustRead(t, path)
-	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
+	for _, line := range strings.Split(strings.TrimSpace(text), "\n")[1:] {
 		rows = append(rows, strings.Split(line, ","))
 	}
 	return rows
@@ -66,14 +61,9 @@ func TestFormsOfFiles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path, out := filepath.Join(dir, tt.name), filepath.Join(dir, tt.name+".gsimc")
-			if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			code, _, stderr := runCLI(t, nil, append([]string{"train", "--rank", "8", "--data",
-				path, "--out", out}, tt.args...)...)
-			if code != cli.ExitOK {
-				t.Fatalf("exit code %d: %s", code, stderr)
-			}
+			write(t, path, tt.text)
+			_, stderr := mustRunIn(t, nil, append([]string{"train", "--rank", "8", "--data", path,
+				"--out", out}, tt.args...)...)
 			got := provenance(t, out, "data_hash")
 			if hash == "" {
 				hash = got
@@ -120,45 +110,31 @@ func TestTypesOfFiles(t *testing.T) {
 	byType, byWeight := filepath.Join(t.TempDir(), "a.gsimc"), filepath.Join(t.TempDir(), "b.gsimc")
 	train := func(data, out string, args ...string) (stdout, stderr string) {
 		t.Helper()
-		code, stdout, stderr := runCLI(t, nil, append([]string{"train", "--rank", "8", "--data",
-			data, "--out", out}, args...)...)
-		if code != cli.ExitOK {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
-		return stdout, stderr
+		return mustRunIn(t, nil, append([]string{"train", "--rank", "8", "--data", data, "--out",
+			out}, args...)...)
 	}
 	stdout, _ := train(a, byType, "--type-column", "action", "--event-weight",
 		"view=0.5,buy=4,hide=-1")
-	if !strings.Contains(stdout, "300 of a weight that is not above 0") {
-		t.Errorf("summary: %s", stdout)
-	}
+	says(t, "the summary", stdout, "300 of a weight that is not above 0")
 	train(b, byWeight, "--weight-column", "w")
 	if got, want := provenance(t, byType, "data_hash"),
 		provenance(t, byWeight, "data_hash"); got != want {
 		t.Errorf("by type the data is %q, by weight %q", got, want)
 	}
 	command := provenance(t, byType, "command")
-	want := "--type-column action --event-weight buy=4 --event-weight hide=-1 " +
-		"--event-weight view=0.5"
-	if !strings.Contains(command, want) {
-		t.Errorf("the command in the model is %q, want %q", command, want)
-	}
+	says(t, "the command in the model", command, "--type-column action --event-weight buy=4 "+
+		"--event-weight hide=-1 --event-weight view=0.5")
 	types := writeFile(t, "types", "view 0.5\nbuy 4\nhide -1\n")
 	train(a, byType, "--type-column", "action", "--event-types-file", types)
 	if got := provenance(t, byType, "command"); got != command {
 		t.Errorf("with a file of types the command is %q, want %q", got, command)
 	}
 	_, stderr := train(a, byType, "--type-column", "action")
-	want = "note: events of all types count alike; --event-weight TYPE=W,... tells them apart"
-	if !strings.Contains(stderr, want) {
-		t.Errorf("standard error %q, want %q", stderr, want)
-	}
+	says(t, "without weights", stderr,
+		"note: events of all types count alike; --event-weight TYPE=W,... tells them apart")
 	_, stderr = train(a, byType)
-	want = `note: column "action" looks like one of event types and is not used; ` +
-		`--type-column action uses it`
-	if !strings.Contains(stderr, want) {
-		t.Errorf("standard error %q, want %q", stderr, want)
-	}
+	says(t, "without a column", stderr, `note: column "action" looks like one of event types and `+
+		`is not used; --type-column action uses it`)
 	refused(t, cli.ExitUsage, "--event-weight: the events have no types: set --type-column",
 		"train", "--data", a, "--out", byType, "--event-weight", "view=0.5")
 }
@@ -173,24 +149,16 @@ func TestOrdinalsOfFiles(t *testing.T) {
 		return strconv.FormatInt(position, 10)
 	})
 	path, out := writeFile(t, "events.csv", text), filepath.Join(t.TempDir(), "m.gsimc")
-	code, _, stderr := runCLI(t, nil, "train", "--rank", "8", "--data", path, "--out", out)
-	want := "note: times look like positions: no fading by time is learned; --time-unit s takes " +
-		"them as seconds"
-	if code != cli.ExitOK || !strings.Contains(stderr, want) {
-		t.Fatalf("exit code %d, standard error %q, want %q", code, stderr, want)
-	}
-	m, err := model.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if last := m.Spec().Provenance["last_event"]; last != "" {
+	train := []string{"train", "--rank", "8", "--data", path, "--out", out}
+	_, stderr := mustRunIn(t, nil, train...)
+	says(t, "positions", stderr, "note: times look like positions: no fading by time is learned; "+
+		"--time-unit s takes them as seconds")
+	if last := provenance(t, out, "last_event"); last != "" {
 		t.Errorf("the last event is of %s", last)
 	}
-	code, _, stderr = runCLI(t, nil, "train", "--rank", "8", "--data", path, "--out", out,
-		"--time-unit", "s")
-	if code != cli.ExitOK || strings.Contains(stderr, "note:") {
-		t.Errorf("exit code %d, standard error %q", code, stderr)
+	if _, stderr = mustRunIn(t, nil, append(train, "--time-unit", "s")...); strings.Contains(stderr,
+		"note:") {
+		t.Errorf("with a unit of time: %s", stderr)
 	}
 }
 
@@ -214,13 +182,9 @@ func TestObserveTypes(t *testing.T) {
 	bad := writeFile(t, "bad.csv", text+"u;;1700000000000;view\n")
 	_, got, stderr := runCLI(t, nil, "observe", "--data", bad, "--type-column", "action", "--server",
 		p.GRPC, "--max-bad-rows", "1")
-	if want := "900 of 900 events acknowledged"; !strings.Contains(got, want) {
-		t.Errorf("observe: %q, want %q", got, want)
-	}
-	if want := "note: 1 of 901 rows left out as bad, "; !strings.Contains(stderr, want) ||
-		!strings.Contains(stderr, "bad.csv:902: column item_id: empty id") {
-		t.Errorf("standard error is %q, want %q and the row", stderr, want)
-	}
+	says(t, "observe", got, "900 of 900 events acknowledged")
+	says(t, "observe", stderr, "note: 1 of 901 rows left out as bad, ",
+		"bad.csv:902: column item_id: empty id")
 	p.mustStop(t)
 	mustRun(t, append([]string{"train", "--from-store", state, "--out", byStore}, weights...)...)
 	if got, want := provenance(t, byStore, "data_hash"),
@@ -229,22 +193,4 @@ func TestObserveTypes(t *testing.T) {
 	}
 	refused(t, cli.ExitUsage, "--type does not go with --type-column", "observe", "--data", data,
 		"--type-column", "action", "--type", "buy")
-}
-
-// TestEvaluateNamesVariants checks that the JSON of evaluate has the filter that was chosen.
-func TestEvaluateNamesVariants(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "events.csv")
-	mustRun(t, "generate", "--users", "60", "--items", "30", "--events", "900", "--out", path)
-	code, stdout, stderr := runCLI(t, nil, "evaluate", "--data", path, "--rank", "8",
-		"--methods", "popularity,gs-imc-best", "--json")
-	var got struct {
-		Variants map[string]string `json:"variants"`
-	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.ExitOK {
-		t.Fatalf("exit code %d, %v: %s", code, err, stderr)
-	}
-	filter := got.Variants["gs-imc-best"]
-	if len(got.Variants) != 1 || !slices.Contains(spectral.FilterNames, filter) {
-		t.Errorf("variants %v, want a filter for gs-imc-best alone", got.Variants)
-	}
 }

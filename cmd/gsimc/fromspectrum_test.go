@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -46,9 +45,7 @@ func smallSpectrum(t *testing.T) (spectrum, sample, events string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(spectrum, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, spectrum, string(data))
 	return spectrum, sample, events
 }
 
@@ -60,16 +57,13 @@ func writeCSV(t *testing.T, path string, d *dataset.Interactions) {
 			text = fmt.Appendf(text, "%s,%s,%d\n", user, d.Items[d.Item[at]], d.Time[at])
 		}
 	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, string(text))
 }
 
 // arrayOf returns the bytes of an array in a model file.
 func arrayOf(t *testing.T, path, name string) string {
 	t.Helper()
-	data := mustRead(t, path)
-	f, err := safetensors.Parse(data)
+	f, err := safetensors.Parse([]byte(mustRead(t, path)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +83,7 @@ func TestTrainFromSpectrum(t *testing.T) {
 	mustRun(t, "train", "--data", events, "--rank", "16", "--out", want)
 	printed := mustRun(t, "train", "--from-spectrum", spectrum, "--data", sample, "--rank", "16",
 		"--out", got)
-	for _, part := range []string{"270 training, 30 validation", "HR@10"} {
-		if !strings.Contains(printed, part) {
-			t.Errorf("the summary has no %q:\n%s", part, printed)
-		}
-	}
+	says(t, "the summary", printed, "270 training, 30 validation", "HR@10")
 	for _, name := range []string{"basis", "readout", "p0", "sigma_theta"} {
 		if a, b := arrayOf(t, want, name), arrayOf(t, got, name); a != b {
 			t.Errorf("%s differs", name)
@@ -107,11 +97,10 @@ func TestTrainFromSpectrum(t *testing.T) {
 		t.Errorf("the program is %q", p)
 	}
 	var summary train.Summary
-	text := mustRun(t, "train", "--from-spectrum", spectrum, "--data", sample, "--out", got,
-		"--json")
-	if err := json.Unmarshal([]byte(text), &summary); err != nil || summary.Users != 270 ||
-		summary.Rank != 16 {
-		t.Errorf("summary %+v: %v", summary, err)
+	decode(t, mustRun(t, "train", "--from-spectrum", spectrum, "--data", sample, "--out", got,
+		"--json"), &summary)
+	if summary.Users != 270 || summary.Rank != 16 {
+		t.Errorf("summary %+v", summary)
 	}
 }
 
@@ -120,7 +109,7 @@ func TestTrainFromSpectrum(t *testing.T) {
 func TestTrainFromSpectrumRefusals(t *testing.T) {
 	spectrum, sample, events := smallSpectrum(t)
 	data := mustRead(t, spectrum)
-	cut := writeFile(t, "cut.safetensors", string(data[:len(data)-9]))
+	cut := writeFile(t, "cut.safetensors", data[:len(data)-9])
 	strangers := writeFile(t, "strangers.csv", "user_id,item_id,timestamp\na,b,1\na,c,2\n")
 	out := filepath.Join(t.TempDir(), "out.gsimc")
 	for _, c := range []struct {
@@ -138,19 +127,15 @@ func TestTrainFromSpectrumRefusals(t *testing.T) {
 			"--data: none of the 1 users has two of the 120 items of the spectrum"},
 		{"--from-spectrum " + spectrum + " --rank 17 --data " + sample, cli.ExitFailure,
 			"--rank: 17, want 1 to 16, the rank of the spectrum"},
-		{"--from-spectrum " + spectrum + " --window 5 --data " + sample, cli.ExitUsage,
-			"--window: has no effect with --from-spectrum"},
-		{"--from-spectrum " + spectrum + " --bands 0 --data " + sample, cli.ExitUsage,
-			"--bands: has no effect with --from-spectrum"},
-		{"--from-spectrum " + spectrum + " --preset paper --data " + sample, cli.ExitUsage,
-			"--preset: has no effect with --from-spectrum"},
-		{"--from-spectrum " + spectrum + " --split x --data " + sample, cli.ExitUsage,
-			"--split: has no effect with --from-spectrum"},
-		{"--from-spectrum " + spectrum + " --like x --data " + sample, cli.ExitUsage,
-			"--like: has no effect with --from-spectrum"},
 	} {
 		refused(t, c.code, c.want, append([]string{"train", "--out", out},
 			strings.Fields(c.args)...)...)
+	}
+	for _, flag := range []string{"--window=5", "--bands=0", "--preset=paper", "--split=x",
+		"--like=x"} {
+		name, _, _ := strings.Cut(flag, "=")
+		refused(t, cli.ExitUsage, name+": has no effect with --from-spectrum", "train", "--out",
+			out, "--from-spectrum", spectrum, "--data", sample, flag)
 	}
 	if _, err := os.Stat(out); !os.IsNotExist(err) {
 		t.Errorf("a model was written: %v", err)

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 // runCLI runs a command in this process and returns its exit code and what it wrote.
@@ -27,13 +30,81 @@ func refused(t *testing.T, code int, want string, args ...string) {
 	}
 }
 
-func writeFile(t *testing.T, name, text string) string {
+// mustRun is runCLI for a command that must end well. It returns what it wrote on standard output.
+func mustRun(t testing.TB, args ...string) string {
+	t.Helper()
+	stdout, _ := mustRunIn(t, nil, args...)
+	return stdout
+}
+
+// mustRunIn is mustRun with an environment. It returns what was written on standard error as well.
+func mustRunIn(t testing.TB, env []string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	code, stdout, stderr := runCLI(t, env, args...)
+	if code != cli.ExitOK {
+		t.Fatalf("gsimc %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout, stderr
+}
+
+// decode reads JSON.
+func decode(t testing.TB, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%v in %q", err, text)
+	}
+}
+
+// says wants texts in what something has printed.
+func says(t testing.TB, what, printed string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(printed, w) {
+			t.Errorf("%s: no %q in\n%s", what, w, printed)
+		}
+	}
+}
+
+// writeFile writes a file to a folder of its own, and returns its path.
+func writeFile(t testing.TB, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
+	write(t, path, text)
+	return path
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return path
+}
+
+// replace puts a file in the place of the one at the path, whole at once.
+func replace(t testing.TB, path, text string) {
+	t.Helper()
+	write(t, path+".new", text)
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mustRead returns what is in a file.
+func mustRead(t testing.TB, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// mustBeEmpty wants a folder with nothing in it.
+func mustBeEmpty(t testing.TB, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
 }
 
 // eventually asks every few milliseconds whether a condition holds, until it does or the limit has
@@ -46,4 +117,12 @@ func eventually(holds func() bool) bool {
 		}
 	}
 	return true
+}
+
+// await waits until a condition holds.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	if !eventually(holds) {
+		t.Fatalf("not in time: %s", what)
+	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"math"
 	"path/filepath"
 	"regexp"
@@ -61,16 +60,11 @@ func TestTrainLike(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct{ flags, want string }{
-		{"--rank 5", "--rank: has no effect with --like"},
-		{"--bands 0", "--bands: has no effect with --like"},
-		{"--filter power", "--filter: has no effect with --like"},
-		{"--preset paper", "--preset: has no effect with --like"},
-		{"--window 5", "--window: has no effect with --like"},
-		{"--alpha 0.5", "--alpha: has no effect with --like"},
-	} {
-		refused(t, cli.ExitUsage, c.want, append([]string{"train", "--data", events, "--out",
-			second, "--like", first}, strings.Fields(c.flags)...)...)
+	for _, flag := range []string{"--rank=5", "--bands=0", "--filter=power", "--preset=paper",
+		"--window=5", "--alpha=0.5"} {
+		name, _, _ := strings.Cut(flag, "=")
+		refused(t, cli.ExitUsage, name+": has no effect with --like", "train", "--data", events,
+			"--out", second, "--like", first, flag)
 	}
 	refused(t, cli.ExitFailure, "model file", "train", "--data", events, "--out", second, "--like",
 		events)
@@ -87,11 +81,8 @@ func TestTrainCompare(t *testing.T) {
 
 	compare := func(data, with string) (got train.Summary) {
 		t.Helper()
-		text := mustRun(t, "train", "--data", data, "--out", out, "--like", right, "--compare",
-			with, "--json")
-		if err := json.Unmarshal([]byte(text), &got); err != nil {
-			t.Fatal(err)
-		}
+		decode(t, mustRun(t, "train", "--data", data, "--out", out, "--like", right, "--compare",
+			with, "--json"), &got)
 		return got
 	}
 	better := compare(firstEvents(t, events, 300, 1000, laterYears), wrong)

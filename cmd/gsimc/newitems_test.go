@@ -1,11 +1,7 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -16,23 +12,14 @@ func TestEvaluateNewItems(t *testing.T) {
 	events, file := smallModel(t)
 	args := []string{"evaluate", "--data", events, "--protocol", "new-items", "--rank", "16",
 		"--new-share", "0.3"}
-	code, out, stderr := runCLI(t, nil, args...)
-	if code != cli.ExitOK || !strings.Contains(out, "popularity") ||
-		!strings.Contains(out, "dynamics") {
-		t.Fatalf("exit code %d: %s%s", code, out, stderr)
-	}
-	code, out, stderr = runCLI(t, nil, append(args, "--json")...)
-	if code != cli.ExitOK {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
+	says(t, "the table", mustRun(t, args...), "popularity", "dynamics")
+	out := mustRun(t, append(args, "--json")...)
 	var report struct {
 		Hidden  int
 		Targets struct{ New, Known int }
 		Figures []map[string]any
 	}
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, out, &report)
 	if report.Hidden == 0 || report.Targets.New == 0 || report.Targets.Known == 0 {
 		t.Errorf("nothing is hidden, or nothing is to be found: %s", out)
 	}
@@ -60,19 +47,9 @@ func checkContent(t *testing.T, file string, args []string) {
 	for i := range int32(m.NumItems()) {
 		items += fmt.Sprintf("%s,Item %d,a|c%d\n", m.ItemID(i), i, i%5)
 	}
-	path := filepath.Join(t.TempDir(), "items.csv")
-	if err := os.WriteFile(path, []byte(items), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := writeFile(t, "items.csv", items)
 	args = append(args, "--items-file", path)
-	code, out, stderr := runCLI(t, nil, args...)
-	if code != cli.ExitOK || !strings.Contains(out, "\n  dynamics, content") ||
-		!strings.Contains(out, "\n  content ") {
-		t.Errorf("exit code %d: %s%s", code, out, stderr)
-	}
+	says(t, "with a file of items", mustRun(t, args...), "\n  dynamics, content", "\n  content ")
 	args[len(args)-1] = path + ".none"
-	if code, _, stderr = runCLI(t, nil, args...); code == cli.ExitOK ||
-		!strings.Contains(stderr, "--items-file") {
-		t.Errorf("no file of items: exit code %d: %s", code, stderr)
-	}
+	refused(t, cli.ExitFailure, "--items-file", args...)
 }

@@ -28,9 +28,7 @@ func TestTrainPlan(t *testing.T) {
 		out := mustRun(t, append([]string{"train", "--data", events, "--plan", "--rank", "16"},
 			c.flags...)...)
 		for _, stage := range c.stages {
-			if !strings.Contains(out, "  "+stage) {
-				t.Errorf("%v: no stage %q in the plan:\n%s", c.flags, stage, out)
-			}
+			says(t, "the plan", out, "  "+stage)
 		}
 		if strings.Contains(out, c.missing) {
 			t.Errorf("%v: the plan has %q:\n%s", c.flags, c.missing, out)
@@ -50,12 +48,8 @@ func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "model.gsimc")
 	code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", out, "--rank", "16",
 		"--memory-limit", "4MiB")
-	for _, want := range []string{"the training needs about ", " of memory, in the stage ",
-		"and there are 4.0 MiB", "--rank", "--memory-limit"} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("the error does not say %q: %s", want, stderr)
-		}
-	}
+	says(t, "the error", stderr, "the training needs about ", " of memory, in the stage ",
+		"and there are 4.0 MiB", "--rank", "--memory-limit")
 	if code != cli.ExitFailure {
 		t.Errorf("exit code %d, want %d", code, cli.ExitFailure)
 	}

@@ -15,31 +15,20 @@ import (
 func TestConfigPrint(t *testing.T) {
 	file := writeFile(t, "gsimc.yaml", "drain-delay: 7s\nevent-weight:\n  view: 0.2\n  buy: 3\n")
 	env := []string{"GSIMC_STATE_CACHE=1GiB", "GSIMC_CONFIG=" + file}
-	code, out, stderr := runCLI(t, env, "config", "print", "serve")
-	if code != cli.ExitOK {
-		t.Fatal(stderr)
-	}
-	for _, want := range []string{
-		"state-cache: 1GiB # GSIMC_STATE_CACHE\n", "drain-delay: 7s # " + file + "\n",
-		"drain-timeout: 25s # default\n",
-		`event-weight: "view=0.2,buy=3" # ` + file, "# model: not set\n",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("no %q in\n%s", want, out)
-		}
-	}
-	_, again, stderr := runCLI(t, nil, "config", "print", "serve", "--config",
-		writeFile(t, "printed.yaml", out))
+	out, _ := mustRunIn(t, env, "config", "print", "serve")
+	says(t, "config print", out, "state-cache: 1GiB # GSIMC_STATE_CACHE\n",
+		"drain-delay: 7s # "+file+"\n", "drain-timeout: 25s # default\n",
+		`event-weight: "view=0.2,buy=3" # `+file, "# model: not set\n")
+	again := mustRun(t, "config", "print", "serve", "--config", writeFile(t, "printed.yaml", out))
 	if values(again) != values(out) {
-		t.Errorf("the file of the output gives other values (%s):\n%s\nwant\n%s", stderr, again,
-			out)
+		t.Errorf("the file of the output gives other values:\n%s\nwant\n%s", again, out)
 	}
 	refused(t, cli.ExitUsage, "no command", "config", "print", "nosuch")
-	code, _, stderr = runCLI(t, []string{"GSIMC_DRAIN_DELAY=soon"}, "config", "print", "serve")
-	if code != cli.ExitFailure || !strings.Contains(stderr, "--drain-delay: ") ||
-		!strings.Contains(stderr, "(from GSIMC_DRAIN_DELAY)") {
-		t.Errorf("a value that does not fit: exit code %d, %s", code, stderr)
+	code, _, stderr := runCLI(t, []string{"GSIMC_DRAIN_DELAY=soon"}, "config", "print", "serve")
+	if code != cli.ExitFailure {
+		t.Errorf("a value that does not fit: exit code %d", code)
 	}
+	says(t, "a value that does not fit", stderr, "--drain-delay: ", "(from GSIMC_DRAIN_DELAY)")
 }
 
 // `config print` shows no password, wherever one is that `serve` would refuse; nor does the
@@ -110,9 +99,7 @@ func TestComplete(t *testing.T) {
 		"serve --data-dir x":         "--model",
 	} {
 		_, out, _ := runCLI(t, nil, append([]string{"complete", "--"}, strings.Fields(words)...)...)
-		if !strings.Contains("\n"+out, "\n"+want+"\n") {
-			t.Errorf("after %q: no %q in %q", words, want, out)
-		}
+		says(t, words, "\n"+out, "\n"+want+"\n")
 	}
 	if _, out, _ := runCLI(t, nil, "complete", "--", "train", "--data"); out != "" {
 		t.Errorf("the name of a file is completed by %q", out)
@@ -120,9 +107,7 @@ func TestComplete(t *testing.T) {
 	for shell, check := range map[string][]string{"bash": {"-n"}, "zsh": {"-n"},
 		"fish": {"--no-execute"}} {
 		_, script, _ := runCLI(t, nil, "completion", shell)
-		if !strings.Contains(script, "gsimc complete -- ") {
-			t.Errorf("%s: %q", shell, script)
-		}
+		says(t, shell, script, "gsimc complete -- ")
 		if path, err := exec.LookPath(shell); err == nil {
 			cmd := exec.Command(path, append(check, writeFile(t, "script", script))...)
 			if out, err := cmd.CombinedOutput(); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -128,23 +127,8 @@ func sparkData(t *testing.T) (name, events, roles string, p *dataset.Partition) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	roles = filepath.Join(dir, "roles.csv")
-	f, err := os.Create(roles)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := bufio.NewWriter(f)
-	fmt.Fprintln(w, "user_id,role")
 	split := dataset.SeededSplit(d.NumUsers(), 1)
-	for u, role := range split {
-		fmt.Fprintf(w, "%s,%s\n", d.Users[u], role)
-	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	roles = writeSplit(t, d, split)
 	if p, err = d.Partition(split); err != nil {
 		t.Fatal(err)
 	}
@@ -186,9 +170,7 @@ func (p *python) compareModels(t *testing.T, direct, lake string) {
 		t.Fatal(err)
 	}
 	text := p.run(t, "python", script, direct, lake)
-	if err := json.Unmarshal([]byte(text), &far); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	decode(t, text, &far)
 	t.Logf("differences: %s", text)
 	for figure, most := range map[string]float64{
 		"kappa": 1e-6, "kappa_each": 1e-6, "readout": 1e-4, "mean": 1e-4, "subspace": 1e-6,
@@ -229,11 +211,8 @@ func awkwardEvents(t *testing.T, events, roles string) (bad int) {
 			bad += 3
 		}
 	}
-	for path, data := range map[string][]byte{events: text, roles: role} {
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write(t, events, string(text))
+	write(t, roles, string(role))
 	return bad
 }
 

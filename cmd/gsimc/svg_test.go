@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -24,15 +23,8 @@ func checkDrawings(t *testing.T, told, dir string, texts map[string][]string) {
 	}
 	for name, want := range texts {
 		path := filepath.Join(dir, name+".svg")
-		if !strings.Contains(told, "wrote "+path+"\n") {
-			t.Errorf("no line for %s in\n%s", path, told)
-		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		text := string(raw)
+		says(t, "what is told", told, "wrote "+path+"\n")
+		text := mustRead(t, path)
 		d := xml.NewDecoder(strings.NewReader(text))
 		for err == nil {
 			_, err = d.Token()
@@ -42,9 +34,7 @@ func checkDrawings(t *testing.T, told, dir string, texts map[string][]string) {
 			t.Errorf("%s: %v in\n%s", name, err, text)
 		}
 		for _, w := range want {
-			if !strings.Contains(text, ">"+w+"<") {
-				t.Errorf("%s has no text %q", name, w)
-			}
+			says(t, name, text, ">"+w+"<")
 		}
 	}
 }
@@ -90,11 +80,8 @@ func TestEvaluateSVG(t *testing.T) {
 	events, figures := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "figures")
 	mustRun(t, "generate", "--users", "1200", "--items", "120", "--events", "20000",
 		"--out", events)
-	code, out, told := runCLI(t, nil, "evaluate", "--data", events, "--rank", "16", "--methods",
+	out, told := mustRunIn(t, nil, "evaluate", "--data", events, "--rank", "16", "--methods",
 		"popularity,gs-imc-best,dynamics", "--json", "--svg", figures)
-	if code != cli.ExitOK {
-		t.Fatalf("exit code %d: %s", code, told)
-	}
 	checkDrawings(t, told, figures, map[string][]string{
 		"history-length": {"HR@10", "NDCG@10", "popularity", "gs-imc-best", "dynamics"},
 		"popularity":     {"HR@10", "NDCG@10", "popularity", "gs-imc-best", "dynamics"},
@@ -102,9 +89,7 @@ func TestEvaluateSVG(t *testing.T) {
 		"reliability":    {"measured", "as predicted"},
 	})
 	var report groupReport
-	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, out, &report)
 	for _, groups := range [][]groupOfUsers{report.ByLength, report.ByPopularity} {
 		if len(groups) < 2 {
 			t.Errorf("%d groups of %d users", len(groups), report.Users.Test)

@@ -59,17 +59,12 @@ func TestOnlyServeStartsAnew(t *testing.T) {
 	soak.Processes(t, "the real binary")
 	t.Run("item", func(t *testing.T) {
 		address, accepted := silentServer(t)
-		cmd := exec.Command(binary(t), "observe", "--user", "u", "--item", "serve",
-			"--server", address, "--timeout", "1m")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		p := gsimc(t, "observe", "--user", "u", "--item", "serve", "--server", address, "--timeout",
+			"1m")
 		<-accepted
-		if startedAnew(t, cmd.Process.Pid) {
+		if startedAnew(t, p.Cmd.Process.Pid) {
 			t.Error("it was started anew")
 		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
 	})
 	t.Run("help", func(t *testing.T) {
 		cmd := exec.Command(binary(t), "help", "serve")

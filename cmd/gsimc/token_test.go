@@ -21,11 +21,7 @@ func TestTokenAddTo(t *testing.T) {
 			"\n")
 		want += fmt.Sprintf("%s observe %x\n", name, sha256.Sum256([]byte(token)))
 	}
-	read := func() string {
-		text := mustRead(t, path)
-		return string(text)
-	}
-	if got := read(); got != want {
+	if got := mustRead(t, path); got != want {
 		t.Errorf("the file is\n%swant\n%s", got, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -36,25 +32,20 @@ func TestTokenAddTo(t *testing.T) {
 		"gsimc_abc\n":  "--add-to: line 1 of " + path + " is not of a file of tokens",
 		"# a\nx y z w": "--add-to: line 2 of " + path + " is not of a file of tokens",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, text)
 		code, stdout, stderr := runCLI(t, nil, "token", "ops", "--roles", "admin", "--add-to", path)
 		if code != cli.ExitFailure || stdout != "" || !strings.Contains(stderr, refusal) {
 			t.Errorf("exit code %d, stdout %q, stderr %q, want %q", code, stdout, stderr, refusal)
 		}
-		if got := read(); got != text {
+		if got := mustRead(t, path); got != text {
 			t.Errorf("the file has become %q, was %q", got, text)
 		}
 	}
 
 	// A line that has no end gets one.
-	without := strings.TrimSuffix(want, "\n")
-	if err := os.WriteFile(path, []byte(without), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, path, strings.TrimSuffix(want, "\n"))
 	execute(t, "token", "more", "--roles", "admin", "--add-to", path)
-	if got := read(); !strings.HasPrefix(got, want+"more admin ") {
+	if got := mustRead(t, path); !strings.HasPrefix(got, want+"more admin ") {
 		t.Errorf("the file is %q", got)
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -37,25 +36,15 @@ func TestValidate(t *testing.T) {
 		if code != c.code {
 			t.Errorf("%s: exit code %d, want %d", c.args, code, c.code)
 		}
-		for _, want := range c.out {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s: no %q in\n%s", c.args, want, out)
-			}
-		}
-		for _, want := range c.err {
-			if !strings.Contains(stderr, want) {
-				t.Errorf("%s: no %q in %s", c.args, want, stderr)
-			}
-		}
+		says(t, c.args, out, c.out...)
+		says(t, c.args, stderr, c.err...)
 	}
 	var report struct {
 		Rows     int64
 		BadRows  *int64 `json:"bad_rows"`
 		Training struct{ Bytes int64 }
 	}
-	if err := json.Unmarshal([]byte(mustRun(t, "validate", "--json", good)), &report); err != nil {
-		t.Fatal(err)
-	}
+	decode(t, mustRun(t, "validate", "--json", good), &report)
 	if report.Rows != 6000 || report.BadRows == nil || *report.BadRows != 0 || report.Training.Bytes == 0 {
 		t.Errorf("JSON: %+v", report)
 	}

@@ -1,14 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 // smallPieces is data of many pieces that two or three users share. Few of its validation users say
@@ -37,35 +34,20 @@ func TestVariancesWithheld(t *testing.T) {
 	const warning = "warning: the model does not know the uncertainty of its answers"
 	for _, extra := range [][]string{nil, {"--json"}} {
 		args := append([]string{"train", "--data", events, "--out", path, "--rank", "200"}, extra...)
-		code, _, stderr := runCLI(t, nil, args...)
-		if code != cli.ExitOK || strings.Count(stderr, warning) != 1 {
-			t.Errorf("train %v: exit code %d, want one warning in\n%s", extra, code, stderr)
+		if _, stderr := mustRunIn(t, nil, args...); strings.Count(stderr, warning) != 1 {
+			t.Errorf("train %v: want one warning in\n%s", extra, stderr)
 		}
 	}
-	if shown := mustRun(t, "model", "show", path); !strings.Contains(shown, "withheld") {
-		t.Errorf("model show does not tell of it:\n%s", shown)
-	}
+	says(t, "model show", mustRun(t, "model", "show", path), "withheld")
 	var e struct {
 		Dynamics struct {
 			Calibration struct{ Withheld bool }
 		}
 	}
 	args := []string{"evaluate", "--data", events, "--rank", "200", "--methods", "dynamics"}
-	out := mustRun(t, append(args, "--json")...)
-	if err := json.Unmarshal([]byte(out), &e); err != nil || !e.Dynamics.Calibration.Withheld {
-		t.Errorf("evaluate does not tell of it (%v):\n%s", err, out)
+	decode(t, mustRun(t, append(args, "--json")...), &e)
+	if !e.Dynamics.Calibration.Withheld {
+		t.Error("evaluate --json does not tell of it")
 	}
-	text := mustRun(t, append(args, "--verbose")...)
-	if !strings.Contains(text, "dynamics: no uncertainty") {
-		t.Errorf("evaluate does not tell of it:\n%s", text)
-	}
-}
-
-// TestNoWarning: on data whose validation users tell the variances, train warns of nothing.
-func TestNoWarning(t *testing.T) {
-	events, path := smallModel(t)
-	code, _, stderr := runCLI(t, nil, "train", "--data", events, "--out", path, "--rank", "16")
-	if code != cli.ExitOK || strings.Contains(stderr, "warning") {
-		t.Errorf("exit code %d, want no warning in\n%s", code, stderr)
-	}
+	says(t, "evaluate", mustRun(t, append(args, "--verbose")...), "dynamics: no uncertainty")
 }
