@@ -76,7 +76,8 @@ func (p *Process) Start() error {
 	// removed.
 	written := struct{ io.Writer }{output}
 	cmd.WaitDelay = childDelay
-	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = p.dir, written, written, proctest.DyingWithParent()
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, written, written
+	cmd.SysProcAttr = proctest.DyingWithParent()
 	if err := startOn(p.host, cmd); err != nil {
 		_ = output.Close()
 		return fmt.Errorf("start %s: %w", p.path, err)

@@ -32,7 +32,7 @@ func Free(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
 
