@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -27,9 +28,7 @@ func noProgress(Stage, int64, int64) {}
 func mustBackup(t *testing.T, disk vfs.FS, dir string) *Manifest {
 	t.Helper()
 	m, err := Backup(t.Context(), dir, "backup", Options{FS: disk}, noProgress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return m
 }
 
@@ -63,9 +62,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		before[w] = acknowledged[w].Load()
 	}
 	dir, err := s.Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m := mustBackup(t, disk, disk.PathJoin("store", dir))
 	stop()
 	group.Wait()
@@ -124,9 +121,7 @@ func TestBackupDamage(t *testing.T) {
 		name := names[i]
 		path := disk.PathJoin("backup", name)
 		content, err := smallfile.Read(disk, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if len(content) > 0 {
 			refused(flipped(t, disk, path, len(content)/2, 1), name, "flipped")
 			faults++
@@ -137,9 +132,7 @@ func TestBackupDamage(t *testing.T) {
 		cut := flipped(t, disk, path, 0, 0)
 		writeFile(t, cut, path, content[:len(content)-1])
 		refused(cut, name, "cut")
-		if err := cut.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, cut.Remove(path))
 		refused(cut, name, "removed")
 		faults += 2
 	}
@@ -167,24 +160,16 @@ func TestIDIsNotShown(t *testing.T) {
 	mustClose(t, s)
 	made := mustBackup(t, disk, "store")
 	content, err := smallfile.Read(disk, "backup/"+manifest.Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	early := *made
 	early.Store = hex.EncodeToString(id[:])
-	if err := manifest.Write(disk, "backup", early); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, manifest.Write(disk, "backup", early))
 	restored, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if restored.Store != made.Store {
 		t.Errorf("the backup of store %s is that of store %s", made.Store, restored.Store)
 	}
-	if err := disk.RemoveAll("store/" + engine.DataName); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, disk.RemoveAll("store/"+engine.DataName))
 	_, loss := Open(t.Context(), "store", Options{FS: disk})
 	if loss == nil || !strings.Contains(loss.Error(), made.Store) {
 		t.Errorf("a lost store %s: %v", made.Store, loss)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -157,9 +158,7 @@ func TestBoundedMemory(t *testing.T) {
 	}
 	peak = max(peak, residentBytes(t)-before)
 	stats, err := s.Stats(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	t.Logf("%d users, %d MiB on disk, at most %d MiB of memory", n, stats.Bytes>>20, peak>>20)
 	if peak > limit {
 		t.Errorf("%d MiB of memory in use, want at most %d", peak>>20, limit>>20)
@@ -214,9 +213,7 @@ func BenchmarkRewrite(b *testing.B) {
 			for next := n; b.Loop(); next++ {
 				_, err := s.Rewrite(b.Context(), []string{"u"},
 					func(h [][]store.Event) [][]store.Event { return [][]store.Event{h[0][1:]} })
-				if err != nil {
-					b.Fatal(err)
-				}
+				must.Succeed(b, err)
 				mustAppend(b, s, "u", next, next+1)
 			}
 			mustClose(b, s)

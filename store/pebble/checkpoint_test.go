@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -70,13 +71,9 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	s := mustOpen(t, dir, Options{})
 	mustAppend(t, s, "u", 0, 4)
 	name, err := s.Checkpoint(context.Background()) // like the directory of a store that was killed
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	killed := filepath.Join(t.TempDir(), "killed")
-	if err := os.CopyFS(killed, os.DirFS(filepath.Join(dir, name))); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.CopyFS(killed, os.DirFS(filepath.Join(dir, name))))
 	// our own lock gives another error
 	if _, err := readDir(vfs.Default, dir); err == nil || errors.Is(err, ErrInUse) {
 		t.Errorf("reading a store that is open: got error %v", err)
@@ -110,9 +107,7 @@ func contents(t *testing.T, dir string) map[string]string {
 		files[path] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return files
 }
 
@@ -122,9 +117,7 @@ func TestReadOnlyRefuses(t *testing.T) {
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs: %v, %v", logs, err)
 	}
-	if err := os.WriteFile(logs[0], []byte("damage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(logs[0], []byte("damage"), 0o600))
 	for dir, want := range map[string]string{
 		filepath.Join(empty, "absent"): "no such file",
 		empty:                          "there is no store in the directory",
@@ -148,16 +141,12 @@ func TestOldCheckpoints(t *testing.T) {
 	var names []string
 	for range 2 {
 		name, err := s.Checkpoint(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		names = append(names, name)
 	}
 	mustClose(t, s)
 	r, err := OpenReadOnly(filepath.Join(dir, names[1]), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s = mustOpen(t, dir, Options{})
 	if _, err := os.Stat(filepath.Join(dir, names[0])); !os.IsNotExist(err) {
 		t.Errorf("the first checkpoint is still there: %v", err)
@@ -249,16 +238,12 @@ func TestCheckpointOfGrowingLog(t *testing.T) {
 	const early = 1000 // a log in the middle of a piece of 32 KiB
 	mustAppend(t, s, "early", 0, early)
 	name, err := s.Checkpoint(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if reads.Load() == 0 {
 		t.Fatal("no log was read: the test does not test it")
 	}
 	got, err := readDir(fs, fs.PathJoin("store", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(got["early"]) != early {
 		t.Errorf("the copy has %d of %d events", len(got["early"]), early)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -68,9 +69,7 @@ func appendOneEach(t *testing.T, s *Store, from, to int) {
 	for u := from; u < to; u++ {
 		records = append(records, store.Record{User: fmt.Sprint("user-", u), Event: testEvent(0)})
 	}
-	if err := appendAll(t.Context(), s, records); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, appendAll(t.Context(), s, records))
 }
 
 // TestBoundedByDuplicates sends an event of each user again, and then erases users, in a store that

@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -25,9 +26,7 @@ func TestDamagedHistory(t *testing.T) {
 	}
 	flush(t, s)
 	for _, key := range [][]byte{row.HeadKey(nil, "bad head"), row.EventKey(nil, "bad events", 1)} {
-		if err := s.engine.DB.Set(key, []byte("damaged"), lsm.Sync); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.engine.DB.Set(key, []byte("damaged"), lsm.Sync))
 	}
 	mustClose(t, s) // and forget the histories in memory
 	s = mustOpen(t, "store", Options{FS: disk})
@@ -44,9 +43,7 @@ func TestDamagedHistory(t *testing.T) {
 	} {
 		first := store.Record{User: "first " + test.user, Event: testEvent(test.event)}
 		before, err := storetest.Revision(context.Background(), s, first.User)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, err := s.Append(context.Background(),
 			[]store.Record{first, {User: test.user, Event: testEvent(test.event)}, first})
 		if err != nil || got[0].Revision != before+1 || got[0].Err != nil || !got[2].Duplicate {
@@ -87,9 +84,7 @@ func TestDamagedHeadOfJournal(t *testing.T) {
 	mustAppend(t, s, "u", 0, 3)
 	flush(t, s)
 	mustAppend(t, s, "u", 3, 5)
-	if err := s.engine.DB.Set(row.HeadKey(nil, "u"), []byte("damaged"), lsm.Sync); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.engine.DB.Set(row.HeadKey(nil, "u"), []byte("damaged"), lsm.Sync))
 	mustClose(t, s)
 	for _, when := range []string{"in the journal", "in rows"} {
 		s = mustOpen(t, "store", Options{FS: disk})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/filetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -50,9 +51,7 @@ func TestForgotten(t *testing.T) {
 		flush(t, s)
 		if round == 1 {
 			err := s.engine.DB.Compact(context.Background(), row.JournalPrefix, row.LastKey, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 	}
 	for u := range victims {
@@ -101,9 +100,7 @@ func TestForgotten(t *testing.T) {
 	// The note is removed after those who wait are told.
 	await(t, "the next start would forget nobody", func() bool {
 		erased, err := hasErased(s.engine.DB)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return !erased
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -474,9 +475,7 @@ func TestHangingDisk(t *testing.T) {
 	refusal := func() error {
 		t.Helper()
 		stats, err := s.Stats(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return stats.Refusal
 	}
 	time.Sleep(100 * time.Millisecond)
@@ -591,16 +590,12 @@ func TestDamagedFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	data := disk.PathJoin("store", engine.DataName)
 	names, err := disk.List(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	outcomes := map[string]int{}
 	for _, name := range append(names, "../"+engine.SealName) {
 		path := disk.PathJoin(data, name)
 		content, err := smallfile.Read(disk, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for i := range max(3, soak.Times(20)) {
 			copied := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
 			what := name + " " + damage(t, copied, path, content, rng, i)
@@ -621,9 +616,7 @@ func TestDamagedFiles(t *testing.T) {
 // damage changes a file, in a way that depends on i, and returns a description.
 func damage(t *testing.T, fs vfs.FS, path string, content []byte, rng *rand.Rand, i int) string {
 	if i == 0 || len(content) == 0 {
-		if err := fs.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, fs.Remove(path))
 		// The seal is the exception: a store without a seal counts as one that was not closed.
 		if strings.HasSuffix(path, engine.SealName) {
 			writeFile(t, fs, path, nil)
@@ -649,9 +642,7 @@ func TestSealCanBeRemoved(t *testing.T) {
 		disk := vfs.NewMem()
 		mustClose(t, mustOpen(t, "store", Options{FS: disk}))
 		names, err := disk.List("store/" + engine.DataName)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, name := range names {
 			if strings.HasSuffix(name, ".log") {
 				writeFile(t, disk, "store/"+engine.DataName+"/"+name, []byte("junk"))
@@ -664,9 +655,7 @@ func TestSealCanBeRemoved(t *testing.T) {
 			t.Errorf("Open: got error %v, want a SealError that names the log", err)
 		}
 		if !accept {
-			if err := disk.Remove("store/" + engine.SealName); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, disk.Remove("store/"+engine.SealName))
 		}
 		mustClose(t, mustOpen(t, "store", Options{FS: disk, AcceptLoss: accept}))
 		mustClose(t, mustOpen(t, "store", Options{FS: disk}))
@@ -687,9 +676,7 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 		flush(t, s)
 		if i == 1 {
 			err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{1}, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 	}
 	want := dump(t, s)
@@ -744,7 +731,5 @@ func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]str
 
 func writeFile(t *testing.T, fs vfs.FS, path string, content []byte) {
 	t.Helper()
-	if err := smallfile.Replace(fs, fs.PathDir(path), fs.PathBase(path), content); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, smallfile.Replace(fs, fs.PathDir(path), fs.PathBase(path), content))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
@@ -68,27 +69,19 @@ func goldenFolder(format int, ending string) string {
 // copyTree copies a folder with all that is in it.
 func copyTree(t *testing.T, from vfs.FS, source string, to vfs.FS, target string) {
 	t.Helper()
-	if err := to.MkdirAll(target, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, to.MkdirAll(target, 0o755))
 	names, err := from.List(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range names {
 		path, copied := from.PathJoin(source, name), to.PathJoin(target, name)
 		info, err := from.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if info.IsDir() {
 			copyTree(t, from, path, to, copied)
 			continue
 		}
 		content, err := smallfile.Read(from, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		writeFile(t, to, copied, content)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -113,16 +114,12 @@ func journalRows(t testing.TB, s *Store) (n int) {
 	t.Helper()
 	it, err := s.engine.DB.NewIter(&lsm.IterOptions{LowerBound: row.JournalPrefix,
 		UpperBound: row.FirstUserKey})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer it.Close()
 	for valid := it.First(); valid; valid = it.Next() {
 		n++
 	}
-	if err := it.Error(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, it.Error())
 	return n
 }
 
@@ -130,7 +127,5 @@ func journalRows(t testing.TB, s *Store) (n int) {
 func flush(t testing.TB, s *Store) {
 	t.Helper()
 	settle(t, s)
-	if err := s.engine.DB.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.engine.DB.Flush())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -25,9 +26,7 @@ func dumpItems(t *testing.T, s *Store) (items []store.Item) {
 		items = append(items, i)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return items
 }
 
@@ -57,9 +56,7 @@ func TestItemsMeetCrashes(t *testing.T) {
 			i.ID = string(rune('a'+n)) + i.ID[:min(len(i.ID), 99)]
 			batches[n] = append(batches[n], i)
 		}
-		if err := s.PutItems(context.Background(), batches[n]); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.PutItems(context.Background(), batches[n]))
 		acknowledged.Store(int64(n + 1))
 		mustAppend(t, s, "u", n, n+1)
 	}
@@ -70,9 +67,7 @@ func TestItemsMeetCrashes(t *testing.T) {
 	states := make([][]store.Item, len(batches)+1)
 	clean := mustOpen(t, "clean", Options{FS: vfs.NewMem()})
 	for n, batch := range batches {
-		if err := clean.PutItems(context.Background(), batch); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, clean.PutItems(context.Background(), batch))
 		states[n+1] = dumpItems(t, clean)
 	}
 	mustClose(t, clean)
@@ -100,9 +95,7 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	s := mustOpen(t, filepath.Join(dir, "store"), Options{})
 	want := []store.Item{{ID: "a", Labels: []string{"x"}}, {ID: "b", Hidden: true}, {ID: "c"}}
-	if err := s.PutItems(ctx, want); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.PutItems(ctx, want))
 	mustAppend(t, s, "u", 1, 2)
 	key := row.ItemKey(nil, "b")
 	value := bytes.Repeat([]byte{7}, 20)
@@ -111,18 +104,14 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 	verify := func() *Report {
 		t.Helper()
 		r, err := Verify(ctx, filepath.Join(dir, "store"), Options{}, progress, none)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return r
 	}
 	if r := verify(); !r.Whole() || r.Items != 3 || r.Users != 1 {
 		t.Errorf("report %+v, want 3 items and 1 user, whole", r)
 	}
 	s = mustOpen(t, filepath.Join(dir, "store"), Options{})
-	if err := s.engine.DB.Set(key, value, nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.engine.DB.Set(key, value, nil))
 	var read []string
 	err := s.EachItem(ctx, "", func(i store.Item) error { read = append(read, i.ID); return nil })
 	damaged, ok := errors.AsType[*store.DamagedItemsError](err)

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -108,9 +109,7 @@ func makeTables(t *testing.T) (disk *vfs.MemFS, tables []string) {
 		flush(t, s)
 		if i == 3 {
 			err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{1}, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 	}
 	mustClose(t, s)
@@ -126,9 +125,7 @@ func makeTables(t *testing.T) (disk *vfs.MemFS, tables []string) {
 func tablesOf(t *testing.T, disk vfs.FS) (paths []string) {
 	t.Helper()
 	names, err := disk.List(dataDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range names {
 		if strings.HasSuffix(name, ".sst") {
 			paths = append(paths, disk.PathJoin(dataDir, name))
@@ -141,9 +138,7 @@ func tablesOf(t *testing.T, disk vfs.FS) (paths []string) {
 func sizeOf(t *testing.T, disk vfs.FS, path string) int {
 	t.Helper()
 	info, err := disk.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return int(info.Size())
 }
 
@@ -152,9 +147,7 @@ func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.
 	t.Helper()
 	copied := powerCut(disk, 100)
 	content, err := smallfile.Read(copied, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	content = bytes.Clone(content)
 	content[at] ^= bit
 	writeFile(t, copied, path, content)
@@ -237,9 +230,7 @@ func TestDamageIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := flipped(t, damaged, tables[0], 5000, 1)
-	if err := table.Whole(whole, tables[0]); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, table.Whole(whole, tables[0]))
 	s = mustOpen(t, "store", Options{FS: whole})
 	if stats, err := s.Stats(t.Context()); err != nil || stats.Damage != nil {
 		t.Errorf("Stats tells %v, %v after the repair", stats.Damage, err)
@@ -260,9 +251,7 @@ func TestDamagedFilter(t *testing.T) {
 	appendBig(t, s, 0, 1)
 	flush(t, s)
 	// A table that is merged after the opening gets a new filter, and no read meets the damage.
-	if err := s.engine.DB.Compact(t.Context(), row.JournalPrefix, row.LastKey, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.engine.DB.Compact(t.Context(), row.JournalPrefix, row.LastKey, false))
 	mustClose(t, s)
 	path := largestTable(t, disk)
 	size := sizeOf(t, disk, path)
@@ -296,17 +285,11 @@ func TestDamagedFilter(t *testing.T) {
 func filterOf(t *testing.T, disk vfs.FS, path string) int {
 	t.Helper()
 	file, err := disk.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	readable, err := sstable.NewSimpleReadable(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() { _ = r.Close() }() // it was only read
 	layout, err := r.Layout()
 	if err != nil || len(layout.Filter) == 0 {
@@ -369,9 +352,7 @@ func ownRows(t *testing.T, sorted int, erased bool) *vfs.MemFS {
 		if i < sorted {
 			settle(t, s)
 		}
-		if err := s.engine.DB.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.engine.DB.Flush())
 	}
 	mustClose(t, s)
 	return disk
@@ -381,13 +362,9 @@ func ownRows(t *testing.T, sorted int, erased bool) *vfs.MemFS {
 func ownTables(t *testing.T, disk vfs.FS) (own []string) {
 	t.Helper()
 	r, err := OpenReadOnly("store", Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tables, err := r.engine.Tables()
-	if err := errors.Join(err, r.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(err, r.Close()))
 	for _, table := range tables {
 		if bytes.Compare(table.Largest, row.FirstUserKey) < 0 ||
 			bytes.Equal(table.Largest, row.FirstUserKey) { // the end of a range

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -47,9 +48,7 @@ func awaitMark(t *testing.T, fs vfs.FS, s *Store) {
 	want := rowsWritten(t, s)
 	await(t, "the mark says what is durable", func() bool {
 		m, _, err := mark.Read(fs, "store")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return m.Commit == want
 	})
 }
@@ -64,9 +63,7 @@ func rowsWritten(t *testing.T, s *Store) uint64 {
 			return err
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return last
 }
 
@@ -74,9 +71,7 @@ func rowsWritten(t *testing.T, s *Store) uint64 {
 func newestLog(t *testing.T, fs vfs.FS) (path string, content []byte) {
 	t.Helper()
 	names, err := fs.List(dataDir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".log") })
 	path = fs.PathJoin(dataDir, slices.Max(names))
 	if content, err = smallfile.Read(fs, path); err != nil {
@@ -123,9 +118,7 @@ func TestLossIsNoticed(t *testing.T) {
 				outcomes["cut: "+openedAfter(t, damaged, fmt.Sprint("cut at ", at), want)]++
 			}
 			removed := powerCut(disk, 100)
-			if err := removed.Remove(log); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, removed.Remove(log))
 			outcomes["removed: "+openedAfter(t, removed, "log removed", want)]++
 			t.Logf("%v", outcomes)
 			if outcomes["removed: refused"] == 0 || outcomes["flip: refused"] == 0 {
@@ -188,9 +181,7 @@ func TestFolderIsNoticed(t *testing.T) {
 		}
 	}
 	gone := powerCut(disk, 100)
-	if err := gone.RemoveAll(dataDir); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, gone.RemoveAll(dataDir))
 	refused("folder removed", gone, mark.Gone)
 
 	closed := powerCut(disk, 100) // with everything that may stand beside the folder
@@ -200,15 +191,11 @@ func TestFolderIsNoticed(t *testing.T) {
 	}
 	mustClose(t, s)
 	writeFile(t, closed, "store/"+engine.DamageName, []byte("000005.sst\n"))
-	if err := closed.RemoveAll(dataDir); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, closed.RemoveAll(dataDir))
 	refused("folder of a closed store removed", closed, mark.Gone)
 
 	emptied := powerCut(disk, 100)
-	if err := errors.Join(emptied.RemoveAll(dataDir), emptied.MkdirAll(dataDir, 0o700)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(emptied.RemoveAll(dataDir), emptied.MkdirAll(dataDir, 0o700)))
 	refused("folder emptied", emptied, mark.Emptied)
 
 	exchanged := powerCut(disk, 100)
@@ -221,9 +208,7 @@ func TestFolderIsNoticed(t *testing.T) {
 	mustAppend(t, s, "u", 30, 31)
 	mustClose(t, s)
 	copyFolder(t, disk, older, dataDir)
-	if err := older.Remove("store/" + engine.SealName); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, older.Remove("store/"+engine.SealName))
 	refused("an older copy", older, mark.Behind)
 
 	damaged := powerCut(disk, 100)
@@ -231,9 +216,7 @@ func TestFolderIsNoticed(t *testing.T) {
 	refused("mark damaged", damaged, mark.Unknown)
 
 	unmarked := powerCut(disk, 100) // as beside a copy of the folder alone
-	if err := unmarked.Remove("store/" + mark.Name); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, unmarked.Remove("store/"+mark.Name))
 	if got := openedAfter(t, unmarked, "mark removed", want); got != "whole" {
 		t.Errorf("mark removed: %s", got)
 	}
@@ -249,14 +232,10 @@ func copyFolder(t *testing.T, from, to vfs.FS, dir string) {
 	if err == nil {
 		err = errors.Join(to.RemoveAll(dir), to.MkdirAll(dir, 0o700))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range names {
 		content, err := smallfile.Read(from, path.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		writeFile(t, to, path.Join(dir, name), content)
 	}
 }
@@ -276,9 +255,7 @@ func TestGapHidesALife(t *testing.T) {
 	end := rowsWritten(t, s) + 1
 	mustAppend(t, s, "ann", 15, 18)
 	err := s.engine.DB.DeleteRange(row.JournalKey(nil, first), row.JournalKey(nil, end), lsm.Sync)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	mustClose(t, s)
 	_, err = openSoon("store", Options{FS: disk})
 	if loss, ok := errors.AsType[*LossError](err); !ok || loss.Kind != mark.Gap ||
@@ -307,17 +284,13 @@ func TestCheckpointIsMarked(t *testing.T) {
 	mustAppend(t, s, "u", 0, 1)
 	mustAppend(t, s, "u", 1, 2)
 	name, err := s.Checkpoint(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := disk.PathJoin("store", name)
 	if h, err := readDir(disk, dir); len(h["u"]) != 2 || err != nil {
 		t.Fatalf("the copy has %d events, %v", len(h["u"]), err)
 	}
 	names, err := disk.List(disk.PathJoin(dir, engine.DataName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, name := range names {
 		if strings.HasSuffix(name, ".log") {
 			writeFile(t, disk, disk.PathJoin(dir, engine.DataName, name), nil)

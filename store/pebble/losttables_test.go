@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -37,9 +38,7 @@ func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 				events[u]++
 			}
 		}
-		if err := appendAll(t.Context(), s, records); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, appendAll(t.Context(), s, records))
 	}
 	s := mustOpen(t, "store", Options{FS: disk})
 	for i, part := range [][2]int{{0, 4}, {2, 6}, {3, 8}} { // in eighths
@@ -51,9 +50,7 @@ func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 		flush(t, s)
 		if i == 1 { // the newer layers lie above
 			err := s.engine.DB.Compact(t.Context(), row.FirstUserKey, row.LastKey, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 	}
 	add(s, users*7/8, users*9/8)
@@ -201,9 +198,7 @@ func TestSalvageListOfTables(t *testing.T) {
 	soak.Native(t)
 	disk, before := layers(t, true)
 	names, err := disk.List("store/" + engine.DataName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path, rng := "", rand.New(rand.NewPCG(9, 9))
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if strings.HasPrefix(name, "MANIFEST-") {
@@ -236,9 +231,7 @@ func TestSalvageLostTables(t *testing.T) {
 		}
 		for _, path := range tables {
 			content, err := smallfile.Read(disk, path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			for name, spoiled := range spoil(content) {
 				if soak.Brief() && name != "halved" && spoiled != nil {
 					continue
@@ -281,16 +274,12 @@ func TestUsersAreCounted(t *testing.T) {
 		awaitMark(t, disk, s)
 		for _, disk := range []*vfs.MemFS{powerCut(disk, 0), powerCut(disk, 100)} {
 			r, err := OpenReadOnly("store", Options{FS: disk})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			m := r.engine.Marked()
 			if r.users != users || m == nil || m.Users != users {
 				t.Errorf("%s: %d users, the mark is %+v, want %d", when, r.users, m, users)
 			}
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, r.Close())
 		}
 	}
 	for _, user := range []string{"a", "b", "c"} {
@@ -306,9 +295,7 @@ func TestUsersAreCounted(t *testing.T) {
 		func(events [][]store.Event) [][]store.Event {
 			return [][]store.Event{events[0][1:], {}, events[1]}
 		})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want("rewritten", 2)
 	mustClose(t, s)
 	s = mustOpen(t, "store", Options{FS: disk})

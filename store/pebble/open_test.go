@@ -10,6 +10,7 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -47,9 +48,7 @@ func wantRefused(t *testing.T, dir, message string) {
 func TestOpenRefuses(t *testing.T) {
 	t.Run("foreign directory", func(t *testing.T) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "thesis.tex"), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, "thesis.tex"), []byte("x"), 0o600))
 		wantRefused(t, dir, "is not empty and holds no store")
 		if names, _ := os.ReadDir(dir); len(names) != 1 {
 			t.Errorf("the refused directory now holds %d files, want 1", len(names))
@@ -57,20 +56,14 @@ func TestOpenRefuses(t *testing.T) {
 	})
 	t.Run("file", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, nil, 0o600))
 		wantRefused(t, file, "is a file, want a directory")
 	})
 	t.Run("emptied store", func(t *testing.T) {
 		dir := newStoreDir(t)
 		data := filepath.Join(dir, engine.DataName)
-		if err := os.RemoveAll(data); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Mkdir(data, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.RemoveAll(data))
+		must.Succeed(t, os.Mkdir(data, 0o700))
 		wantRefused(t, dir, "(1 acknowledged commits at ")
 		removeSeal(t, dir)
 		wantRefused(t, dir, "database does not exist")
@@ -113,31 +106,21 @@ func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
 	removeSeal(t, dir)
 	db, err := lsm.Open(filepath.Join(dir, engine.DataName),
 		&lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: quiet{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := edit(db); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, edit(db))
+	must.Succeed(t, db.Close())
 }
 
 func removeSeal(t *testing.T, dir string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(dir, engine.SealName)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.Remove(filepath.Join(dir, engine.SealName)))
 }
 
 func TestDirectoryIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	mustClose(t, mustOpen(t, dir, Options{}))
 	info, err := os.Stat(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := info.Mode().Perm(); got != 0o700 {
 		t.Errorf("permissions of the directory: got %o, want 700", got)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
@@ -34,9 +35,7 @@ func unwrittenTables(t *testing.T) (*vfs.MemFS, map[string][]string) {
 	}
 	settle(t, s)
 	mustAppend(t, s, "u0", 20, 25)
-	if err := s.PutItems(t.Context(), []store.Item{{ID: "kept"}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.PutItems(t.Context(), []store.Item{{ID: "kept"}}))
 	want := dump(t, s)
 	mustClose(t, s)
 	return disk, want
@@ -84,9 +83,7 @@ func TestUpgradeOnFullDisk(t *testing.T) {
 		"hanging": func() error { cancel(); <-release; return nil },
 	} {
 		unmarked := powerCut(disk, 100)
-		if err := unmarked.Remove("dir/store/" + mark.Name); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, unmarked.Remove("dir/store/"+mark.Name))
 		fs := errorfs.Wrap(unmarked, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".log") {
 				return fails()

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -28,22 +29,16 @@ func TestLostRows(t *testing.T) {
 	flush(t, s)
 	mustAppend(t, s, "u", 4, 6)
 	mustAppend(t, s, "v", 0, 1)
-	if err := s.engine.DB.DeleteRange(row.HeadKey(nil, "u"), row.EndKey(nil, "u"),
-		lsm.Sync); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.engine.DB.DeleteRange(row.HeadKey(nil, "u"), row.EndKey(nil, "u"),
+		lsm.Sync))
 	mustClose(t, s)
 	r, err := OpenReadOnly("store", Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if err := r.Each(ctx, func(string, uint64, store.Event) error { return nil }); !errors.Is(err,
 		store.ErrCorrupt) {
 		t.Errorf("Each: got error %v, want ErrCorrupt", err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Close())
 	for _, when := range []string{"in the journal", "sorted"} {
 		s = mustOpen(t, "store", Options{FS: disk})
 		err = storetest.Read(ctx, s, "u", 0, func(uint64, store.Event) error { return nil })

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/filetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -48,9 +49,7 @@ func TestRetractedBytesLeaveTheDisk(t *testing.T) {
 			}
 			records = append(records, store.Record{User: user, Event: e})
 		}
-		if err := appendAll(context.Background(), s, records); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, appendAll(context.Background(), s, records))
 	}
 	for round := range 3 {
 		write("ann", 200*round, 200*round+200)
@@ -118,9 +117,7 @@ func TestLongRewriteMeetsCrashes(t *testing.T) {
 			after = append(after, e.ID)
 		}
 	}
-	if err := appendAll(context.Background(), s, records); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, appendAll(context.Background(), s, records))
 	old := map[string][]string{"u": before, long: before}
 	armed.Store(true)
 	_, err := s.Rewrite(context.Background(), []string{"u", long},

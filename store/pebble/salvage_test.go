@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -28,9 +29,7 @@ import (
 func histories(t *testing.T, disk vfs.FS, dir string) map[string][]store.Event {
 	t.Helper()
 	all, err := readDir(disk, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }
 
@@ -94,9 +93,7 @@ func filesOf(t *testing.T, disk vfs.FS) map[string]string {
 	files := map[string]string{}
 	for _, dir := range []string{"store", dataDir} {
 		names, err := disk.List(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for _, name := range names {
 			content, err := smallfile.Read(disk, disk.PathJoin(dir, name))
 			if err == nil && name != engine.LockName { // else a folder
@@ -186,9 +183,7 @@ func TestSalvageLogs(t *testing.T) {
 			t.Log(path, at, len(bytes.TrimRight(content, "\x00")), err)
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		salvages++
 		kept += result.Users
 		checkSalvaged(t, damaged, before, result, lost)
@@ -211,9 +206,7 @@ func TestSalvageTellsOfItems(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: disk})
 	mustAppend(t, s, "u", 0, 3)
 	for _, id := range []string{"item1", "item2", "item3"} {
-		if err := s.PutItems(t.Context(), []store.Item{{ID: id}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.PutItems(t.Context(), []store.Item{{ID: id}}))
 	}
 	mustClose(t, s)
 	path, content := newestLog(t, disk)
@@ -234,9 +227,7 @@ func TestSalvageCountsDamagedRows(t *testing.T) {
 		mustAppend(t, s, "u", i, i+1)
 	}
 	last := row.JournalKey(nil, rowsWritten(t, s))
-	if err := s.engine.DB.Set(last, []byte("damaged"), lsm.Sync); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, s.engine.DB.Set(last, []byte("damaged"), lsm.Sync))
 	mustClose(t, s)
 	result, _, err := salvaged(t, disk)
 	if err != nil || result.Events != 2 || result.Found.LostCommits != 1 {

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
@@ -26,9 +27,7 @@ func versions(t *testing.T, s store.Store) map[string]store.Version {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return all
 }
 
@@ -135,9 +134,7 @@ func TestLossChangesVersions(t *testing.T) {
 			before := versions(t, s)
 			mustClose(t, s)
 			opts, err := lose(disk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			opts.FS = disk
 			s = mustOpen(t, "store", opts)
 			after := versions(t, s)

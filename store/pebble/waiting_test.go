@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -31,9 +32,7 @@ func mustWait(t testing.TB, fs vfs.FS, opts Options) store.Checkpointer {
 	t.Helper()
 	opts.FS, opts.roomEvery, opts.closePatience = fs, time.Millisecond, 100*time.Millisecond
 	s, err := OpenOrWait(context.Background(), "dir/store", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return s
 }
 
@@ -59,9 +58,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 	_, rewritten := s.Rewrite(t.Context(), []string{"u0"},
 		func(histories [][]store.Event) [][]store.Event { return histories })
 	stats, err := s.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for what, err := range map[string]error{"Append": appended, "Erase": erased,
 		"Checkpoint": copied, "PutItems": put, "DeleteItems": deleted, "Rewrite": rewritten,
 		"Stats": stats.Refusal} {
@@ -139,9 +136,7 @@ func TestWaitingStoreConforms(t *testing.T) {
 		setFree(disk, 1<<40)
 		await(t, "the store is written to", func() bool {
 			stats, err := s.Stats(context.Background())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			return stats.Refusal == nil
 		})
 		return s

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -42,9 +43,7 @@ func listed(t *testing.T, s store.Store) (map[string]uint64, store.SkippedError)
 func eachOnce(t *testing.T, disk vfs.FS) (map[string]int, store.SkippedError) {
 	t.Helper()
 	r, err := OpenReadOnly("store", Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -129,9 +128,7 @@ func TestUsersOfWholeStore(t *testing.T) {
 		t.Errorf("%d users, skipped %+v", len(users), skip)
 	}
 	r, err := OpenReadOnly("store", Options{FS: disk})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer r.Close()
 	err = r.Each(t.Context(), func(string, uint64, store.Event) error { return own })
 	if err != error(own) {

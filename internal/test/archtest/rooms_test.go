@@ -159,6 +159,7 @@ docs:
 internal/test/archtest:
 internal/test/certtest:
 internal/test/filetest:
+internal/test/must:
 internal/test/h2test:
 internal/test/peak:
 internal/test/mutants:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
@@ -17,9 +18,7 @@ func TestBuildWithASlash(t *testing.T) {
 	err := Build(fs, dir, func(building string) error {
 		return smallfile.Replace(fs, building, "file", nil)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if names, err := fs.List(dir); err != nil || len(names) != 1 || names[0] != "file" {
 		t.Errorf("the folder holds %v, %v", names, err)
 	}
@@ -32,9 +31,7 @@ func TestBuildTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := fs.PathJoin(t.TempDir(), "new")
 			left := fs.PathJoin(dir+unfinished, contentDir)
-			if err := fs.MkdirAll(left, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, fs.MkdirAll(left, 0o700))
 			mustCreate(t, fs, fs.PathJoin(left, "left"))
 			mustCreate(t, fs, fs.PathJoin(dir+unfinished, LockName))
 			never := func(string) error { t.Error("a second one builds"); return nil }
@@ -47,9 +44,7 @@ func TestBuildTwice(t *testing.T) {
 				}
 				return Build(fs, dir+"-too", func(string) error { return nil })
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			names, err := fs.List(dir)
 			if err != nil || len(names) != 1 || names[0] != "first" {
 				t.Errorf("the folder holds %v, %v", names, err)
@@ -70,7 +65,5 @@ func TestBuildTwice(t *testing.T) {
 
 func mustCreate(t *testing.T, fs vfs.FS, name string) {
 	t.Helper()
-	if err := smallfile.Replace(fs, fs.PathDir(name), fs.PathBase(name), nil); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, smallfile.Replace(fs, fs.PathDir(name), fs.PathBase(name), nil))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
@@ -38,9 +39,7 @@ func damagedEngine(t *testing.T) (disk *vfs.MemFS, names []string) {
 		if err == nil {
 			err = file.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	noteFiles(t, disk, names)
 	return disk, names
@@ -49,18 +48,14 @@ func damagedEngine(t *testing.T) (disk *vfs.MemFS, names []string) {
 func noteFiles(t *testing.T, fs vfs.FS, names []string) {
 	t.Helper()
 	content := strings.Join(names, "\n") + "\n"
-	if err := smallfile.Replace(fs, "dir", DamageName, []byte(content)); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, smallfile.Replace(fs, "dir", DamageName, []byte(content)))
 }
 
 // notedFiles returns what the file of the damaged tables says.
 func notedFiles(t *testing.T, fs vfs.FS) []string {
 	t.Helper()
 	content, err := smallfile.Read(fs, fs.PathJoin("dir", DamageName))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return strings.Fields(string(content))
 }
 
@@ -117,9 +112,7 @@ func TestRecallMeetsFaults(t *testing.T) {
 			return nil
 		}))
 		// The seal is not checked: it opens all files.
-		if err := disk.Remove(disk.PathJoin("dir", SealName)); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, disk.Remove(disk.PathJoin("dir", SealName)))
 		e, err := Open(t.Context(), "dir", testOptions(fs))
 		if refused := errors.Is(err, fault); refused != lackOfFiles(fault) || !refused && err != nil {
 			t.Errorf("%v: Open returns %v", fault, err)
@@ -141,9 +134,7 @@ func TestRecallMeetsFaults(t *testing.T) {
 // open the directory.
 func TestDamageIsNotedUnderTheLock(t *testing.T) {
 	disk := vfs.NewMem()
-	if err := disk.MkdirAll("dir", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, disk.MkdirAll("dir", 0o700))
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == errorfs.OpCreate {
 			time.Sleep(50 * time.Millisecond) // a slow disk

@@ -8,6 +8,7 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
@@ -46,9 +47,7 @@ func TestMarkIsClosedWithTheEngine(t *testing.T) {
 	opts.MarkEvery = time.Hour
 	e := mustOpen(t, "dir", opts)
 	id := e.marked.ID
-	if err := e.KeepMark(id, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.KeepMark(id, 0, 0))
 	e.Durable(5, 1)
 	if _, err := e.DB.NewIter(nil); err != nil { // which is left open
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
@@ -32,9 +33,7 @@ func TestLogFile(t *testing.T) {
 				return nil
 			}))
 			file, err := fs.Create("log", vfs.WriteCategoryUnspecified)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			log := newLogFile(vitalFile{File: file, e: &Engine{}}, "log")
 			rng := rand.New(rand.NewPCG(1, 1))
 			var want []byte
@@ -46,17 +45,13 @@ func TestLogFile(t *testing.T) {
 				}
 				want = append(want, piece...)
 				for range test.syncs {
-					if err := log.SyncData(); err != nil {
-						t.Fatal(err)
-					}
+					must.Succeed(t, log.SyncData())
 				}
 				if n, err := log.Write(piece); n != size || err != nil {
 					t.Fatalf("Write of %d bytes: got %d, %v", size, n, err)
 				}
 				got, err := smallfile.Read(disk, "log")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				rest, ok := bytes.CutPrefix(got, want)
 				if !ok || len(bytes.Trim(rest, "\x00")) > 0 {
 					t.Fatalf("after %d bytes: the file does not hold these and zeroes", len(want))
@@ -77,9 +72,7 @@ func TestReadingActiveLog(t *testing.T) {
 	defer mustClose(t, e)
 	fs := e.watched
 	log, err := fs.Create("1.log", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write := func(piece string) {
 		t.Helper()
 		if _, err := log.Write([]byte(piece)); err != nil {
@@ -88,16 +81,12 @@ func TestReadingActiveLog(t *testing.T) {
 	}
 	write("written before")
 	reader, err := fs.Open("1.log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	write(", and after")
 	if got, err := io.ReadAll(reader); string(got) != "written before" || err != nil {
 		t.Errorf("an active log reads %q, %v", got, err)
 	}
-	if err := errors.Join(reader.Close(), log.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, errors.Join(reader.Close(), log.Close()))
 	got, err := smallfile.Read(fs, "1.log")
 	if want := "written before, and after"; !strings.HasPrefix(string(got), want) ||
 		len(bytes.Trim(got[len(want):], "\x00")) > 0 || err != nil {

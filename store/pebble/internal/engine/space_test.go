@@ -10,6 +10,8 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // TestBytes compares the space of an engine with that which the system counts, with logs that are
@@ -23,9 +25,7 @@ func TestBytes(t *testing.T) {
 		t.Helper()
 		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 			got, err := e.Bytes(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want := diskUsage(t, dir)
 			if got <= want && got >= want-directoryBytes {
 				return got
@@ -38,22 +38,16 @@ func TestBytes(t *testing.T) {
 	empty := compare("new")
 	for i := range 40 {
 		value := bytes.Repeat([]byte{byte(i)}, 100_000)
-		if err := e.DB.Set(fmt.Append(nil, i), value, lsm.Sync); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, e.DB.Set(fmt.Append(nil, i), value, lsm.Sync))
 	}
-	if err := e.DB.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, e.DB.Flush())
 	full := compare("flushed")
 	if metrics := int64(e.DB.Metrics().DiskSpaceUsage()); full < metrics {
 		t.Errorf("got %d bytes, of which the engine knows %d", full, metrics)
 	}
 	t.Logf("new: %d bytes, with 4 MB in tables: %d", empty, full)
 	name, err := e.Copy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	compare("copied")
 	if found, err := e.RemoveCopy(name); !found || err != nil {
 		t.Errorf("RemoveCopy: %v, %v", found, err)

@@ -10,6 +10,8 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // TestSuccessorKeepsTables merges tables in a successor, and lets it close or fail: the tables that
@@ -22,9 +24,7 @@ func TestSuccessorKeepsTables(t *testing.T) {
 		if fails {
 			next.Fail(errors.New("for the test"))
 		}
-		if err := next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false))
 		if !fails {
 			next.DB.TestOnlyWaitForCleaning()
 		}
@@ -48,9 +48,7 @@ func TestSuccessorKeepsTables(t *testing.T) {
 func TestAlone(t *testing.T) {
 	fs := vfs.NewMem()
 	reads, next := changeover(t, fs)
-	if err := next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false))
 	next.DB.TestOnlyWaitForCleaning()
 	mustClose(t, reads)
 	next.Alone()
@@ -79,9 +77,7 @@ func changeover(t *testing.T, fs vfs.FS) (reads, next *Engine) {
 	if err == nil {
 		next, err = reads.Successor(t.Context())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return reads, next
 }
 
@@ -92,9 +88,7 @@ func set(t *testing.T, db *lsm.DB, i int) {
 	if err == nil {
 		err = db.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 }
 
 func get(db *lsm.DB, i int) error {
@@ -108,8 +102,6 @@ func get(db *lsm.DB, i int) error {
 func tableNames(t *testing.T, fs vfs.FS) []string {
 	t.Helper()
 	names, err := fs.List("dir/" + DataName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".sst") })
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
@@ -23,9 +24,7 @@ var first = Mark{ID: ID{1, 2, 3}, Commit: 7, Users: 3, At: time.Unix(1_700_000_0
 
 func mustWrite(t *testing.T, fs vfs.FS, dir string, m Mark) {
 	t.Helper()
-	if err := Write(fs, dir, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Write(fs, dir, m))
 }
 
 func TestReadsWhatWasWritten(t *testing.T) {
@@ -38,15 +37,11 @@ func TestReadsWhatWasWritten(t *testing.T) {
 		t.Errorf("got %+v, %v, %v, want %+v", m, found, err, first)
 	}
 	k, err := Keep(vfs.Default, dir, time.Hour, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for commit := range uint64(20) { // the last alone is written, at the end
 		k.Durable(commit, int64(commit)/2)
 	}
-	if err := k.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.Close())
 	m, _, err := Read(vfs.Default, dir)
 	if m.Commit != 19 || m.Users != 9 || m.ID != first.ID || err != nil ||
 		time.Since(m.At) > time.Hour {
@@ -83,13 +78,9 @@ func TestTornWrites(t *testing.T) {
 	for commit := uint64(8); commit < 14; commit++ {
 		before := content(t, fs)
 		k, err := Keep(fs, "", time.Hour, func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		k.Durable(commit, int64(commit)/2)
-		if err := k.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, k.Close())
 		after := content(t, fs)
 		for cut := range after {
 			torn := vfs.NewMem()
@@ -146,9 +137,7 @@ func TestWritesGoOnAfterAFault(t *testing.T) {
 	mustWrite(t, fs, "", first)
 	told := make(chan error, 100)
 	k, err := Keep(fs, "", 1, func(err error) { told <- err })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	broken.Store(true)
 	commit := uint64(8)
 	for ; commit < 50; commit++ {
@@ -163,9 +152,7 @@ func TestWritesGoOnAfterAFault(t *testing.T) {
 	}
 	broken.Store(false)
 	k.Durable(commit, int64(commit)/2)
-	if err := k.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.Close())
 	if m, _, err := Read(mem, ""); m.Commit != commit || err != nil {
 		t.Errorf("afterwards: %+v, %v, want commit %d", m, err, commit)
 	}
@@ -198,17 +185,13 @@ func TestCheck(t *testing.T) {
 func content(t *testing.T, fs vfs.FS) []byte {
 	t.Helper()
 	b, err := smallfile.Read(fs, Name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return b
 }
 
 func put(t *testing.T, fs vfs.FS, b []byte) {
 	t.Helper()
-	if err := smallfile.Replace(fs, "", Name, b); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, smallfile.Replace(fs, "", Name, b))
 }
 
 // TestHangingWrite lets a write of the mark hang while commits go on: they do not pile up behind it.
@@ -227,9 +210,7 @@ func TestHangingWrite(t *testing.T) {
 		return nil
 	}))
 	k, err := Keep(fs, "", time.Microsecond, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	k.Durable(8, 4)
 	<-hangs
 	before := runtime.NumGoroutine()
@@ -243,9 +224,7 @@ func TestHangingWrite(t *testing.T) {
 		t.Errorf("%d goroutines wait for the write", more)
 	}
 	close(hang)
-	if err := k.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, k.Close())
 	if m, _, err := Read(mem, ""); m.Commit != last || err != nil {
 		t.Errorf("got %+v, %v, want commit %d", m, err, last)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 	"github.com/gsimc/gsimc/store/pebble/internal/table"
 )
@@ -59,9 +60,7 @@ func TestEachBitOfLists(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	want := list.Bytes()
 	if flipped := mendChunks(bytes.Clone(want)); flipped != nil {
 		t.Errorf("a whole list is mended at %d", flipped)
@@ -113,29 +112,19 @@ func tableOf(t *testing.T) (files *vfs.MemFS, name string, content []byte) {
 	files = vfs.NewMem()
 	db := open(t, files)
 	for i := range rows {
-		if err := db.Set(fmt.Appendf(nil, "%08d", i), make([]byte, 20), nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, db.Set(fmt.Appendf(nil, "%08d", i), make([]byte, 20), nil))
 	}
-	if err := db.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, db.Flush())
 	tables, err := db.SSTables()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, level := range tables {
 		for _, of := range level {
 			name = of.BackingSSTNum.String() + ".sst"
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, db.Close())
 	content, err = smallfile.Read(files, files.PathJoin("db", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return files, name, bytes.Clone(content)
 }
 
@@ -143,9 +132,7 @@ func open(t *testing.T, files vfs.FS) *pebble.DB {
 	t.Helper()
 	db, err := pebble.Open("db", &pebble.Options{FS: files, FormatMajorVersion: pebble.FormatNewest,
 		Logger: quiet{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return db
 }
 
@@ -162,9 +149,7 @@ func TestFooter(t *testing.T) {
 	for at := len(whole) - newestFooter; at < len(whole); at++ {
 		for bit := range 8 {
 			whole[at] ^= 1 << bit
-			if err := smallfile.Replace(files, "db", name, bytes.Clone(whole)); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, smallfile.Replace(files, "db", name, bytes.Clone(whole)))
 			whole[at] ^= 1 << bit
 			if table.Whole(files, path) == nil {
 				t.Fatalf("bit %d of byte %d from the end harms nothing", bit, len(whole)-at)
@@ -187,9 +172,7 @@ func TestLeftOut(t *testing.T) {
 		if left >= 0 {
 			err = smallfile.Replace(files, "db", name, bytes.Clone(whole[:left]))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		m := New(files, "db")
 		opts := &pebble.Options{FS: m, FormatMajorVersion: pebble.FormatNewest, ReadOnly: true,
 			Logger: quiet{}}
@@ -207,9 +190,7 @@ func TestLeftOut(t *testing.T) {
 			t.Fatalf("%d of %d bytes: %v", left, len(whole), err)
 		}
 		it, err := db.NewIter(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if it.First() || it.Error() != nil {
 			t.Errorf("%d of %d bytes: a row is there, or %v", left, len(whole), it.Error())
 		}

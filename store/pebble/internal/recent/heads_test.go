@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -40,9 +41,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		rows: map[string]store.Version{}, shown: map[string]store.Version{}, planned: map[string]store.Version{},
 	}
 	editor, err := w.histories.Replay(0).End(0, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	w.editor = editor
 	return w
 }
@@ -97,9 +96,7 @@ func (w *world) commit() {
 		delete(w.rows, user)
 	}
 	w.erased = w.erased[:0]
-	if err := w.editor.TakeRows(func(_, _ []byte) error { return nil }); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Succeed(w.t, w.editor.TakeRows(func(_, _ []byte) error { return nil }))
 }
 
 func (w *world) show() {
@@ -149,9 +146,7 @@ func TestHeadsAreOfOneMoment(t *testing.T) {
 			want := maps.Clone(w.shown)
 			var got map[string]store.Version
 			pin := func() error { got = maps.Clone(w.rows); return nil }
-			if err := w.histories.freeze(pin); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, w.histories.freeze(pin))
 			heads := map[string]store.Version{}
 			for i := range w.histories.shards {
 				if w.rng.IntN(30) == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -56,14 +57,10 @@ func TestWriter(t *testing.T) {
 					return
 				}
 				id, err := row.EventID(row.EventAt(r.value[at:]))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				got = append(got, string(id))
 			})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	if len(w.rows) < 2 || w.gen.used < 2 {
 		t.Fatalf("%d rows in %d blocks: the test wants more", len(w.rows), w.gen.used)
@@ -84,15 +81,11 @@ func TestErasureIsCountedAlike(t *testing.T) {
 	head := func(string) (store.Version, error) { return store.Version{}, nil }
 	none := func(string) uint64 { return 1 }
 	editor, err := New(1<<20).Replay(0).End(3, head, none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	editor.Erase(editor.Put(NewHistory("u", store.Version{})), noRows{})
 	editor.TakeGroup()
 	replay := New(1 << 20).Replay(0)
-	if err := editor.TakeRows(replay.Row); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, editor.TakeRows(replay.Row))
 	again, err := replay.End(3, head, none)
 	if err != nil || again.Users() != 2 || editor.Users() != 2 {
 		t.Errorf("%d users, replayed %d, %v, want 2", editor.Users(), again.Users(), err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -15,9 +16,7 @@ func TestTablesKeepToTheLimit(t *testing.T) {
 	const limit, users = 1 << 20, 12
 	hs := New(limit)
 	e, err := hs.Replay(0).End(0, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var lengths [users]int
 	reloads := 0
@@ -26,9 +25,7 @@ func TestTablesKeepToTheLimit(t *testing.T) {
 		h := e.Put(NewHistory(fmt.Sprint("user ", u), store.Version{}))
 		if !e.Complete(h) {
 			reloads++
-			if err := e.LoadIDs(h, nil); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, e.LoadIDs(h, nil))
 		}
 		if n := lengths[u]; n > 0 {
 			want := uint64(1 + rng.IntN(n))
@@ -47,9 +44,7 @@ func TestTablesKeepToTheLimit(t *testing.T) {
 			id := fmt.Sprint(lengths[u])
 			e.Add(h, &store.Event{ID: id, Item: "i"}, hs.IDHash(id))
 			if !e.Complete(h) { // it has outgrown the list
-				if err := e.LoadIDs(h, nil); err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, e.LoadIDs(h, nil))
 			}
 		}
 		e.Keep()

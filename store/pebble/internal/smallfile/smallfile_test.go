@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -26,9 +27,7 @@ func TestReplace(t *testing.T) {
 			}
 			return nil
 		}))
-		if err := Replace(cutting, "dir", "FILE", []byte("new")); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Replace(cutting, "dir", "FILE", []byte("new")))
 		if crashed == nil { // all is done
 			done = true
 			crashed = disk.CrashClone(vfs.CrashCloneCfg{})
@@ -69,17 +68,13 @@ func newDisk(t *testing.T) *vfs.MemFS {
 	if err == nil {
 		err = Replace(disk, "dir", "FILE", []byte("old"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return disk
 }
 
 func content(t *testing.T, fs vfs.FS) string {
 	t.Helper()
 	b, err := Read(fs, "dir/FILE")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return string(b)
 }
