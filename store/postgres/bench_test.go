@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -61,9 +62,7 @@ func BenchmarkSince(b *testing.B) {
 			Item: fmt.Sprint("item-", i), Value: 1}})
 	}
 	results, err := s.Append(ctx, records)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	nothing := func(store.Version, store.Event) error { return nil }
 	for name, known := range map[string]store.Version{"warm": results[99].Version, "cold": {}} {
 		b.Run(name, func(b *testing.B) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -17,16 +18,12 @@ func waiting(t *testing.T, p *enginetest.Postgres, do string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	c, err := p.Primary.Connect(ctx, "postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Close(ctx)
 	for n := 0; n == 0; {
 		err := c.QueryRow(ctx, "SELECT count("+do+") FROM pg_stat_activity "+
 			"WHERE wait_event = 'SyncRep' AND application_name = 'gsimc'").Scan(&n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 }
 
@@ -67,9 +64,7 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 		t.Errorf("while the standby is away: revision %d, %v, want 1", n, err)
 	}
 	p.Primary.StopImmediate()
-	if err := p.Primary.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Primary.Start())
 	cancel()
 	if err := <-left; !errors.Is(err, context.Canceled) {
 		t.Errorf("Append: %v", err)
@@ -77,9 +72,7 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 	if n, err := revision(s, 300*time.Millisecond); err == nil && n != 1 {
 		t.Errorf("after the crash, without the standby: revision %d is shown", n)
 	}
-	if err := p.Standby.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Standby.Start())
 	if n, err := revision(s, time.Minute); n != 2 || err != nil {
 		t.Errorf("with the standby: revision %d, %v, want 2", n, err)
 	}
@@ -118,9 +111,7 @@ func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
 			t.Errorf("%s was acknowledged without a standby: %v", name, err)
 		default:
 		}
-		if err := p.Standby.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Standby.Start())
 		if err := <-done; err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -156,9 +147,7 @@ func TestWithoutStandbyNothingIsWritten(t *testing.T) {
 	defer closeAll(t, s)
 	set := func(names string) {
 		t.Helper()
-		if err := p.Primary.Set("synchronous_standby_names", names); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Primary.Set("synchronous_standby_names", names))
 	}
 	set("")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -188,9 +177,7 @@ func TestRefusalAfterOpenAttempt(t *testing.T) {
 		t.Helper()
 		err := p.Primary.SQL("SET synchronous_commit = local", "CREATE OR REPLACE FUNCTION "+
 			"gsimc.confirm() RETURNS void LANGUAGE plpgsql AS $$ BEGIN "+body+" END $$")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	// The connection that is made here has waited for the standby, so that the writes below do it.
 	if _, err := s.Append(context.Background(), one("before")); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/filetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -40,9 +41,7 @@ func TestErasedBytes(t *testing.T) {
 			t.Fatalf("Erase: %d, %v", n, err)
 		}
 	}
-	if err := p.Primary.SQL("CHECKPOINT"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Primary.SQL("CHECKPOINT"))
 	if len(filetest.With(t, p.Primary.Data, canary)) == 0 {
 		t.Error("the test does not find bytes that are there")
 	}
@@ -50,19 +49,13 @@ func TestErasedBytes(t *testing.T) {
 	for part := range 16 {
 		full = append(full, fmt.Sprintf("VACUUM FULL gsimc.event_%d, gsimc.head_%[1]d", part))
 	}
-	if err := p.Primary.SQL(full...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Primary.SQL(full...))
 	// It takes two checkpoints to remove the log that the one before still needed, and those of the
 	// standby are of what has come from the primary.
 	files := []string{"all"}
 	for end := time.Now().Add(time.Minute); len(files) > 0 && time.Now().Before(end); {
-		if err := p.Primary.SQL("SELECT pg_switch_wal()", "CHECKPOINT"); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Standby.SQL("CHECKPOINT"); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Primary.SQL("SELECT pg_switch_wal()", "CHECKPOINT"))
+		must.Succeed(t, p.Standby.SQL("CHECKPOINT"))
 		files = append(filetest.With(t, p.Primary.Data, canary), filetest.With(t, p.Standby.Data, canary)...)
 	}
 	if len(files) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -52,17 +53,13 @@ func TestExplain(t *testing.T) {
 func TestPasswordFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	a, err := parseAddress("postgres://u@h/d?password-file=" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := a.config.ConnConfig.Copy()
 	if err := a.refresh(c); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("without the file: %v, want ErrUnavailable", err)
 	}
 	for _, want := range []string{"first", "the second"} {
-		if err := os.WriteFile(file, []byte(want+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte(want+"\n"), 0o600))
 		if err := a.refresh(c); err != nil || c.Password != want {
 			t.Errorf("the password %q, %v, want %q", c.Password, err, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -29,18 +30,12 @@ func TestLateEventsAreNotAdded(t *testing.T) {
 	ofA.Event.ID = "late"
 	_, schema, _ := strings.Cut(url, "&schema=")
 	other, err := enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer other.Close(ctx)
 	tx, err := other.Begin(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, err = tx.Exec(ctx, "SELECT 1 FROM "+schema+".head WHERE user_id = 'a' FOR UPDATE")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	waits := "wait_event_type = 'Lock' AND query LIKE '%" + schema + ".append(%'"
 	for patience := time.Second; statements(t, tx, waits) == 0; patience *= 2 {
 		ctx, cancel := context.WithTimeout(ctx, patience)
@@ -53,9 +48,7 @@ func TestLateEventsAreNotAdded(t *testing.T) {
 	if _, err := s.Erase(ctx, "u"); err != nil {
 		t.Fatal(err)
 	}
-	if err := tx.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, tx.Commit(ctx))
 	active := strings.Replace(waits, "wait_event_type = 'Lock'", "state = 'active'", 1)
 	for statements(t, other, active) > 0 {
 		time.Sleep(10 * time.Millisecond)
@@ -80,9 +73,7 @@ func statements(t *testing.T, c interface {
 	t.Helper()
 	err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE "+
 		"pid <> pg_backend_pid() AND "+state).Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return n
 }
 
@@ -96,9 +87,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	watcher, err := p.Primary.Connect(t.Context(), "postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer watcher.Close(ctx)
 	// A new connection would wait for the standby. This makes two.
 	_, err = s.Rewrite(ctx, []string{"other"}, func([][]store.Event) [][]store.Event {
@@ -107,9 +96,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 		}
 		return [][]store.Event{nil}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p.Standby.Kill()
 	left := make(chan error)
 	go func() {
@@ -130,9 +117,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	for statements(t, watcher, "wait_event_type = 'Lock'") == 0 && len(erased) == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if err := p.Standby.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Standby.Start())
 	if n := <-erased; n != 1 {
 		t.Errorf("%d events were erased, want the one that waited", n)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/postgres"
@@ -57,9 +58,7 @@ func TestProfile(t *testing.T) {
 	}
 	set := func(name, value string) {
 		t.Helper()
-		if err := p.Primary.Set(name, value); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.Primary.Set(name, value))
 	}
 	refused("synchronous_standby_names")
 	set("synchronous_standby_names", "*")
@@ -124,9 +123,7 @@ func TestSchema(t *testing.T) {
 	version := func(v string, more ...string) {
 		t.Helper()
 		err := p.Primary.SQL(append(more, "UPDATE "+schema+".store SET version = "+v)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	version("1", "DROP FUNCTION "+schema+".append")
 	s := openAt(t, url)
@@ -147,18 +144,14 @@ func TestLeastRights(t *testing.T) {
 	soak.Native(t)
 	p, schema := enginetest.SharedPostgres(t, true), enginetest.Namespace()
 	role := "r" + schema
-	if err := p.Primary.SQL("CREATE ROLE " + role + " LOGIN"); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Primary.SQL("CREATE ROLE "+role+" LOGIN"))
 	url := strings.Replace(p.URL("postgres"), "gsimc@", role+"@", 1) + "&schema=" + schema
 	_, err := postgres.Open(context.Background(), url)
 	if _, ok := errors.AsType[*postgres.SchemaError](err); !ok {
 		t.Errorf("a role without rights: %v, want a SchemaError", err)
 	}
 	closeAll(t, openAt(t, p.URL("postgres")+"&schema="+schema))
-	if err := p.Primary.SQL(grants(t, schema, role)...); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Primary.SQL(grants(t, schema, role)...))
 	s := openAt(t, url)
 	defer closeAll(t, s)
 	ctx := context.Background()
@@ -190,9 +183,7 @@ func TestLeastRights(t *testing.T) {
 func grants(t *testing.T, schema, role string) []string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/scale.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	_, text, found := strings.Cut(string(page), "```sql\n")
 	text, _, ended := strings.Cut(text, "```")
 	if !found || !ended {
@@ -210,9 +201,7 @@ func TestTLSAndPasswords(t *testing.T) {
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
 	pair := ours.Issue(t, 1, time.Now().Add(time.Hour))
 	for name, text := range map[string][]byte{"server.crt": pair.Cert, "server.key": pair.Key} {
-		if err := p.WriteFile(name, text); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, p.WriteFile(name, text))
 	}
 	const secret = "a secret: with \\ signs"
 	err := p.Primary.SQL("CREATE ROLE app LOGIN SUPERUSER PASSWORD '" + secret + "'")
@@ -223,24 +212,18 @@ func TestTLSAndPasswords(t *testing.T) {
 	if err == nil {
 		err = p.Primary.Set("ssl", "on")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	dir := t.TempDir()
 	password := func(text string) {
 		t.Helper()
 		file := filepath.Join(dir, "passwords")
 		text = strings.NewReplacer("\\", "\\\\", ":", "\\:").Replace(text)
-		if err := os.WriteFile(file, []byte("*:*:*:app:"+text+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(file, []byte("*:*:*:app:"+text+"\n"), 0o600))
 		t.Setenv("PGPASSFILE", file)
 	}
 	password(secret)
 	for name, a := range map[string]*certtest.Authority{"ours": ours, "others": others} {
-		if err := os.WriteFile(filepath.Join(dir, name), a.PEM, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), a.PEM, 0o600))
 	}
 	url := strings.Replace(strings.Replace(p.URL("postgres"), "gsimc@", "app@", 1),
 		"sslmode=disable",
@@ -266,9 +249,7 @@ func TestTLSAndPasswords(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, "ours"), others.PEM, 0o600),
 		p.Primary.SQL("ALTER ROLE app PASSWORD 'wrong: "+secret+"'", "SELECT pg_reload_conf()",
 			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := s.Append(ctx, one("first")); err != nil {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/postgres"
@@ -111,9 +112,7 @@ func TestErasureWaitsForRewrite(t *testing.T) {
 	}
 	_, schema, _ := strings.Cut(url, "&schema=")
 	watcher, err := enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer watcher.Close(ctx)
 	erased := make(chan uint64, 1)
 	_, err = s.Rewrite(ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event {
@@ -134,9 +133,7 @@ func TestErasureWaitsForRewrite(t *testing.T) {
 		}
 		return [][]store.Event{h[0][1:]}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if n := <-erased; n != 1 {
 		t.Errorf("%d events were erased, want the one that was left", n)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -66,9 +67,7 @@ func TestStandbyIsAway(t *testing.T) {
 			}
 		})
 	}
-	if err := p.Standby.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Standby.Start())
 	await("the standby is back", func(degraded error) bool { return degraded == nil })
 	if err := again(); err != nil {
 		t.Errorf("with the standby: %v", err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -34,9 +35,7 @@ func TestPrimaryWithoutReplica(t *testing.T) {
 			t.Fatalf("refused after %v, with a deadline of %v", took, deadline)
 		}
 	}
-	if err := replica.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, replica.Start())
 	waitUntil(t, "writes are taken again", func() bool {
 		_, err := a.Append(within(t, deadline), []store.Record{record("u", 5)})
 		return err == nil

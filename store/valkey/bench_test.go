@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -19,9 +20,7 @@ import (
 func subjects(b *testing.B, run func(b *testing.B, s store.Store)) {
 	b.Run("pebble", func(b *testing.B) {
 		s, err := pebble.Open(b.Context(), b.TempDir(), pebble.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		defer s.Close()
 		run(b, s)
 	})
@@ -106,9 +105,7 @@ func BenchmarkSince(b *testing.B) {
 			records = append(records, r)
 		}
 		results, err := s.Append(context.Background(), records)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		known := results[99].Version
 		for b.Loop() {
 			_, same, err := s.Since(context.Background(), "u", known, nil)

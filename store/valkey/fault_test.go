@@ -15,6 +15,7 @@ import (
 	"crypto/tls"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -163,9 +164,7 @@ func TestAnswersAreWrites(t *testing.T) {
 	written := func() int {
 		t.Helper()
 		stats, err := c.ReplicasOf(0)[0].Do("INFO", "commandstats")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		n := 0
 		for line := range strings.Lines(stats) {
 			var calls int
@@ -204,9 +203,7 @@ func TestWriteWaitsForReplica(t *testing.T) {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded != nil
 	})
-	if err := replica.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, replica.Start())
 	if err := <-done; err != nil {
 		t.Errorf("Append: %v", err)
 	}
@@ -269,9 +266,7 @@ func TestFailover(t *testing.T) {
 	if err := c.Nodes[0].Start(); err != nil { // the new primary needs a replica
 		t.Fatal(err)
 	}
-	if err := c.Settled(20 * time.Second); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, c.Settled(20*time.Second))
 	var before [len(written)]int64
 	for w := range written {
 		before[w] = written[w].Load()
@@ -409,9 +404,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Errorf("Erase: %d, %v, want 50", n, err)
 	}
 	revision, err := s.ItemsRevision(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	armed.Store(true)
 	if err := s.PutItems(t.Context(), []store.Item{{ID: "i"}}); err != nil {
 		t.Errorf("PutItems: %v", err)

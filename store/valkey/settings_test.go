@@ -16,6 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -77,9 +78,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	server := enginetest.RedisServer(t)
 	c, err := enginetest.StartRedis(t.TempDir(), server, enginetest.RedisConfig{Primaries: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer c.Kill()
 	alone := standalone(t, server, "p")
 	valid := valkey.Options{Addrs: c.Addrs(), Namespace: "n", NotDurable: true}
@@ -123,17 +122,13 @@ func standalone(t *testing.T, server, password string) string {
 	t.Helper()
 	dir := t.TempDir()
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	addr := socket.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
 	_ = socket.Close()
 	p := enginetest.NewProcess(dir, server, "--port", port, "--dir", dir, "--save", "",
 		"--requirepass", password)
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Start())
 	t.Cleanup(p.Kill)
 	for range 500 {
 		if conn, err := net.Dial("tcp", addr); err == nil {
@@ -150,9 +145,7 @@ func standalone(t *testing.T, server, password string) string {
 func aclLine(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/scale.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	line := regexp.MustCompile(`(?m)^    (ACL SETUSER gsimc (?:.*\\\n)*.*)$`).FindSubmatch(text)
 	if line == nil {
 		t.Fatal("docs/scale.md has no line that begins with ACL SETUSER gsimc")
@@ -199,9 +192,7 @@ func TestTrustedSettings(t *testing.T) {
 	o.Username, o.Password = "blind", password("secret")
 	for _, n := range c.Nodes {
 		_, err := n.Do("ACL", "SETUSER", "blind", "on", ">secret", "~*", "+@all", "-config|get")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 	}
 	_, err := valkey.Open(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "+config|get") {

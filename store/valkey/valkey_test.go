@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -24,9 +25,7 @@ func options(tb testing.TB) valkey.Options {
 func open(tb testing.TB, o valkey.Options) *valkey.Store {
 	tb.Helper()
 	s, err := valkey.Open(tb.Context(), o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, err)
 	return s
 }
 

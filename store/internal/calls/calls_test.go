@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/internal/calls"
 )
@@ -21,9 +22,7 @@ func TestCloseWaits(t *testing.T) {
 			t.Errorf("Begin with a context that has ended: %v", err)
 		}
 		for range 3 {
-			if err := c.Begin(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, c.Begin(t.Context()))
 			go func() {
 				defer c.Done()
 				time.Sleep(time.Minute)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/filetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -34,9 +35,7 @@ func TestErasedBytesLeaveAllNodes(t *testing.T) {
 	kept := store.Record{User: "kept-" + namespace,
 		Event: store.Event{ID: "kept-" + namespace, Item: "item", Value: 1}}
 	results, err := s.Append(t.Context(), append(records, kept))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, r := range results {
 		if r.Err != nil {
 			t.Fatal(r.Err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store/storetest/load"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -59,9 +60,7 @@ func restartAtOnce(r *trial) {
 	r.do(p, "CONFIG", "SET", "appendfsync", "always") // until it starts again
 	r.acknowledges(enough / 100)
 	p.Kill()
-	if err := p.Start(); err != nil {
-		r.Fatal(err)
-	}
+	must.Succeed(r, p.Start())
 }
 
 // killWhileLagging pauses the replicas, or one of them, and kills the primary before they have gone

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store/valkey"
 	"github.com/gsimc/gsimc/store/valkey/internal/cluster"
 )
@@ -81,9 +82,7 @@ func (n *nine) heal() {
 	n.Helper()
 	for _, node := range n.Nodes {
 		node.Resume()
-		if err := node.Start(); err != nil {
-			n.Fatal(err)
-		}
+		must.Succeed(n, node.Start())
 	}
 	n.await("the cluster is whole", func() (err error) {
 		if err := n.Settled(patience); err != nil {
@@ -185,9 +184,7 @@ func (n *nine) open(o valkey.Options) *valkey.Store {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	s, err := valkey.Open(ctx, o)
-	if err != nil {
-		n.Fatal(err)
-	}
+	must.Succeed(n, err)
 	n.Cleanup(func() { _ = s.Close() }) // the test has closed it, or failed
 	return s
 }

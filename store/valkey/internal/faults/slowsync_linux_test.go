@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -30,9 +31,7 @@ func TestRestartAfterSlowSync(t *testing.T) {
 	}
 	if soak.Long() {
 		atOnce := try(t, 0, durable, steady, func(r *trial) {
-			if err := kill(r).Start(); err != nil {
-				r.Fatal(err)
-			}
+			must.Succeed(r, kill(r).Start())
 		})
 		t.Logf("restarted at once: %v", atOnce)
 		if atOnce.Lost == 0 {
@@ -49,9 +48,7 @@ func TestRestartAfterSlowSync(t *testing.T) {
 				}
 				return isPrimary(r.shards[0].replicas[1])
 			})
-			if err := p.Start(); err != nil {
-				r.Fatal(err)
-			}
+			must.Succeed(r, p.Start())
 		})
 		t.Logf("restarted after the election: %v", later)
 		if err := later.Err(); err != nil {
@@ -74,9 +71,7 @@ func hangSyncs(r *trial, node *enginetest.RedisNode) (kill func()) {
 	r.Helper()
 	thread := 0
 	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", node.PID()))
-	if err != nil {
-		r.Fatal(err)
-	}
+	must.Succeed(r, err)
 	for _, path := range names {
 		if name, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(name),
 			"bio_aof") {
