@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -238,9 +239,7 @@ func TestMaxBadRows(t *testing.T) {
 		t.Errorf("three of four tolerated: error %v, want the one of line 7", err)
 	}
 	d, report, err := readBytes("f", text, Options{WeightColumn: "weight", MaxBadRows: 4})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if d.Len() != 2 || report.Rows != 6 || report.BadRows != 4 || len(report.BadRowMessages) != 4 {
 		t.Errorf("%d events, report %+v", d.Len(), report)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // BenchmarkRead10M reads ten million rows of CSV in one pass. Three figures
@@ -40,9 +42,7 @@ func benchmarkRead(b *testing.B, rows int, shuffled, weights bool) {
 		start := time.Now()
 		d, _, err := Read([]string{path}, opt)
 		elapsed := time.Since(start)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must.Succeed(b, err)
 		heap, held := peak()
 		n := float64(d.Len())
 		b.ReportMetric(heap/n, "heap-B/int")
@@ -58,9 +58,7 @@ func benchmarkRead(b *testing.B, rows int, shuffled, weights bool) {
 func writeBenchCSV(b *testing.B, path string, rows int, shuffled bool) {
 	const users, items = 100_000, 20_000
 	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, err)
 	w := bufio.NewWriterSize(f, 1<<20)
 	w.WriteString("user_id,item_id,timestamp,weight\n")
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -79,12 +77,8 @@ func writeBenchCSV(b *testing.B, path string, rows int, shuffled bool) {
 		line = append(line, ",0.5\n"...)
 		w.Write(line)
 	}
-	if err := w.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
+	must.Succeed(b, w.Flush())
+	must.Succeed(b, f.Close())
 }
 
 // idMemory returns the bytes that collecting the ids of d takes.

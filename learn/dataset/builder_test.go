@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // TestBuilderIsRead builds random events with repeats, ties and weights and writes them to a file as well: both ways give the same.
@@ -18,9 +20,7 @@ func TestBuilderIsRead(t *testing.T) {
 		opt := Options{MinUserEvents: rng.IntN(4), MinItemEvents: rng.IntN(4)}
 		weighted := seed%2 == 0
 		b, err := NewBuilder("events", opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		file := "user_id,item_id,timestamp,w\n"
 		for range 300 {
 			user, item, at, w := fmt.Sprint("u", rng.IntN(20)), fmt.Sprint("i", rng.IntN(25)),
@@ -28,24 +28,18 @@ func TestBuilderIsRead(t *testing.T) {
 			if weighted {
 				w = float64(rng.IntN(5)) / 2
 			}
-			if err := b.Add(user, item, at, w); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, b.Add(user, item, at, w))
 			if w > 0 {
 				file += fmt.Sprintf("%s,%s,%d,%v\n", user, item, at, w)
 			}
 		}
 		got, report, err := b.Interactions()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if weighted {
 			opt.WeightColumn = "w"
 		}
 		want, wantReport, err := readBytes("events.csv", []byte(file), opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("seed %d: interactions differ from those of the file (-want +got):\n%s", seed,
 				diff)
@@ -74,12 +68,8 @@ func TestBuilderRefuses(t *testing.T) {
 	} {
 		for _, tolerated := range []int64{0, 1} {
 			b, err := NewBuilder("events", Options{MaxBadRows: tolerated})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := b.Add("u", "j", 1, 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
+			must.Succeed(t, b.Add("u", "j", 1, 1))
 			err = b.Add(c.user, c.item, c.time, c.weight)
 			if tolerated == 0 {
 				if _, is := errors.AsType[*RowError](err); !is ||
@@ -98,13 +88,9 @@ func TestBuilderRefuses(t *testing.T) {
 		t.Error("bad options were taken")
 	}
 	b, err := NewBuilder("events", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, w := range []float64{0, -1} {
-		if err := b.Add("u", "i", 1, w); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.Add("u", "i", 1, w))
 	}
 	if _, _, err := b.Interactions(); !errors.Is(err, ErrNoData) ||
 		!strings.Contains(err.Error(), "2 of a weight") {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 func TestCreate(t *testing.T) {
@@ -17,22 +19,16 @@ func TestCreate(t *testing.T) {
 		"a.csv.zst": "zstd"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)
-			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, os.WriteFile(path, []byte("old"), 0o600))
 			f, err := Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if _, err := io.WriteString(f, text); err != nil {
 				t.Fatal(err)
 			}
 			if old, err := os.ReadFile(path); err != nil || string(old) != "old" {
 				t.Errorf("before Close the old file is %q, %v", old, err)
 			}
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, f.Close())
 			if err := f.Abort(); err != nil {
 				t.Errorf("Abort after Close: %v", err)
 			}
@@ -47,19 +43,13 @@ func TestCreate(t *testing.T) {
 func TestCreateAbort(t *testing.T) {
 	for _, name := range []string{"a.csv", "a.csv.gz", "a.csv.zst"} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte("old"), 0o600))
 		f, err := Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if _, err := io.WriteString(f, strings.Repeat("text", 100_000)); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Abort(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, f.Abort())
 		if err := f.Close(); err == nil {
 			t.Error("Close after Abort must fail")
 		}
@@ -77,12 +67,8 @@ func TestCreateAbort(t *testing.T) {
 func TestCreateWriteError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csv")
 	f, err := Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.out.Abort(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
+	must.Succeed(t, f.out.Abort())
 	io.WriteString(f, strings.Repeat("x", 1<<20))
 	if err := f.Close(); err == nil {
 		t.Error("no error from Close after a failed write")
@@ -96,9 +82,7 @@ func TestCreateWriteError(t *testing.T) {
 func onlyFile(t *testing.T, path string) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
 		t.Errorf("left in the folder: %v", entries)
 	}
@@ -108,9 +92,7 @@ func onlyFile(t *testing.T, path string) {
 func unpack(t *testing.T, compression, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Close()
 	var text io.Reader = f
 	switch compression {
@@ -119,12 +101,8 @@ func unpack(t *testing.T, compression, path string) []byte {
 	case "zstd":
 		text, err = zstd.NewReader(f)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := io.ReadAll(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return got
 }

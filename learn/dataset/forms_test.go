@@ -16,6 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // at is the time of the events in this file, in seconds.
@@ -72,9 +73,7 @@ func TestForms(t *testing.T) {
 			t.Run(tt.name+"/"+compression, func(t *testing.T) {
 				data := pack(t, compression, []byte(tt.text))
 				got, report, err := Read([]string{writeFile(t, "events", data)}, tt.opt)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Succeed(t, err)
 				if diff := cmp.Diff(plain, got); diff != "" {
 					t.Errorf("interactions (-want +got):\n%s", diff)
 				}
@@ -243,9 +242,7 @@ func TestEventTypes(t *testing.T) {
 		EventWeights: event.Weights{"view": 0.2, "dislike": -1, "zero": 0, "buy": 5},
 	}
 	d, report, err := readBytes("f", []byte(text), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := &Interactions{
 		Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2}, Item: []int32{0, 1},
 		Time: []int64{at, at + 1}, Weight: []float32{0.2, 2},
@@ -259,9 +256,7 @@ func TestEventTypes(t *testing.T) {
 	}
 
 	e, _, err := ReadEvents([]string{writeFile(t, "f", []byte(text))}, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all := &Events{
 		Histories: Interactions{
 			Users: []string{"u", "v"}, Items: []string{"a", "b", "c", "d"}, Ptr: []int64{0, 4, 5},
@@ -349,9 +344,7 @@ func TestStdin(t *testing.T) {
 			total := int64(-1)
 			d, report, err := Read([]string{other, "-"},
 				Options{Stdin: r, Progress: func(_, n, _ int64) { total = n }})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(plain, d); diff != "" {
 				t.Errorf("%s %s (-want +got):\n%s", name, compression, diff)
 			}
@@ -392,9 +385,7 @@ func TestZip(t *testing.T) {
 	if _, err := w.Create("events.csv"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	path := writeFile(t, "d.zip", archive.Bytes())
 	_, _, ofFile := Read([]string{path}, Options{})
 	_, _, ofStream := Read([]string{Stdin}, Options{Stdin: &archive})

@@ -10,6 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
@@ -17,9 +18,7 @@ import (
 func writeFile(tb testing.TB, name string, data []byte) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -33,9 +32,7 @@ func pack(tb testing.TB, how string, data []byte) []byte {
 		w = gzip.NewWriter(&b)
 	case "zstd":
 		z, err := zstd.NewWriter(&b)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		must.Succeed(tb, err)
 		w = z
 	default:
 		return data
@@ -43,9 +40,7 @@ func pack(tb testing.TB, how string, data []byte) []byte {
 	if _, err := w.Write(data); err != nil {
 		tb.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, w.Close())
 	return b.Bytes()
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // CSV and JSON Lines of the same items are the same rows; what a row does not have is not in its
@@ -61,9 +63,7 @@ nothing
 			err := ReadItemRows(path, ItemRowsOptions{Separator: c.separator},
 				func(r ItemRow) error { got = append(got, r); return nil },
 				func(e *RowError) error { bad = append(bad, e.Error()); return nil })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("rows (-want +got):\n%s", d)
 			}

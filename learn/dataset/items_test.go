@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 func TestReadItems(t *testing.T) {
@@ -12,9 +14,7 @@ func TestReadItems(t *testing.T) {
 		"Story\",1,1995,Fun|Kids\nHeat,2,,Crime\n,3,,\n")
 	for _, compression := range []string{"none", "gzip", "zstd"} {
 		c, err := ReadItems(writeFile(t, "items", pack(t, compression, text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for id, want := range map[string]string{"1": "Toy, Story", "2": "Heat", "3": "",
 			"unknown": ""} {
 			if got := c[id]; got != want {
@@ -42,9 +42,7 @@ func TestReadItems(t *testing.T) {
 func TestReadItemsInQuotes(t *testing.T) {
 	text := "item_id;year;title\r\n1;1995;\"Toy; \"\"Story\"\"\r\n(1995)\"\r\n2;;\"\"\r\n"
 	c, err := ReadItems(writeFile(t, "items", []byte(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := c["1"]; got != "Toy; \"Story\"\r\n(1995)" || c["2"] != "" || len(c) != 2 {
 		t.Errorf("title %q of %d items", got, len(c))
 	}

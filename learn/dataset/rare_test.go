@@ -5,19 +5,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // powerLaw adds users of 12 common items each, and as many rare items with one user each.
 func powerLaw(t *testing.T, users, common, rare int, opt Options) (*Interactions, *Report) {
 	t.Helper()
 	b, err := NewBuilder("test", opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	add := func(user, item string) {
-		if err := b.Add(user, item, 0, 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, b.Add(user, item, 0, 1))
 	}
 	for u := range users {
 		for j := range 12 {
@@ -28,9 +26,7 @@ func powerLaw(t *testing.T, users, common, rare int, opt Options) (*Interactions
 		add(fmt.Sprint("u", i%users), fmt.Sprint("r", i))
 	}
 	d, report, err := b.Interactions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d, report
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -33,9 +34,7 @@ func parquetBytes[T any](tb testing.TB, rows []T, opts ...parquet.WriterOption) 
 	if _, err := w.Write(rows); err != nil {
 		tb.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	must.Succeed(tb, w.Close())
 	return b.Bytes()
 }
 
@@ -79,9 +78,7 @@ func TestReadFormats(t *testing.T) {
 	check := func(t *testing.T, name string, data []byte, format, compression string) {
 		d, report, err := Read([]string{writeFile(t, name, data)},
 			Options{WeightColumn: "weight", TimeUnit: "s"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		checkInvariants(t, d)
 		if diff := cmp.Diff(small.want, d); diff != "" {
 			t.Errorf("interactions (-want +got):\n%s", diff)
@@ -181,9 +178,7 @@ func TestReadSeveralFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	a := write("a.csv", "user_id,item_id,timestamp\nu,b,1\nv,b,9\n")
@@ -194,9 +189,7 @@ func TestReadSeveralFiles(t *testing.T) {
 	d, report, err := Read([]string{a, b}, Options{Progress: func(read, total, rows int64) {
 		calls = append(calls, [3]int64{read, total, rows})
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want := []int32{1, 0}; !slices.Equal(d.Of(0), want) {
 		t.Errorf("ties must keep the order of the files: got %v, want %v", d.Of(0), want)
 	}
@@ -229,9 +222,7 @@ func TestReadProgress(t *testing.T) {
 			Options{Progress: func(read, total, rows int64) {
 				calls = append(calls, [3]int64{read, total, rows})
 			}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		size := int64(len(data))
 		if len(calls) != 4 || calls[3] != [3]int64{size, size, rows} {
 			t.Fatalf("%s: progress %v, want four calls and in the end %d bytes and %d rows",
@@ -366,10 +357,8 @@ func TestReadManyChunks(t *testing.T) {
 	for r := range n {
 		// Backwards in time, users in turn: every row has to move.
 		u, i := fmt.Appendf(nil, "%02d", r%50), fmt.Appendf(nil, "%06d", r/50)
-		if err := c.add(users.of(u), items.of(i), int64(n-r), float32(r+1), 0,
-			columnSet{time: true, weight: true}); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, c.add(users.of(u), items.of(i), int64(n-r), float32(r+1), 0,
+			columnSet{time: true, weight: true}))
 	}
 	d, _ := c.interactions(users, items, false)
 	checkInvariants(t, d)
@@ -390,9 +379,7 @@ func TestHashDiffers(t *testing.T) {
 	base := "user_id,item_id,timestamp\nu,a,1\nu,b,2\nv,a,3\n"
 	hash := func(text string) string {
 		_, report, err := readBytes("x", []byte(text), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return report.Hash
 	}
 	want := hash(base)

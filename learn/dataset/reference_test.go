@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -21,31 +22,21 @@ func TestReference(t *testing.T) {
 			if os.IsNotExist(err) {
 				t.Skipf("no reference data: %v", err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			type sizes struct {
 				Users             map[string]int `json:"users"`
 				Items             int            `json:"items"`
 				InteractionsTrain int            `json:"interactions_train"`
 			}
 			var want sizes
-			if err := json.Unmarshal(raw, &want); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, json.Unmarshal(raw, &want))
 			d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")},
 				dataset.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			split, err := dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			p, err := d.Partition(split)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			got := sizes{
 				Users: map[string]int{"train": p.Train.Len(),
 					"validation": p.Validation.Len(), "test": p.Test.Len()},

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // TestWhole merges first places and repeats of random data, through every step from the rows to
@@ -58,9 +60,7 @@ func TestWhole(t *testing.T) {
 		}
 		split[rng.IntN(len(split))] = Train
 		p, err := d.Partition(split)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		for k, u := range p.Train.User {
 			check("training", d.Users[u], p.Items, p.Train.Whole(k), 50)
 		}
@@ -86,9 +86,7 @@ func TestRepeatsNeedTimes(t *testing.T) {
 	} {
 		text := header + strings.Repeat(row, 3)
 		d, report, err := readBytes("f", []byte(text), Options{TimeUnit: "auto"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if d.Repeats != nil || report.Duplicates != 2 {
 			t.Errorf("%s: repeats %v of %d", header, d.Repeats, report.Duplicates)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -50,14 +51,10 @@ func TestReadSplitOfQuotedIDs(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, csv.NewWriter(&text).WriteAll(rows))
 	for _, name := range []string{"none", "gzip", "zstd"} {
 		got, err := ReadSplit(writeFile(t, "split", pack(t, name, text.Bytes())), d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
@@ -100,13 +97,9 @@ func TestPartition(t *testing.T) {
 		"x1,c,1,9\n"+ // loses everything
 		"x2,d,1,10\nx2,b,1,11\nx2,c,1,12\n"+
 		"z,b,1,1\nz,d,2,1\n"), Options{WeightColumn: "weight"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got, err := d.Partition(Split{Train, Train, Validation, Validation, Test, Test, Unassigned})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := &Partition{
 		Items: []string{"b", "d"},
 		Train: Histories{[]int32{0, 1}, []int64{0, 2, 3}, []int32{0, 1, 1}, []int64{1, 2, 1},
@@ -151,20 +144,14 @@ func TestPartitionInvariants(t *testing.T) {
 			fmt.Fprintf(&b, "%d,%d\n", rng.IntN(40), rng.IntN(60))
 		}
 		d, _, err := readBytes("f", b.Bytes(), Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		s := SeededSplit(d.NumUsers(), uint64(round))
 		p, err := d.Partition(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		dealt := *d
 		dealt.Item = slices.Clone(d.Item)
 		inPlace, err := dealt.PartitionInPlace(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(p, inPlace); diff != "" {
 			t.Fatalf("dealt in place (-copy +in place):\n%s", diff)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 func TestInspect(t *testing.T) {
@@ -19,9 +21,7 @@ func TestInspect(t *testing.T) {
 	path := writeFile(t, "events.csv", []byte(text))
 	got, events, err := Inspect([]string{path},
 		Options{TypeColumn: "kind", TimeUnit: "s", MinItemEvents: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if events.NumItems() != 1 || got.FilteredItems != 2 {
 		t.Errorf("%d items left, %d filtered", events.NumItems(), got.FilteredItems)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 )
@@ -17,9 +18,7 @@ func returning(t *testing.T) *dataset.Interactions {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 12))
 	b, err := dataset.NewBuilder("test", dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for u := range 400 {
 		mine, shelf := rng.Perm(50), 50*rng.IntN(4)
 		var h []int
@@ -29,16 +28,12 @@ func returning(t *testing.T) *dataset.Interactions {
 				i = h[max(0, len(h)-1-min(rng.IntN(6), rng.IntN(6)))]
 			}
 			h = append(h, i)
-			if err := b.Add(fmt.Sprintf("u%03d", u), fmt.Sprintf("i%03d", i),
-				int64(86_400*u+3600*j), 1); err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, b.Add(fmt.Sprintf("u%03d", u), fmt.Sprintf("i%03d", i),
+				int64(86_400*u+3600*j), 1))
 		}
 	}
 	d, _, err := b.Interactions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
@@ -77,9 +72,7 @@ func TestAllNext(t *testing.T) {
 func TestNextTargets(t *testing.T) {
 	d := returning(t)
 	x, err := SplitByTime(d, TimeSplit{Share: 0.1, Users: 7})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	all, users := x.nextTargets()
 	byUser := map[int32]int{}
 	for _, target := range all {

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 )
@@ -31,15 +32,11 @@ func TestArrivals(t *testing.T) {
 		t.Errorf("%+v: an item that all take is not listed, or it is when it is left out", got)
 	}
 	a, err := x.newArrivals(x.Fitted.model, x.Fitted.trend)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, time := range times {
 		for span := a.spec.SpanOf(time); span <= a.spec.SpanOf(time)+1; span++ {
 			models, index, err := a.at(span)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			taken := 0
 			for _, time := range times {
 				if a.spec.SpanOf(time) < span {

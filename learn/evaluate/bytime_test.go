@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/spectral"
@@ -94,9 +95,7 @@ func TestSplitByTime(t *testing.T) {
 		o := TimeSplit{Later: int(seed % 4)}
 		o.Share = (0.1 + 0.3*rng.Float64()) / float64(1+o.Later)
 		x, err := SplitByTime(d, o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		checkCut(t, d, x, o)
 		warm, cold, unknown := oracleByTime(d, x.Begin, x.Begin, x.End)
 		if diff := cmp.Diff(warm, describe(d, x.Final, &x.Final.Test)); diff != "" {
@@ -167,13 +166,9 @@ func checkTraining(t *testing.T, d *dataset.Interactions, p *dataset.Partition, 
 func TestSplitByTimeLimitsUsers(t *testing.T) {
 	d := timedEvents(rand.New(rand.NewPCG(1, 1)), 80, 40)
 	all, err := SplitByTime(d, TimeSplit{Share: 0.3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	some, err := SplitByTime(d, TimeSplit{Share: 0.3, Users: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	tested := func(x *ByTime) int {
 		return len(slices.Compact(slices.Sorted(slices.Values(x.targets.users))))
 	}
@@ -221,19 +216,13 @@ func TestChooseIsWhatRunChooses(t *testing.T) {
 		t.Errorf("%s choose", got)
 	}
 	want, err := Run(p, Options{Methods: methods})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	chosen, err := Choose(p, Options{Methods: methods})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	blind := *p
 	blind.Validation = dataset.Histories{Ptr: []int64{0}}
 	got, err := Run(&blind, Options{Methods: chosen})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-chosen while ranking +chosen before):\n%s", diff)
 	}
@@ -271,9 +260,7 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 	spec := train.Recommended()
 	spec.TrainUsers = users
 	basis, err := train.Solve(p, train.Config{Spec: spec, Rank: 40})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	opt := Options{
 		Methods: []Method{LearnedDynamics(), Filtered(GS, spectral.RandomWalk)},
 		Learned: Ingredients{
@@ -284,22 +271,16 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 		t.Errorf("%s choose, want %s alone", got, Dynamics)
 	}
 	chosen, err := Choose(p, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	opt.Methods = opt.Methods[:1]
 	want, err := Run(p, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if want[0].Chosen[ChosenRank] == 0 {
 		t.Fatal("nothing was chosen")
 	}
 	opt.Methods = chosen[:1]
 	got, err := Run(p, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(want[0].Ranks, got[0].Ranks); diff != "" {
 		t.Errorf("ranks (-chosen while ranking +chosen before):\n%s", diff)
 	}

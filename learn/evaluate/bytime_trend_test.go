@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model/trend"
@@ -56,17 +57,13 @@ func cutOf(
 ) (x *ByTime, results []Result) {
 	t.Helper()
 	x, err := SplitByTime(d, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	x.Old = old
 	opt := func(p *dataset.Partition) Options {
 		spec := train.Recommended()
 		spec.TrainUsers = int64(p.Train.Len())
 		basis, err := train.Solve(p, train.Config{Spec: spec, Rank: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return Options{
 			Methods: []Method{LearnedDynamics()},
 			Learned: Ingredients{
@@ -75,9 +72,7 @@ func cutOf(
 		}
 	}
 	methods, err := x.Choose(opt(x.Choosing))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	final := opt(x.Final)
 	final.Methods = methods
 	if results, err = x.Run(final); err != nil {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -24,16 +25,12 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent,
 			Window: spec.Window}, Rank: 512, Seed: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	results, err := evaluate.Run(p, evaluate.Options{
 		Methods: []evaluate.Method{evaluate.LearnedDynamics()},
 		Learned: evaluate.Ingredients{Basis: basis, Spec: spec},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	checkReliability(t, results[0].Calibration.Reliability)
 	top := results[0].Metrics[0]
 	t.Logf("HR@10 %.4f ± %.4f, NDCG@10 %.4f ± %.4f", top.HR, top.HRErr, top.NDCG, top.NDCGErr)

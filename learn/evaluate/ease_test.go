@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/regression"
@@ -71,9 +72,7 @@ func denseEASE(t *testing.T, r *spectral.Incidence, lambda float64) *mat.Dense {
 	for i := range n {
 		g.Set(i, i, g.At(i, i)+lambda)
 	}
-	if err := p.Inverse(&g); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, p.Inverse(&g))
 	b := mat.NewDense(n, n, nil)
 	b.Apply(func(i, j int, v float64) float64 {
 		if i == j {
@@ -96,9 +95,7 @@ func TestEASEWeights(t *testing.T) {
 			p := randomPartition(uint64(n), 2*n+3, max(n, 16))
 			r := train.Incidence(p)
 			got, err := regression.New(r, lambda, symmetric.New(r.NumItems), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			want := denseEASE(t, r, lambda)
 			s := got.Scorer(1)
 			for i := range r.NumItems {
@@ -123,16 +120,12 @@ var bothEASE = []Method{ease{}, ease{forgets: true}}
 
 func TestParseDenseMethods(t *testing.T) {
 	got, err := ParseMethods("ease, ease-forgetting")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if !slices.Equal(got, bothEASE) {
 		t.Errorf("methods %s, want %s", namesOf(got), namesOf(bothEASE))
 	}
 	all, err := ParseMethods("all")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for _, m := range bothEASE {
 		if slices.Contains(all, m) {
 			t.Errorf("all has %s, which fails on a large catalogue", m.Name())
@@ -200,9 +193,7 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 		}
 		for range 2 { // the second run must not differ in anything
 			got, err := Run(p, Options{Methods: []Method{m}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(chosen, got[0].Chosen); diff != "" {
 				t.Errorf("%s: constants (-want +got):\n%s", m.Name(), diff)
 			}
@@ -275,9 +266,7 @@ func TestClimb(t *testing.T) {
 				got = append(got, place)
 				return tt.values[place], nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}

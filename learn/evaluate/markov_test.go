@@ -7,6 +7,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
@@ -16,9 +17,7 @@ func TestMarkov(t *testing.T) {
 	p := randomPartition(6, 400, 60)
 	c := newChain(p)
 	spec, err := chooseMarkov(newTask(p, &Options{}, markov{}), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c.Fit(spec)
 	var want []int32
 	for _, h := range train.Histories(&p.Test) {
@@ -35,9 +34,7 @@ func TestMarkov(t *testing.T) {
 		got, err := Run(p, Options{Methods: []Method{markov{}}, Progress: func(_ string, done, _ int) {
 			seen = append(seen, done)
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if d := gocmp.Diff(want, got[0].Ranks); d != "" {
 			t.Errorf("%d processors: ranks (-want +got):\n%s", processors, d)
 		}

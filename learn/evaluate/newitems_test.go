@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
@@ -20,9 +21,7 @@ import (
 func hide(t *testing.T, p *dataset.Partition, share float64, seed uint64) *evaluate.NewItems {
 	t.Helper()
 	x, err := evaluate.HideItems(p, share, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return x
 }
 
@@ -36,13 +35,9 @@ func runNewItems(t *testing.T, x *evaluate.NewItems, rank int) []evaluate.NewIte
 		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent},
 		Rank:  rank, Seed: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	targets, results, err := x.Run(m, nil)
 	if err != nil || targets[0] == 0 || targets[1] == 0 {
 		t.Fatalf("%d new and %d known targets: %v", targets[0], targets[1], err)

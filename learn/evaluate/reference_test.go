@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -89,33 +90,19 @@ func loadReference(t *testing.T, name string) (*dataset.Partition, *expectation)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no reference data: ../shared/reference/%s is not beside the repository", name)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want := new(expectation)
-	if err := json.Unmarshal(raw, want); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, want))
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &all); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(all["mrfcf (full rank, a=2)"], &want.MRFCF); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, json.Unmarshal(raw, &all))
+	must.Succeed(t, json.Unmarshal(all["mrfcf (full rank, a=2)"], &want.MRFCF))
 	d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")},
 		dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	split, err := dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	p, err := d.Partition(split)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p, want
 }
 
@@ -135,9 +122,7 @@ func solveReference(t *testing.T, p *dataset.Partition, label string, rank int) 
 	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
 		Graph: graphOf(label), Rank: rank, Seed: 1,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return basis
 }
 
@@ -166,9 +151,7 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 		figures = append(figures, f)
 	}
 	results, err := evaluate.Run(p, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for i, r := range results {
 		compareFigures(t, r, suffix, figures[i])
 	}
@@ -179,9 +162,7 @@ func checkFigures(t *testing.T, p *dataset.Partition, m evaluate.Method, want ma
 	results, err := evaluate.Run(p, evaluate.Options{
 		Methods: []evaluate.Method{m}, MRFCFA: 2,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	compareFigures(t, results[0], "", want)
 }
 
@@ -210,9 +191,7 @@ func TestReferencePrior(t *testing.T) {
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(p.Train.Len())
 	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for j, w := range want.Graphs["hypergraph"].P0 {
 		if got := float64(m.NewState().P[j]); math.Abs(got/w-1) > 1e-3 {
 			t.Errorf("P_0[%d] = %v, want %v", j, got, w)

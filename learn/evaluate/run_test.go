@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,9 +48,7 @@ func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model
 	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(p.Train.Len())
 	return basis, spec
@@ -72,9 +71,7 @@ func TestRunOnCheckerboard(t *testing.T) {
 		Learned: evaluate.Ingredients{Basis: basis, Spec: learned},
 		Done:    func(r *evaluate.Result) { finished = append(finished, r.Name) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	var want []string
 	for _, r := range results {
 		want = append(want, r.Name)
@@ -96,15 +93,11 @@ func TestCutoffMakesBGSEqualGS(t *testing.T) {
 	p := checkerboard(t)
 	basis, spec := solve(t, p, 5)
 	methods, err := evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	results, err := evaluate.Run(p, evaluate.Options{
 		Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if diff := cmp.Diff(results[0].Ranks, results[1].Ranks); diff != "" {
 		t.Errorf("ranks (-gs +bgs):\n%s", diff)
 	}
@@ -114,9 +107,7 @@ func TestCutoffMakesBGSEqualGS(t *testing.T) {
 func methodsNamed(t *testing.T, list string) []evaluate.Method {
 	t.Helper()
 	methods, err := evaluate.ParseMethods(list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return methods
 }
 
@@ -130,13 +121,9 @@ func TestBestFilterIsChosenOnValidation(t *testing.T) {
 		Methods: methodsNamed(t, evaluate.BestGS+", "+evaluate.GS),
 	}
 	results, err := evaluate.Run(p, opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	onValidation, err := evaluate.Run(validationAsTest(p), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	best := 1 // of the filters, by NDCG@10 on the validation users
 	for i := range onValidation[1:] {
 		if onValidation[i+1].Metrics[0].NDCG > onValidation[best].Metrics[0].NDCG {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -15,17 +16,13 @@ func TestOnValidation(t *testing.T) {
 	p := checkerboard(t)
 	for _, spec := range []model.Spec{train.Paper(), train.Recommended()} {
 		result, err := train.Run(p, train.Config{Spec: spec, Rank: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, popular := evaluate.OnValidation(result.Model, p, 0)
 		in := evaluate.Ingredients{Basis: result.Basis, Spec: result.Model.Spec()}
 		want, err := evaluate.Run(validationAsTest(p), evaluate.Options{
 			Methods: methodsNamed(t, got.Name+","+evaluate.Popularity), Paper: in, Learned: in,
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if diff := cmp.Diff(want[0].Ranks, got.Ranks); diff != "" {
 			t.Errorf("%s: ranks (-evaluated +got):\n%s", got.Name, diff)
 		}

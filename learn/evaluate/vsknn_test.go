@@ -11,6 +11,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -142,9 +143,7 @@ func TestVSKNNChoosesOnValidation(t *testing.T) {
 	results, err := Run(p, Options{Methods: []Method{vsknn{}}, Progress: func(_ string, done, _ int) {
 		seen = append(seen, done)
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := &results[0]
 	var at vsknnPoint
 	at[0] = slices.Index(vsknnK, int(got.Chosen["k"]))
@@ -186,9 +185,7 @@ func TestVSKNNDoesNotDependOnProcessors(t *testing.T) {
 	for _, processors := range []int{1, 2, 5} {
 		runtime.GOMAXPROCS(processors)
 		got, err := Run(p, Options{Methods: []Method{vsknn{}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		if first == nil {
 			first = got
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -16,9 +17,7 @@ import (
 func trainOn(t *testing.T, p *dataset.Partition, rank int) *model.Model {
 	t.Helper()
 	r, err := train.Run(p, train.Config{Spec: train.Recommended(), Rank: rank, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r.Model
 }
 
@@ -35,9 +34,7 @@ func TestCalibrationOnPieces(t *testing.T) {
 		})
 		m := trainOn(t, p, 400)
 		c, err := m.Calibration(train.Histories(&p.Test))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		t.Logf("seed %d: %d validation events, between halves %.2f; %d test events, overall %.2f, "+
 			"by frequency %.2f", seed, len(p.Validation.Item),
 			m.Describe().Deviation.Calibration, c.Events, c.Overall, c.Bands)
@@ -61,13 +58,9 @@ func TestVariancesAreWithheld(t *testing.T) {
 	})
 	m := trainOn(t, p, 200)
 	path := filepath.Join(t.TempDir(), "model.gsimc")
-	if err := m.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.WriteFile(path))
 	read, err := model.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer read.Close() //nolint:errcheck // only read
 	t.Logf("%d validation users, between halves %.2f", p.Validation.Len(),
 		m.Describe().Deviation.Calibration)

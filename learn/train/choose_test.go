@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
@@ -58,9 +59,7 @@ func TestRunChooses(t *testing.T) {
 		}
 	}
 	r, err := train.Run(p, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	c := r.Choice
 	if c == nil || c.Rank >= c.Of || c.Of != 300 {
 		t.Fatalf("choice %+v, want a rank below 300: walks among few communities", c)
@@ -91,9 +90,7 @@ func TestRunChooses(t *testing.T) {
 	}
 	like := train.Like(r.Model)
 	again, err := train.Run(p, like.Apply(choosing()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if again.Choice != nil || again.Model.Rank() != c.Rank ||
 		again.Model.Spec().Dynamics.Ridge != c.Ridge {
 		t.Errorf("trained like it: rank %d, ridge %v, choice %v", again.Model.Rank(),

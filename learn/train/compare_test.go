@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -88,9 +89,7 @@ func TestCompare(t *testing.T) {
 		named := *p
 		named.Items = items
 		result, err := train.Run(&named, train.Config{Spec: train.Paper(), Rank: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		return result.Model
 	}
 	good := build(p, p.Items)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -22,9 +23,7 @@ func returning(t *testing.T, share float64) *dataset.Interactions {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 8))
 	b, err := dataset.NewBuilder("test", dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	for u := range 400 {
 		mine, shelf := rng.Perm(50), 50*rng.IntN(4)
 		var h []int
@@ -36,28 +35,20 @@ func returning(t *testing.T, share float64) *dataset.Interactions {
 			h = append(h, i)
 			err := b.Add(fmt.Sprintf("u%03d", u), fmt.Sprintf("i%03d", i),
 				int64(86_400*u+3600*j), 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 		}
 	}
 	d, _, err := b.Interactions()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
 func trainingOf(t *testing.T, d *dataset.Interactions) *train.Result {
 	t.Helper()
 	p, err := d.Partition(train.Split(d.NumUsers(), 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	r, err := train.Run(p, train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r
 }
 
@@ -69,13 +60,9 @@ func TestTrainingChoosesRepeats(t *testing.T) {
 		t.Errorf("with %.2f repeats the constants are %s", r.Live.Repeats, spec)
 	}
 	file := filepath.Join(t.TempDir(), "model.gsimc")
-	if err := r.Model.WriteFile(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, r.Model.WriteFile(file))
 	read, err := model.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer read.Close()
 	if d := cmp.Diff(spec, read.Spec().Again); d != "" || read.Version() != r.Model.Version() {
 		t.Errorf("version %s, in the file %s (-made +read):\n%s", r.Model.Version(),
@@ -95,9 +82,7 @@ func TestTrainingWithoutRepeats(t *testing.T) {
 		t.Errorf("without repeats the constants are %s", spec.Again)
 	}
 	spec.Again = with.Model.Spec().Again
-	if err := without.Model.SetLive(spec.Trend, spec.Again); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, without.Model.SetLive(spec.Trend, spec.Again))
 	if got, want := without.Model.Version(), with.Model.Version(); got != want {
 		t.Errorf("the rest of the model is %s, with repeats %s", got, want)
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -74,9 +75,7 @@ func pieces(t *testing.T, seed uint64, s shape) *dataset.Partition {
 		}
 	}
 	p, err := d.PartitionInPlace(split)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
@@ -16,17 +17,13 @@ func TestRunTellsTheTimeOfTheSolver(t *testing.T) {
 		return now
 	}}
 	timed, err := train.Run(p, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := timed.Basis.Report.Elapsed; got != 3*time.Second {
 		t.Errorf("with a clock: %v, want 3s", got)
 	}
 	cfg.Clock = nil
 	untimed, err := train.Run(p, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	if got := untimed.Basis.Report.Elapsed; got != 0 {
 		t.Errorf("without a clock: %v, want 0", got)
 	}

@@ -16,6 +16,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -44,13 +45,9 @@ func lake(t *testing.T) (*dataset.Partition, train.Config) {
 func writeSpectrum(t *testing.T, f *spectrumtest.File) string {
 	t.Helper()
 	data, err := f.Sealed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := filepath.Join(t.TempDir(), "spectrum.safetensors")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -61,13 +58,9 @@ func spectrumOf(
 ) (*spectrumtest.File, *train.Spectrum) {
 	t.Helper()
 	file, err := spectrumtest.New(p, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	s, err := train.ReadSpectrum(writeSpectrum(t, file), 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return file, s
 }
 
@@ -75,17 +68,11 @@ func spectrumOf(
 func arraysOf(t *testing.T, m *model.Model) map[string][]byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.gsimc")
-	if err := m.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.WriteFile(path))
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	f, err := safetensors.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	arrays := map[string][]byte{}
 	for name, info := range f.Arrays {
 		arrays[name] = f.Body[info.Offsets[0]:info.Offsets[1]]
@@ -118,15 +105,11 @@ func TestSpectrumTrainsAlike(t *testing.T) {
 			cfg := cfg
 			cases[i].change(&cfg)
 			want, err := train.Run(p, cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			cfg.Rank = 0
 			cfg.Spec.Window, cfg.Spec.DegreeRescale = 5, 2 // those of the job count
 			got, err := s.Learn(heldOut(p), s.Apply(cfg))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Succeed(t, err)
 			if diff := gocmp.Diff(arraysOf(t, want.Model), arraysOf(t, got.Model)); diff != "" {
 				t.Errorf("arrays differ (-trained +from the spectrum):\n%.2000s", diff)
 			}
@@ -148,18 +131,12 @@ func TestSpectrumOfSmallerRank(t *testing.T) {
 	p, cfg := lake(t)
 	_, s := spectrumOf(t, p, cfg)
 	basis, err := train.Solve(p, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	want, err := train.Learn(p, cfg, basis.Prefix(10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	cfg.Rank = 10
 	got, err := s.Learn(heldOut(p), s.Apply(cfg))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	// The mean of the diagonal that the ridge is a multiple of is summed up in another order.
 	for _, name := range []string{"basis", "eigenvalues", "local_items"} {
 		if diff := gocmp.Diff(arraysOf(t, want.Model)[name], arraysOf(t, got.Model)[name]); diff != "" {
@@ -183,9 +160,7 @@ func TestSpectrumOrigin(t *testing.T) {
 	cfg = s.Apply(cfg)
 	cfg.Origin = s.Origin("hash of the sample")
 	r, err := s.Learn(heldOut(p), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	got := r.Model.Spec().Provenance
 	if _, has := got[train.KeyDataHash]; has {
 		t.Error("the hash of the sample stands for that of the events")
@@ -250,9 +225,7 @@ func TestSpectrumRefusesSamples(t *testing.T) {
 func TestSpectrumRefusals(t *testing.T) {
 	p, cfg := lake(t)
 	good, err := spectrumtest.New(p, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	setFloat := func(name string, at int, x float64) func(*spectrumtest.File) {
 		return func(f *spectrumtest.File) {
 			binary.LittleEndian.PutUint64(f.Arrays[name].Data[8*at:], math.Float64bits(x))
@@ -360,19 +333,13 @@ func TestSpectrumDamage(t *testing.T) {
 	p, cfg := lake(t)
 	cfg.Rank = 5
 	file, err := spectrumtest.New(p, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	path := writeSpectrum(t, file)
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	refused := func(what string, data []byte) {
 		t.Helper()
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, os.WriteFile(path, data, 0o600))
 		_, err := train.ReadSpectrum(path, 0)
 		if err == nil || !strings.Contains(err.Error(), "damaged") &&
 			!strings.Contains(err.Error(), "spectrum.safetensors that the job wrote") {
@@ -393,9 +360,7 @@ func TestSpectrumDamage(t *testing.T) {
 	}
 	soak.Injected(t, trials, "cut files")
 	soak.Injected(t, trials, "flipped bits")
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, os.WriteFile(path, data, 0o600))
 	if _, err := train.ReadSpectrum(path, 0); err != nil {
 		t.Errorf("the file itself: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -41,18 +42,14 @@ func seasonal(t *testing.T, fashions bool) *dataset.Partition {
 		d.Ptr = append(d.Ptr, int64(len(d.Item)))
 	}
 	p, err := d.Partition(train.Split(users, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return p
 }
 
 func learned(t *testing.T, p *dataset.Partition) *model.Model {
 	t.Helper()
 	r, err := train.Run(p, train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return r.Model
 }
 
@@ -64,13 +61,9 @@ func TestTrainingChoosesTrends(t *testing.T) {
 		t.Errorf("with fashions the constants are %+v", spec)
 	}
 	file := filepath.Join(t.TempDir(), "model.gsimc")
-	if err := m.WriteFile(file); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, m.WriteFile(file))
 	again, err := model.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer again.Close()
 	if d := cmp.Diff(spec, again.Spec().Trend); d != "" || again.Version() != m.Version() {
 		t.Errorf("version %s, in the file %s (-made +read):\n%s", m.Version(), again.Version(), d)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -56,9 +57,7 @@ func TestDeterminism(t *testing.T) {
 	hash := func(procs int, cfg Config) string {
 		runtime.GOMAXPROCS(procs)
 		h := sha256.New()
-		if err := Generate(h, cfg, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, Generate(h, cfg, nil))
 		return fmt.Sprintf("%x", h.Sum(nil))[:16]
 	}
 	const want = "b51a532cfa0a9025"
@@ -144,20 +143,12 @@ func histories(t *testing.T, cfg Config) *dataset.Interactions {
 	t.Helper()
 	path := t.TempDir() + "/events.csv.zst"
 	f, err := dataset.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer f.Abort()
-	if err := Generate(f, cfg, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, Generate(f, cfg, nil))
+	must.Succeed(t, f.Close())
 	d, _, err := dataset.Read([]string{path}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return d
 }
 
@@ -192,9 +183,7 @@ func TestStructure(t *testing.T) {
 	d, cat := histories(t, cfg), newCatalogue(cfg)
 	for k, i := range d.Item { // indices of the catalogue: some items may not have come up
 		number, err := strconv.Atoi(strings.TrimPrefix(d.Items[i], "i"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		d.Item[k] = int32(number)
 	}
 	member := make([]map[int32]bool, cfg.Items)

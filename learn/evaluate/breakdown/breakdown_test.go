@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -198,18 +199,14 @@ func fitted(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, *mod
 	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	spec := model.DefaultSpec()
 	spec.TrainUsers, spec.DegreeRescale = int64(p.Train.Len()), 0.4
 	spec.Dynamics = model.DynamicsSpec{
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.9}}, Ridge: 1,
 	}
 	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	return basis, m
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -88,9 +89,7 @@ func zipped(t *testing.T, data []byte) []byte {
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, w.Close())
 	return b.Bytes()
 }
 
@@ -105,15 +104,11 @@ func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
 	t.Helper()
 	r := bytes.NewReader(data)
 	s, err := NewSource("f", r, r, int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Succeed(t, err)
 	defer s.Close()
 	rows, err := NewReader(s, usual, nil)
 	if serial {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, s.Close())
 		again := bytes.NewReader(data)
 		if s, err = NewSource("f", again, again, int64(len(data))); err != nil {
 			t.Fatal(err)
@@ -147,13 +142,9 @@ func TestBlocksCanBeLeft(t *testing.T) {
 	for _, wanted := range []int{0, 1, 5000} {
 		r := bytes.NewReader(bytes.Repeat(data, 4))
 		s, err := NewSource("f", r, r, r.Size())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		rows, err := NewReader(s, usual, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		var x Row
 		for range wanted {
 			if err := rows.Next(&x); err == io.EOF {

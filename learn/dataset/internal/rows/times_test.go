@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 func TestDates(t *testing.T) {
@@ -23,9 +25,7 @@ func TestDates(t *testing.T) {
 		"1969-12-31T23:59:59.5Z":          "1969-12-31T23:59:59Z",
 	} {
 		expected, err := time.Parse(time.RFC3339, want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, err)
 		got, dated, err := clock.read([]byte(text))
 		if err != nil || !dated || got != expected.Unix() {
 			t.Errorf("%s: %d, %v, %v, want %s", text, got, dated, err, want)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 // The sizes lie around one and two blocks of the inversion, and strips of the matrix.
@@ -29,9 +31,7 @@ func TestNegInvert(t *testing.T) {
 			}
 		}
 		steps := 0
-		if err := m.NegInvert(func(int, int) { steps++ }); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, m.NegInvert(func(int, int) { steps++ }))
 		if want := (n + inverseBlock - 1) / inverseBlock; steps != want {
 			t.Errorf("n = %d: %d steps, want %d", n, steps, want)
 		}
@@ -39,9 +39,7 @@ func TestNegInvert(t *testing.T) {
 			continue
 		}
 		var want mat.Dense
-		if err := want.Inverse(dense); err != nil {
-			t.Fatal(err)
-		}
+		must.Succeed(t, want.Inverse(dense))
 		for i := range n {
 			for j, v := range m.Row(i) {
 				if w := -want.At(i, i+j); math.Abs(v-w) > 1e-13 {
