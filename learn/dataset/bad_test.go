@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/gsimc/gsimc/internal/event"
@@ -229,10 +228,8 @@ func TestMaxBadRows(t *testing.T) {
 	if !errors.As(err, &bad) {
 		t.Fatalf("error %v, want a *RowError", err)
 	}
-	if diff := cmp.Diff(&RowError{File: "f", Line: 3, Column: "user_id", Reason: "empty id"},
-		bad); diff != "" {
-		t.Errorf("first bad row (-want +got):\n%s", diff)
-	}
+	must.Equal(t, &RowError{File: "f", Line: 3, Column: "user_id", Reason: "empty id"}, bad,
+		"first bad row")
 	_, _, err = readBytes("f", text, Options{WeightColumn: "weight", MaxBadRows: 3})
 	if !errors.As(err, &bad) || bad.Line != 7 ||
 		!strings.Contains(err.Error(), "a quote inside an unquoted field") {

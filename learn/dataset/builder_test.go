@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 )
 
@@ -40,10 +38,7 @@ func TestBuilderIsRead(t *testing.T) {
 		}
 		want, wantReport, err := readBytes("events.csv", []byte(file), opt)
 		must.Succeed(t, err)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("seed %d: interactions differ from those of the file (-want +got):\n%s", seed,
-				diff)
-		}
+		must.Equal(t, want, got, "seed %d: interactions differ from those of the file", seed)
 		if report.Rows != 300 || report.Unliked != 300-wantReport.Rows ||
 			report.Duplicates != wantReport.Duplicates ||
 			report.Filtered != wantReport.Filtered || report.Hash != wantReport.Hash {

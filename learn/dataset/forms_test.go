@@ -74,9 +74,7 @@ func TestForms(t *testing.T) {
 				data := pack(t, compression, []byte(tt.text))
 				got, report, err := Read([]string{writeFile(t, "events", data)}, tt.opt)
 				must.Succeed(t, err)
-				if diff := cmp.Diff(plain, got); diff != "" {
-					t.Errorf("interactions (-want +got):\n%s", diff)
-				}
+				must.Equal(t, plain, got, "interactions")
 				f := report.Files[0]
 				if f.Delimiter != tt.delimiter || f.TimeUnit != tt.unit ||
 					f.Compression != compression || report.OrdinalTimes {
@@ -248,9 +246,7 @@ func TestEventTypes(t *testing.T) {
 		Time: []int64{at, at + 1}, Weight: []float32{0.2, 2},
 		Repeats: Repeats{{Time: at + 3, Place: 2, Item: 0, Weight: 15}},
 	}
-	if diff := cmp.Diff(want, d); diff != "" {
-		t.Errorf("interactions (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, d, "interactions")
 	if report.Unliked != 2 || report.Duplicates != 1 || report.UnusedTypeColumn != "" {
 		t.Errorf("report %+v", report)
 	}
@@ -266,17 +262,13 @@ func TestEventTypes(t *testing.T) {
 		Kind: []uint16{4 - 1, 2, 1, 0, 4}, Types: []string{"buy", "dislike", "like", "view",
 			"zero"},
 	}
-	if diff := cmp.Diff(all, e); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	must.Equal(t, all, e, "events")
 	opt.TypeColumn, opt.EventWeights = "", nil
 	if e, _, err = ReadEvents([]string{writeFile(t, "f", []byte(text))}, opt); err != nil {
 		t.Fatal(err)
 	}
 	all.Kind, all.Types = nil, nil
-	if diff := cmp.Diff(all, e); diff != "" {
-		t.Errorf("events without types (-want +got):\n%s", diff)
-	}
+	must.Equal(t, all, e, "events without types")
 }
 
 // TestEventTypesOfFormats reads the same typed events from the other formats.
@@ -345,9 +337,7 @@ func TestStdin(t *testing.T) {
 			d, report, err := Read([]string{other, "-"},
 				Options{Stdin: r, Progress: func(_, n, _ int64) { total = n }})
 			must.Succeed(t, err)
-			if diff := cmp.Diff(plain, d); diff != "" {
-				t.Errorf("%s %s (-want +got):\n%s", name, compression, diff)
-			}
+			must.Equal(t, plain, d, "%s %s", name, compression)
 			if report.Files[1].Path != "standard input" ||
 				report.Files[1].Compression != compression || total != 0 {
 				t.Errorf("%+v, total %d", report.Files, total)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/must"
 )
 
 func TestHoldOutLast(t *testing.T) {
@@ -31,12 +33,8 @@ func TestHoldOutLast(t *testing.T) {
 		got, want := d(), d()
 		c.want(want)
 		items := got.HoldOutLast(c.users)
-		if diff := cmp.Diff(c.items, items); diff != "" {
-			t.Errorf("%v: items differ (-want +got):\n%s", c.users, diff)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%v: the rest differs (-want +got):\n%s", c.users, diff)
-		}
+		must.Equal(t, c.items, items, "%v: items", c.users)
+		must.Equal(t, want, got, "%v: the rest", c.users)
 	}
 	for _, users := range [][]int32{{1, 1}, {2, 0}, {3}} {
 		func() {
@@ -62,9 +60,7 @@ func TestOnly(t *testing.T) {
 		Weight: []float32{.1, .2, .3, .5, .6},
 	}
 	got := d.Only([]int32{0, 2})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("users 0 and 2 (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "users 0 and 2")
 	if got.Item[0] = 1; d.Item[0] != 2 {
 		t.Error("the copy shares memory")
 	}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 )
 
@@ -64,9 +62,7 @@ nothing
 				func(r ItemRow) error { got = append(got, r); return nil },
 				func(e *RowError) error { bad = append(bad, e.Error()); return nil })
 			must.Succeed(t, err)
-			if d := cmp.Diff(c.want, got); d != "" {
-				t.Errorf("rows (-want +got):\n%s", d)
-			}
+			must.Equal(t, c.want, got, "rows")
 			if len(bad) != len(c.bad) {
 				t.Fatalf("faults %q, want %q", bad, c.bad)
 			}

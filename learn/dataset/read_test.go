@@ -80,9 +80,7 @@ func TestReadFormats(t *testing.T) {
 			Options{WeightColumn: "weight", TimeUnit: "s"})
 		must.Succeed(t, err)
 		checkInvariants(t, d)
-		if diff := cmp.Diff(small.want, d); diff != "" {
-			t.Errorf("interactions (-want +got):\n%s", diff)
-		}
+		must.Equal(t, small.want, d, "interactions")
 		want := &Report{
 			Files: []FileReport{{Path: report.Files[0].Path, Format: format,
 				Compression: compression,
@@ -90,9 +88,7 @@ func TestReadFormats(t *testing.T) {
 				Rows: 7}},
 			Rows: 7, Duplicates: 2, Hash: report.Hash,
 		}
-		if diff := cmp.Diff(want, report); diff != "" {
-			t.Errorf("report (-want +got):\n%s", diff)
-		}
+		must.Equal(t, want, report, "report")
 		if hash == "" {
 			hash = report.Hash
 		}
@@ -168,9 +164,7 @@ func TestReadWithoutTimes(t *testing.T) {
 		}
 		want := &Interactions{Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2},
 			Item: []int32{1, 0}}
-		if diff := cmp.Diff(want, d); diff != "" {
-			t.Errorf("%s: interactions in the order of the file (-want +got):\n%s", name, diff)
-		}
+		must.Equal(t, want, d, "%s: interactions in the order of the file", name)
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
@@ -43,9 +41,7 @@ func TestReference(t *testing.T) {
 				Items:             len(p.Items),
 				InteractionsTrain: len(p.Train.Item),
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("sizes of the partition (-want +got):\n%s", diff)
-			}
+			must.Equal(t, want, got, "sizes of the partition")
 			// No held-out user of the reference data is too short, so its
 			// numbers are those before and after such users are dropped.
 			for role, n := range want.Users {

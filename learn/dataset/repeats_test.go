@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 )
 
@@ -46,9 +44,8 @@ func TestWhole(t *testing.T) {
 			for _, r := range got {
 				have = append(have, row{items[r.Item], r.Time, r.Weight})
 			}
-			if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(have)); diff != "" {
-				t.Errorf("trial %d, %s, user %s (-want +got):\n%s", trial, what, user, diff)
-			}
+			must.Equal(t, fmt.Sprint(want), fmt.Sprint(have),
+				"trial %d, %s, user %s", trial, what, user)
 		}
 		for u, user := range d.Users {
 			check("read", user, d.Items, d.Whole(u), 50)

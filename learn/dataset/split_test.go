@@ -109,9 +109,7 @@ func TestPartition(t *testing.T) {
 		Test: Histories{[]int32{5}, []int64{0, 2}, []int32{1, 0}, []int64{1, 1},
 			[]float32{10, 11}, nil},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("partition (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "partition")
 	v := &got.Validation
 	if v.Len() != 1 || !slices.Equal(v.Of(0), []int32{1, 0}) ||
 		!slices.Equal(v.Times(0), []int64{2, 3}) || !slices.Equal(v.Weights(0), []float32{5, 6}) {

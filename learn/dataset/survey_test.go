@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 )
 
@@ -30,9 +28,7 @@ func TestInspect(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%d %s", bad.Line, bad.Column))
 	}
 	want := []string{"6 user_id", "7 timestamp", "8 item_id", "9 kind"}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("bad rows (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, lines, "bad rows")
 	got.Report, got.Bad = nil, nil
 	survey := &Survey{
 		Users: 3, Items: 3, Interactions: 4, OneItemUsers: 2, OneUserItems: 2,
@@ -44,9 +40,7 @@ func TestInspect(t *testing.T) {
 		},
 		LongIDs: 1,
 	}
-	if diff := cmp.Diff(survey, got); diff != "" {
-		t.Errorf("survey (-want +got):\n%s", diff)
-	}
+	must.Equal(t, survey, got, "survey")
 }
 
 // Inspect returns the interactions of Read, and a survey of data in which nothing is good.

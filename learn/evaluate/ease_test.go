@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/internal/test/must"
@@ -194,12 +193,8 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 		for range 2 { // the second run must not differ in anything
 			got, err := Run(p, Options{Methods: []Method{m}})
 			must.Succeed(t, err)
-			if diff := cmp.Diff(chosen, got[0].Chosen); diff != "" {
-				t.Errorf("%s: constants (-want +got):\n%s", m.Name(), diff)
-			}
-			if diff := cmp.Diff(ranks, got[0].Ranks); diff != "" {
-				t.Errorf("%s: ranks (-want +got):\n%s", m.Name(), diff)
-			}
+			must.Equal(t, chosen, got[0].Chosen, "%s: constants", m.Name())
+			must.Equal(t, ranks, got[0].Ranks, "%s: ranks", m.Name())
 			if f := got[0].Figures(); f["lambda"] != chosen["lambda"] ||
 				f["alpha"] != chosen["alpha"] {
 				t.Errorf("%v: figures %v, want those of %v among them", m.Name(), f, chosen)
@@ -267,9 +262,7 @@ func TestClimb(t *testing.T) {
 				return tt.values[place], nil
 			})
 			must.Succeed(t, err)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
+			must.Equal(t, tt.want, got, "calls")
 		})
 	}
 	fault := errors.New("fault")

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 )
@@ -35,12 +33,8 @@ func TestMarkov(t *testing.T) {
 			seen = append(seen, done)
 		}})
 		must.Succeed(t, err)
-		if d := gocmp.Diff(want, got[0].Ranks); d != "" {
-			t.Errorf("%d processors: ranks (-want +got):\n%s", processors, d)
-		}
-		if d := gocmp.Diff(chosen, got[0].Chosen); d != "" {
-			t.Errorf("%d processors: constants (-want +got):\n%s", processors, d)
-		}
+		must.Equal(t, want, got[0].Ranks, "%d processors: ranks", processors)
+		must.Equal(t, chosen, got[0].Chosen, "%d processors: constants", processors)
 		if processors == 1 && (len(seen) == 0 || !slices.IsSorted(seen)) {
 			t.Errorf("progress was %v, want it to rise", seen)
 		}

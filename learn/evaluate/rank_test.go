@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -56,9 +55,7 @@ func TestMetric(t *testing.T) {
 		if i > 0 {
 			m.HRErr, m.NDCGErr = 0, 0
 		}
-		if diff := cmp.Diff(want[i], m); diff != "" {
-			t.Errorf("at %d (-want +got):\n%s", m.N, diff)
-		}
+		must.Equal(t, want[i], m, "at %d", m.N)
 	}
 }
 

@@ -77,7 +77,5 @@ func TestTrainingChoosesNoTrends(t *testing.T) {
 	}
 	p := seasonal(t, true)
 	p.Train.Time, p.Validation.Time, p.Test.Time = nil, nil, nil
-	if d := cmp.Diff(trend.Spec{}, learned(t, p).Spec().Trend); d != "" {
-		t.Errorf("without times (-want +got):\n%s", d)
-	}
+	must.Equal(t, trend.Spec{}, learned(t, p).Spec().Trend, "without times")
 }

@@ -144,9 +144,7 @@ func TestBackupDamage(t *testing.T) {
 	if _, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, histories(t, disk, "restored")); diff != "" {
-		t.Errorf("the restored store differs (-want +got):\n%s", diff)
-	}
+	must.Equal(t, before, histories(t, disk, "restored"), "the restored store")
 }
 
 // TestIDIsNotShown: the id of a store is the key of session tokens. The manifest of a backup, its

@@ -8,7 +8,6 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
@@ -102,9 +101,7 @@ func TestDamagedHeadOfJournal(t *testing.T) {
 		for i := range 5 {
 			want = append(want, testEvent(i).ID)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", when, diff)
-		}
+		must.Equal(t, want, got, "%s", when)
 		flush(t, s)
 		mustClose(t, s)
 	}

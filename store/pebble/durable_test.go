@@ -13,8 +13,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -120,9 +120,7 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 				t.Errorf("%s: revision of %q: got %d, %v, want %d", when, user, r, err, len(ids))
 			}
 		}
-		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-			t.Errorf("%s: histories differ (-want +got):\n%s", when, diff)
-		}
+		must.Equal(t, want, dump(t, s), "%s: histories", when)
 	}
 	see("the disk hangs", before)
 	disk.pass <- struct{}{}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/filetest"
 	"github.com/gsimc/gsimc/internal/test/must"
@@ -181,9 +180,8 @@ func TestErasuresShareACommit(t *testing.T) {
 		t.Errorf("%d syncs for a write and %d erasures that waited for it, want 2", n, users)
 	}
 	for when := range 2 {
-		if diff := cmp.Diff(map[string][]string{"first": {testEvent(0).ID}}, dump(t, s)); diff != "" {
-			t.Errorf("%d: histories differ (-want +got):\n%s", when, diff)
-		}
+		must.Equal(t, map[string][]string{"first": {testEvent(0).ID}}, dump(t, s),
+			"%d: histories", when)
 		flush(t, s)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
@@ -121,22 +120,16 @@ func TestGoldenFolders(t *testing.T) {
 					t.Errorf("to read: %d users, %v", len(h), err)
 				}
 				s := mustOpen(t, "store", Options{FS: disk})
-				if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-					t.Errorf("opened (-want +got):\n%s", diff)
-				}
+				must.Equal(t, want, dump(t, s), "opened")
 				before := versions(t, s)
 				appendRange(t, s, "user 0", 1, 3)
 				mustClose(t, s)
 				s = mustOpen(t, "store", Options{FS: disk})
 				defer mustClose(t, s)
 				want["user 0"] = append(want["user 0"], testEvent(1).ID, testEvent(2).ID)
-				if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-					t.Errorf("opened again (-want +got):\n%s", diff)
-				}
+				must.Equal(t, want, dump(t, s), "opened again")
 				before["user 0"] = store.Version{Revision: 3, Mark: before["user 0"].Mark}
-				if diff := cmp.Diff(before, versions(t, s)); diff != "" {
-					t.Errorf("versions when opened again (-want +got):\n%s", diff)
-				}
+				must.Equal(t, before, versions(t, s), "versions when opened again")
 				wantMarks(t, before)
 				if _, err := s.Erase(t.Context(), "user 1"); err != nil {
 					t.Fatal(err)

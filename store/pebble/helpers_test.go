@@ -12,7 +12,6 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
@@ -76,9 +75,7 @@ func wantThere(t testing.TB, fs vfs.FS, dir string, want map[string][]string) {
 	t.Helper()
 	s := mustOpen(t, dir, Options{FS: fs})
 	defer mustClose(t, s)
-	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-		t.Errorf("opened again (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, dump(t, s), "opened again")
 }
 
 // withoutTables is a disk on which tables cannot be written while fails returns an error.

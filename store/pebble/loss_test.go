@@ -12,7 +12,6 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -135,9 +134,7 @@ func openedAfter(t *testing.T, disk vfs.FS, what string, want map[string][]strin
 	s, err := openSoon("store", Options{FS: disk})
 	if err == nil {
 		defer mustClose(t, s)
-		if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-			t.Errorf("%s: opened as if nothing were missing (-want +got):\n%s", what, diff)
-		}
+		must.Equal(t, want, dump(t, s), "%s: opened as if nothing were missing", what)
 		return "whole"
 	}
 	if !errors.Is(err, store.ErrCorrupt) ||

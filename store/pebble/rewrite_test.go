@@ -77,9 +77,7 @@ func TestRetractedBytesLeaveTheDisk(t *testing.T) {
 					want = append(want, testEvent(i).ID)
 				}
 			}
-			if d := cmp.Diff(want, got[user]); d != "" {
-				t.Errorf("events of %s (-want +got):\n%s", user, d)
-			}
+			must.Equal(t, want, got[user], "events of %s", user)
 		}
 	}
 	check()

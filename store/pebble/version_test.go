@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
@@ -82,15 +81,11 @@ func TestVersionsStay(t *testing.T) {
 	for name, fs := range map[string]*vfs.MemFS{"closed": disk, "power cut": crashed} {
 		for start := range 4 {
 			s := mustOpen(t, "store", Options{FS: fs})
-			if diff := cmp.Diff(want, versions(t, s)); diff != "" {
-				t.Errorf("%s, start %d (-want +got):\n%s", name, start, diff)
-			}
+			must.Equal(t, want, versions(t, s), "%s, start %d", name, start)
 			if start > 0 {
 				flush(t, s)
 			}
-			if diff := cmp.Diff(want, versions(t, s)); diff != "" {
-				t.Errorf("%s, start %d, sorted (-want +got):\n%s", name, start, diff)
-			}
+			must.Equal(t, want, versions(t, s), "%s, start %d, sorted", name, start)
 			mustClose(t, s)
 		}
 	}
@@ -106,9 +101,7 @@ func TestAcceptingNoLossKeepsVersions(t *testing.T) {
 	mustClose(t, s)
 	s = mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
 	defer mustClose(t, s)
-	if diff := cmp.Diff(want, versions(t, s)); diff != "" {
-		t.Errorf("opened again (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, versions(t, s), "opened again")
 }
 
 // TestLossChangesVersions opens a store that has lost events, or may have: no history has a version
@@ -149,9 +142,7 @@ func TestLossChangesVersions(t *testing.T) {
 			for start := range 3 {
 				mustClose(t, s)
 				s = mustOpen(t, "store", Options{FS: disk})
-				if diff := cmp.Diff(after, versions(t, s)); diff != "" {
-					t.Errorf("start %d (-want +got):\n%s", start, diff)
-				}
+				must.Equal(t, after, versions(t, s), "start %d", start)
 				if start == 1 {
 					flush(t, s)
 				}

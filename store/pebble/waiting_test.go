@@ -44,9 +44,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 	disk = powerCut(disk, 100)
 	setFree(disk, 3<<20)
 	s := mustWait(t, disk, Options{})
-	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-		t.Errorf("on the full disk (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, dump(t, s), "on the full disk")
 	items := s.(store.Items)
 	checkItems(t, items, "kept")
 	record := []store.Record{{User: "new", Event: testEvent(0)}}
@@ -176,9 +174,7 @@ func TestChangeoverFails(t *testing.T) {
 	if _, err := s.Append(t.Context(), record); !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("Append: got error %v, want the cause", err)
 	}
-	if diff := cmp.Diff(want, dump(t, s)); diff != "" {
-		t.Errorf("read on (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, dump(t, s), "read on")
 	if _, err := openSoon("dir/store", Options{FS: disk}); err == nil {
 		t.Error("the store can be opened twice")
 	}

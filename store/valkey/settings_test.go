@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/must"
@@ -49,9 +47,7 @@ func TestSettings(t *testing.T) {
 		{Node: node, Setting: "number of linked replicas", Found: "0", Want: "at least 1",
 			Command: "redis-cli --cluster add-node REPLICA " + node + " --cluster-slave"},
 	}
-	if diff := cmp.Diff(want, settings.Problems); diff != "" {
-		t.Errorf("problems (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, settings.Problems, "problems")
 	for _, p := range want[:4] { // the commands do what they say
 		if _, err := c.Nodes[0].Do(strings.Fields(p.Command)...); err != nil {
 			t.Errorf("%s: %v", p.Command, err)

@@ -228,6 +228,6 @@ github.com/pbnjay/memory: cmd/gsimc/internal/cli
 github.com/vbauerster/mpb/v8: cmd/gsimc/internal/progress
 
 # Tests.
-github.com/google/go-cmp: store/storetest
+github.com/google/go-cmp: store/storetest internal/test/must
 golang.org/x/net: internal/test/h2test
 `

@@ -1,12 +1,25 @@
-// Package must ends tests whose preparations fail, so that each takes a line.
+// Package must has what tests say most often, so that it takes them a line.
 package must
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 // Succeed ends the test if there is an error.
 func Succeed(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
+	}
+}
+
+// Equal tells how two values differ, and of what they are. The test goes on.
+func Equal(tb testing.TB, want, got any, what string, args ...any) {
+	tb.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		tb.Errorf("%s (-want +got):\n%s", fmt.Sprintf(what, args...), diff)
 	}
 }

@@ -188,9 +188,7 @@ func TestByPopularityTenths(t *testing.T) {
 	}
 	// 210 interactions: those of the items of up to 6 users are the first 21.
 	want := []int{1, 7, 10, 12, 14, 15, 17, 18, 19, 20}
-	if diff := cmp.Diff(want, from); diff != "" {
-		t.Errorf("first degrees (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, from, "first degrees")
 }
 
 // fitted learns a model with learned dynamics, and without the deviation.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -65,9 +63,7 @@ func TestWriter(t *testing.T) {
 	if len(w.rows) < 2 || w.gen.used < 2 {
 		t.Fatalf("%d rows in %d blocks: the test wants more", len(w.rows), w.gen.used)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("entries (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "entries")
 	for id, place := range places {
 		if at, err := row.EventID(w.gen.Event(place)); string(at) != id || err != nil {
 			t.Fatalf("at the place of %s: %s, %v", id, at, err)
