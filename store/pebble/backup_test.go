@@ -27,9 +27,7 @@ func noProgress(Stage, int64, int64) {}
 
 func mustBackup(t *testing.T, disk vfs.FS, dir string) *Manifest {
 	t.Helper()
-	m, err := Backup(t.Context(), dir, "backup", Options{FS: disk}, noProgress)
-	must.Succeed(t, err)
-	return m
+	return must.Get(Backup(t.Context(), dir, "backup", Options{FS: disk}, noProgress))(t)
 }
 
 // TestBackupUnderLoad backs a checkpoint up while others write, and restores it: what was
@@ -61,15 +59,12 @@ func TestBackupUnderLoad(t *testing.T) {
 	for w := range writers {
 		before[w] = acknowledged[w].Load()
 	}
-	dir, err := s.Checkpoint(t.Context())
-	must.Succeed(t, err)
+	dir := must.Get(s.Checkpoint(t.Context()))(t)
 	m := mustBackup(t, disk, disk.PathJoin("store", dir))
 	stop()
 	group.Wait()
 	mustClose(t, s)
-	if _, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
 	all := histories(t, disk, "restored")
 	events := int64(0)
 	for w := range writers {
@@ -120,8 +115,7 @@ func TestBackupDamage(t *testing.T) {
 	for _, i := range soak.SomeOf(t, len(names), 4) {
 		name := names[i]
 		path := disk.PathJoin("backup", name)
-		content, err := smallfile.Read(disk, path)
-		must.Succeed(t, err)
+		content := must.Get(smallfile.Read(disk, path))(t)
 		if len(content) > 0 {
 			refused(flipped(t, disk, path, len(content)/2, 1), name, "flipped")
 			faults++
@@ -141,9 +135,7 @@ func TestBackupDamage(t *testing.T) {
 		!strings.Contains(err.Error(), "not empty") {
 		t.Errorf("restoring over a store: %v", err)
 	}
-	if _, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
 	must.Equal(t, before, histories(t, disk, "restored"), "the restored store")
 }
 
@@ -157,8 +149,7 @@ func TestIDIsNotShown(t *testing.T) {
 	id := s.Identity().ID
 	mustClose(t, s)
 	made := mustBackup(t, disk, "store")
-	content, err := smallfile.Read(disk, "backup/"+manifest.Name)
-	must.Succeed(t, err)
+	content := must.Get(smallfile.Read(disk, "backup/"+manifest.Name))(t)
 	early := *made
 	early.Store = hex.EncodeToString(id[:])
 	must.Succeed(t, manifest.Write(disk, "backup", early))

@@ -74,9 +74,7 @@ func BenchmarkErase(b *testing.B) {
 					User: fmt.Sprint("user-", from+i%1000), Event: testEvent(i / 1000),
 				}
 			}
-			if _, err := s.Append(context.Background(), records); err != nil {
-				b.Fatal(err)
-			}
+			must.Get(s.Append(context.Background(), records))(b)
 		}
 		flush(b, s)
 		event := 0
@@ -144,9 +142,7 @@ func TestBoundedMemory(t *testing.T) {
 				Type: string(item[:200]), Value: 1}
 			records[i] = store.Record{User: fmt.Sprintf("user-%07d", (from+i)*7919%users), Event: e}
 		}
-		if _, err := s.Append(context.Background(), records); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Append(context.Background(), records))(t)
 		if from%(20*batch) == 0 {
 			peak = max(peak, residentBytes(t)-before)
 		}
@@ -157,8 +153,7 @@ func TestBoundedMemory(t *testing.T) {
 		t.Fatalf("Each: got %d, %v, want %d", n, err, users)
 	}
 	peak = max(peak, residentBytes(t)-before)
-	stats, err := s.Stats(context.Background())
-	must.Succeed(t, err)
+	stats := must.Get(s.Stats(context.Background()))(t)
 	t.Logf("%d users, %d MiB on disk, at most %d MiB of memory", n, stats.Bytes>>20, peak>>20)
 	if peak > limit {
 		t.Errorf("%d MiB of memory in use, want at most %d", peak>>20, limit>>20)
@@ -175,9 +170,7 @@ func residentBytes(t *testing.T) int64 {
 		t.Skip("needs /proc/self/statm to know the memory of the process")
 	}
 	var total, resident int64
-	if _, err := fmt.Sscan(string(content), &total, &resident); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscan(string(content), &total, &resident))(t)
 	return resident * int64(os.Getpagesize())
 }
 

@@ -140,13 +140,11 @@ func TestOldCheckpoints(t *testing.T) {
 	mustAppend(t, s, "u", 0, 2)
 	var names []string
 	for range 2 {
-		name, err := s.Checkpoint(context.Background())
-		must.Succeed(t, err)
+		name := must.Get(s.Checkpoint(context.Background()))(t)
 		names = append(names, name)
 	}
 	mustClose(t, s)
-	r, err := OpenReadOnly(filepath.Join(dir, names[1]), Options{})
-	must.Succeed(t, err)
+	r := must.Get(OpenReadOnly(filepath.Join(dir, names[1]), Options{}))(t)
 	s = mustOpen(t, dir, Options{})
 	if _, err := os.Stat(filepath.Join(dir, names[0])); !os.IsNotExist(err) {
 		t.Errorf("the first checkpoint is still there: %v", err)
@@ -237,13 +235,11 @@ func TestCheckpointOfGrowingLog(t *testing.T) {
 	defer mustClose(t, s)
 	const early = 1000 // a log in the middle of a piece of 32 KiB
 	mustAppend(t, s, "early", 0, early)
-	name, err := s.Checkpoint(context.Background())
-	must.Succeed(t, err)
+	name := must.Get(s.Checkpoint(context.Background()))(t)
 	if reads.Load() == 0 {
 		t.Fatal("no log was read: the test does not test it")
 	}
-	got, err := readDir(fs, fs.PathJoin("store", name))
-	must.Succeed(t, err)
+	got := must.Get(readDir(fs, fs.PathJoin("store", name)))(t)
 	if len(got["early"]) != early {
 		t.Errorf("the copy has %d of %d events", len(got["early"]), early)
 	}

@@ -84,9 +84,7 @@ func TestForgotten(t *testing.T) {
 	// Erasures that are not forgotten before the store is closed.
 	flush(t, s)
 	s.stop()
-	if _, err := s.Erase(context.Background(), "0"+mark); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Erase(context.Background(), "0"+mark))(t)
 	mustClose(t, s)
 	if len(filetest.With(t, dir, mark)) == 0 {
 		t.Error("the mark is in no file of the closed store: nothing is tested")
@@ -98,8 +96,7 @@ func TestForgotten(t *testing.T) {
 	}
 	// The note is removed after those who wait are told.
 	await(t, "the next start would forget nobody", func() bool {
-		erased, err := hasErased(s.engine.DB)
-		must.Succeed(t, err)
+		erased := must.Get(hasErased(s.engine.DB))(t)
 		return !erased
 	})
 }
@@ -108,9 +105,7 @@ func forgotten(t *testing.T, s *Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	if err := s.Forgotten(ctx); err != nil {
-		t.Fatalf("Forgotten: %v", err)
-	}
+	must.Succeed(t, s.Forgotten(ctx))
 }
 
 // TestErasureOfNobody erases users without history. Nothing must be written, nor stay in memory.
@@ -196,12 +191,8 @@ func TestSyncedEvent(t *testing.T) {
 	defer mustClose(t, s)
 	mustAppend(t, s, "u", 0, 5)
 	mustAppend(t, s, "u", 0, 5) // duplicates wait for a sync too
-	if _, err := s.Append(context.Background(), []store.Record{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Erase(context.Background(), "u"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Append(context.Background(), []store.Record{}))(t)
+	must.Get(s.Erase(context.Background(), "u"))(t)
 	if got := synced.Load(); got != 3 {
 		t.Errorf("Synced was called %d times, want 3", got)
 	}
@@ -223,9 +214,7 @@ func TestClosedWhileErasureWaits(t *testing.T) {
 	s := mustOpen(t, "store", opts)
 	mustAppend(t, s, secret, 0, 10)
 	full.Store(true)
-	if _, err := s.Erase(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Erase(t.Context(), secret))(t)
 	await(t, "something is written to be forgotten", refused.Load)
 	closesSoon(t, s)
 	full.Store(false)

@@ -474,8 +474,7 @@ func TestHangingDisk(t *testing.T) {
 	mustAppend(t, s, "u", 0, 10)
 	refusal := func() error {
 		t.Helper()
-		stats, err := s.Stats(t.Context())
-		must.Succeed(t, err)
+		stats := must.Get(s.Stats(t.Context()))(t)
 		return stats.Refusal
 	}
 	time.Sleep(100 * time.Millisecond)
@@ -589,13 +588,11 @@ func TestDamagedFiles(t *testing.T) {
 	disk, want := buildForDamage(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	data := disk.PathJoin("store", engine.DataName)
-	names, err := disk.List(data)
-	must.Succeed(t, err)
+	names := must.Get(disk.List(data))(t)
 	outcomes := map[string]int{}
 	for _, name := range append(names, "../"+engine.SealName) {
 		path := disk.PathJoin(data, name)
-		content, err := smallfile.Read(disk, path)
-		must.Succeed(t, err)
+		content := must.Get(smallfile.Read(disk, path))(t)
 		for i := range max(3, soak.Times(20)) {
 			copied := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
 			what := name + " " + damage(t, copied, path, content, rng, i)

@@ -45,9 +45,7 @@ func writeHistories(t *testing.T, s *Store) {
 	}
 	settle(t, s)
 	flush(t, s)
-	if _, err := s.Erase(context.Background(), "erased"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Erase(context.Background(), "erased"))(t)
 	for user, ids := range goldenHistories() {
 		appendRange(t, s, user, half[user], len(ids))
 	}
@@ -69,18 +67,15 @@ func goldenFolder(format int, ending string) string {
 func copyTree(t *testing.T, from vfs.FS, source string, to vfs.FS, target string) {
 	t.Helper()
 	must.Succeed(t, to.MkdirAll(target, 0o755))
-	names, err := from.List(source)
-	must.Succeed(t, err)
+	names := must.Get(from.List(source))(t)
 	for _, name := range names {
 		path, copied := from.PathJoin(source, name), to.PathJoin(target, name)
-		info, err := from.Stat(path)
-		must.Succeed(t, err)
+		info := must.Get(from.Stat(path))(t)
 		if info.IsDir() {
 			copyTree(t, from, path, to, copied)
 			continue
 		}
-		content, err := smallfile.Read(from, path)
-		must.Succeed(t, err)
+		content := must.Get(smallfile.Read(from, path))(t)
 		writeFile(t, to, copied, content)
 	}
 }
@@ -131,9 +126,7 @@ func TestGoldenFolders(t *testing.T) {
 				before["user 0"] = store.Version{Revision: 3, Mark: before["user 0"].Mark}
 				must.Equal(t, before, versions(t, s), "versions when opened again")
 				wantMarks(t, before)
-				if _, err := s.Erase(t.Context(), "user 1"); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(s.Erase(t.Context(), "user 1"))(t)
 				appendRange(t, s, "user 1", 0, len(want["user 1"]))
 				flush(t, s)
 				if v := versions(t, s)["user 1"]; v.Mark == before["user 1"].Mark {

@@ -103,9 +103,7 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 	none, progress := func(string, Condition) error { return nil }, func(int64, int64) {}
 	verify := func() *Report {
 		t.Helper()
-		r, err := Verify(ctx, filepath.Join(dir, "store"), Options{}, progress, none)
-		must.Succeed(t, err)
-		return r
+		return must.Get(Verify(ctx, filepath.Join(dir, "store"), Options{}, progress, none))(t)
 	}
 	if r := verify(); !r.Whole() || r.Items != 3 || r.Users != 1 {
 		t.Errorf("report %+v, want 3 items and 1 user, whole", r)

@@ -124,8 +124,7 @@ func makeTables(t *testing.T) (disk *vfs.MemFS, tables []string) {
 // tablesOf returns the paths of all tables of a closed store.
 func tablesOf(t *testing.T, disk vfs.FS) (paths []string) {
 	t.Helper()
-	names, err := disk.List(dataDir)
-	must.Succeed(t, err)
+	names := must.Get(disk.List(dataDir))(t)
 	for _, name := range names {
 		if strings.HasSuffix(name, ".sst") {
 			paths = append(paths, disk.PathJoin(dataDir, name))
@@ -137,8 +136,7 @@ func tablesOf(t *testing.T, disk vfs.FS) (paths []string) {
 
 func sizeOf(t *testing.T, disk vfs.FS, path string) int {
 	t.Helper()
-	info, err := disk.Stat(path)
-	must.Succeed(t, err)
+	info := must.Get(disk.Stat(path))(t)
 	return int(info.Size())
 }
 
@@ -146,8 +144,7 @@ func sizeOf(t *testing.T, disk vfs.FS, path string) int {
 func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.MemFS {
 	t.Helper()
 	copied := powerCut(disk, 100)
-	content, err := smallfile.Read(copied, path)
-	must.Succeed(t, err)
+	content := must.Get(smallfile.Read(copied, path))(t)
 	content = bytes.Clone(content)
 	content[at] ^= bit
 	writeFile(t, copied, path, content)
@@ -226,9 +223,7 @@ func TestDamageIsForgotten(t *testing.T) {
 		t.Fatal("the damage harms nobody")
 	}
 	mustClose(t, s)
-	if _, err := damaged.Stat("store/" + engine.DamageName); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(damaged.Stat("store/" + engine.DamageName))(t)
 	whole := flipped(t, damaged, tables[0], 5000, 1)
 	must.Succeed(t, table.Whole(whole, tables[0]))
 	s = mustOpen(t, "store", Options{FS: whole})
@@ -284,12 +279,9 @@ func TestDamagedFilter(t *testing.T) {
 // filterOf returns the offset of the filter in a table.
 func filterOf(t *testing.T, disk vfs.FS, path string) int {
 	t.Helper()
-	file, err := disk.Open(path)
-	must.Succeed(t, err)
-	readable, err := sstable.NewSimpleReadable(file)
-	must.Succeed(t, err)
-	r, err := sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{})
-	must.Succeed(t, err)
+	file := must.Get(disk.Open(path))(t)
+	readable := must.Get(sstable.NewSimpleReadable(file))(t)
+	r := must.Get(sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{}))(t)
 	defer func() { _ = r.Close() }() // it was only read
 	layout, err := r.Layout()
 	if err != nil || len(layout.Filter) == 0 {
@@ -343,9 +335,7 @@ func ownRows(t *testing.T, sorted int, erased bool) *vfs.MemFS {
 	s := mustOpen(t, "store", Options{FS: disk, eraseDelay: time.Hour})
 	if erased { // and not forgotten, so that the store has a row that says so
 		mustAppend(t, s, "erased", 0, 1)
-		if _, err := s.Erase(t.Context(), "erased"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Erase(t.Context(), "erased"))(t)
 	}
 	for i := range 2 {
 		appendBig(t, s, i, i+1)
@@ -361,8 +351,7 @@ func ownRows(t *testing.T, sorted int, erased bool) *vfs.MemFS {
 // ownTables returns the names of the tables without rows of users, the newest last.
 func ownTables(t *testing.T, disk vfs.FS) (own []string) {
 	t.Helper()
-	r, err := OpenReadOnly("store", Options{FS: disk})
-	must.Succeed(t, err)
+	r := must.Get(OpenReadOnly("store", Options{FS: disk}))(t)
 	tables, err := r.engine.Tables()
 	must.Succeed(t, errors.Join(err, r.Close()))
 	for _, table := range tables {

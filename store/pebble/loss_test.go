@@ -183,9 +183,7 @@ func TestFolderIsNoticed(t *testing.T) {
 
 	closed := powerCut(disk, 100) // with everything that may stand beside the folder
 	s := mustOpen(t, "store", Options{FS: closed})
-	if _, err := s.Checkpoint(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Checkpoint(t.Context()))(t)
 	mustClose(t, s)
 	writeFile(t, closed, "store/"+engine.DamageName, []byte("000005.sst\n"))
 	must.Succeed(t, closed.RemoveAll(dataDir))
@@ -231,8 +229,7 @@ func copyFolder(t *testing.T, from, to vfs.FS, dir string) {
 	}
 	must.Succeed(t, err)
 	for _, name := range names {
-		content, err := smallfile.Read(from, path.Join(dir, name))
-		must.Succeed(t, err)
+		content := must.Get(smallfile.Read(from, path.Join(dir, name)))(t)
 		writeFile(t, to, path.Join(dir, name), content)
 	}
 }
@@ -245,9 +242,7 @@ func TestGapHidesALife(t *testing.T) {
 	mustAppend(t, s, "ann", 0, 5)
 	mustAppend(t, s, "bob", 0, 5)
 	first := rowsWritten(t, s) + 1
-	if _, err := s.Erase(t.Context(), "ann"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Erase(t.Context(), "ann"))(t)
 	mustAppend(t, s, "ann", 10, 15)
 	end := rowsWritten(t, s) + 1
 	mustAppend(t, s, "ann", 15, 18)
@@ -280,8 +275,7 @@ func TestCheckpointIsMarked(t *testing.T) {
 	defer mustClose(t, s)
 	mustAppend(t, s, "u", 0, 1)
 	mustAppend(t, s, "u", 1, 2)
-	name, err := s.Checkpoint(t.Context())
-	must.Succeed(t, err)
+	name := must.Get(s.Checkpoint(t.Context()))(t)
 	dir := disk.PathJoin("store", name)
 	if h, err := readDir(disk, dir); len(h["u"]) != 2 || err != nil {
 		t.Fatalf("the copy has %d events, %v", len(h["u"]), err)

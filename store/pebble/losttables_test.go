@@ -197,8 +197,7 @@ func TestSalvageListOfTables(t *testing.T) {
 	t.Parallel()
 	soak.Native(t)
 	disk, before := layers(t, true)
-	names, err := disk.List("store/" + engine.DataName)
-	must.Succeed(t, err)
+	names := must.Get(disk.List("store/" + engine.DataName))(t)
 	path, rng := "", rand.New(rand.NewPCG(9, 9))
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if strings.HasPrefix(name, "MANIFEST-") {
@@ -230,8 +229,7 @@ func TestSalvageLostTables(t *testing.T) {
 			tables = tables[len(tables)-2:]
 		}
 		for _, path := range tables {
-			content, err := smallfile.Read(disk, path)
-			must.Succeed(t, err)
+			content := must.Get(smallfile.Read(disk, path))(t)
 			for name, spoiled := range spoil(content) {
 				if soak.Brief() && name != "halved" && spoiled != nil {
 					continue
@@ -273,8 +271,7 @@ func TestUsersAreCounted(t *testing.T) {
 		t.Helper()
 		awaitMark(t, disk, s)
 		for _, disk := range []*vfs.MemFS{powerCut(disk, 0), powerCut(disk, 100)} {
-			r, err := OpenReadOnly("store", Options{FS: disk})
-			must.Succeed(t, err)
+			r := must.Get(OpenReadOnly("store", Options{FS: disk}))(t)
 			m := r.engine.Marked()
 			if r.users != users || m == nil || m.Users != users {
 				t.Errorf("%s: %d users, the mark is %+v, want %d", when, r.users, m, users)

@@ -27,9 +27,7 @@ func mustAppend(t testing.TB, s store.Store, user string, from, to int) {
 	for i := from; i < to; i++ {
 		records = append(records, store.Record{User: user, Event: testEvent(i)})
 	}
-	if err := appendAll(context.Background(), s, records); err != nil {
-		t.Fatalf("Append: %v", err)
-	}
+	must.Succeed(t, appendAll(context.Background(), s, records))
 }
 
 // wantRefused opens a directory and checks that it is refused with the message.
@@ -119,8 +117,7 @@ func removeSeal(t *testing.T, dir string) {
 func TestDirectoryIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	mustClose(t, mustOpen(t, dir, Options{}))
-	info, err := os.Stat(dir)
-	must.Succeed(t, err)
+	info := must.Get(os.Stat(dir))(t)
 	if got := info.Mode().Perm(); got != 0o700 {
 		t.Errorf("permissions of the directory: got %o, want 700", got)
 	}

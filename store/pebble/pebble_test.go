@@ -18,10 +18,7 @@ import (
 // mustOpen opens a store and fails the test if it cannot.
 func mustOpen(t testing.TB, dir string, opts Options) *Store {
 	t.Helper()
-	s, err := openSoon(dir, opts)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	s := must.Get(openSoon(dir, opts))(t)
 	return s
 }
 
@@ -33,9 +30,7 @@ func openSoon(dir string, opts Options) (*Store, error) {
 
 func mustClose(t testing.TB, s store.Store) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
+	must.Succeed(t, s.Close())
 }
 
 func TestConformance(t *testing.T) {

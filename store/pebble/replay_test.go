@@ -32,8 +32,7 @@ func TestLostRows(t *testing.T) {
 	must.Succeed(t, s.engine.DB.DeleteRange(row.HeadKey(nil, "u"), row.EndKey(nil, "u"),
 		lsm.Sync))
 	mustClose(t, s)
-	r, err := OpenReadOnly("store", Options{FS: disk})
-	must.Succeed(t, err)
+	r := must.Get(OpenReadOnly("store", Options{FS: disk}))(t)
 	if err := r.Each(ctx, func(string, uint64, store.Event) error { return nil }); !errors.Is(err,
 		store.ErrCorrupt) {
 		t.Errorf("Each: got error %v, want ErrCorrupt", err)
@@ -41,7 +40,7 @@ func TestLostRows(t *testing.T) {
 	must.Succeed(t, r.Close())
 	for _, when := range []string{"in the journal", "sorted"} {
 		s = mustOpen(t, "store", Options{FS: disk})
-		err = storetest.Read(ctx, s, "u", 0, func(uint64, store.Event) error { return nil })
+		err := storetest.Read(ctx, s, "u", 0, func(uint64, store.Event) error { return nil })
 		if !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: Read: got error %v, want ErrCorrupt", when, err)
 		}

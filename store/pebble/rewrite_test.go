@@ -26,9 +26,7 @@ func takeOut(t *testing.T, s store.Store, user string, out func(store.Event) boo
 		func(h [][]store.Event) [][]store.Event {
 			return [][]store.Event{slices.DeleteFunc(append([]store.Event{}, h[0]...), out)}
 		})
-	if err != nil {
-		t.Fatalf("Rewrite: %v", err)
-	}
+	must.Succeed(t, err)
 	return versions[0]
 }
 
@@ -125,9 +123,7 @@ func TestLongRewriteMeetsCrashes(t *testing.T) {
 			return [][]store.Event{{}, kept}
 		})
 	armed.Store(false)
-	if err != nil {
-		t.Fatalf("Rewrite: %v", err)
-	}
+	must.Succeed(t, err)
 	final := disk.CrashClone(vfs.CrashCloneCfg{})
 	mustClose(t, s)
 	crashes = append(crashes, final)

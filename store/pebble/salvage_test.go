@@ -28,9 +28,7 @@ import (
 // histories returns all that Each finds in a store on the disk.
 func histories(t *testing.T, disk vfs.FS, dir string) map[string][]store.Event {
 	t.Helper()
-	all, err := readDir(disk, dir)
-	must.Succeed(t, err)
-	return all
+	return must.Get(readDir(disk, dir))(t)
 }
 
 // salvaged salvages "store" to "new" and returns the users who are left out.
@@ -92,8 +90,7 @@ func filesOf(t *testing.T, disk vfs.FS) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, dir := range []string{"store", dataDir} {
-		names, err := disk.List(dir)
-		must.Succeed(t, err)
+		names := must.Get(disk.List(dir))(t)
 		for _, name := range names {
 			content, err := smallfile.Read(disk, disk.PathJoin(dir, name))
 			if err == nil && name != engine.LockName { // else a folder

@@ -57,9 +57,7 @@ func lives(t *testing.T, s *Store) {
 		mustAppend(t, s, fmt.Sprint("both-", i), 3, 5)
 		mustAppend(t, s, fmt.Sprint("journal-", i), 0, 2)
 		for _, user := range []string{"returned-", "gone-"} {
-			if _, err := s.Erase(t.Context(), fmt.Sprint(user, i)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(s.Erase(t.Context(), fmt.Sprint(user, i)))(t)
 		}
 		mustAppend(t, s, fmt.Sprint("returned-", i), 0, 3)
 	}
@@ -126,8 +124,7 @@ func TestLossChangesVersions(t *testing.T) {
 			lives(t, s)
 			before := versions(t, s)
 			mustClose(t, s)
-			opts, err := lose(disk)
-			must.Succeed(t, err)
+			opts := must.Get(lose(disk))(t)
 			opts.FS = disk
 			s = mustOpen(t, "store", opts)
 			after := versions(t, s)
@@ -161,12 +158,8 @@ func TestRestoreChangesVersions(t *testing.T) {
 	before := versions(t, s)
 	mustClose(t, s)
 	none := func(Stage, int64, int64) {}
-	if _, err := Backup(t.Context(), "store", "backup", Options{FS: disk}, none); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Restore(t.Context(), "backup", "again", Options{FS: disk}, none); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Backup(t.Context(), "store", "backup", Options{FS: disk}, none))(t)
+	must.Get(Restore(t.Context(), "backup", "again", Options{FS: disk}, none))(t)
 	s = mustOpen(t, "again", Options{FS: disk})
 	defer mustClose(t, s)
 	after := versions(t, s)

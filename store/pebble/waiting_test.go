@@ -31,9 +31,7 @@ func setFree(disk *vfs.MemFS, bytes uint64) {
 func mustWait(t testing.TB, fs vfs.FS, opts Options) store.Checkpointer {
 	t.Helper()
 	opts.FS, opts.roomEvery, opts.closePatience = fs, time.Millisecond, 100*time.Millisecond
-	s, err := OpenOrWait(context.Background(), "dir/store", opts)
-	must.Succeed(t, err)
-	return s
+	return must.Get(OpenOrWait(context.Background(), "dir/store", opts))(t)
 }
 
 // TestReadsOnFullDisk starts a store on a full disk: it is read, and written to as soon as there is
@@ -55,8 +53,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 	deleted := items.DeleteItems(t.Context(), []string{"kept"})
 	_, rewritten := s.Rewrite(t.Context(), []string{"u0"},
 		func(histories [][]store.Event) [][]store.Event { return histories })
-	stats, err := s.Stats(t.Context())
-	must.Succeed(t, err)
+	stats := must.Get(s.Stats(t.Context()))(t)
 	for what, err := range map[string]error{"Append": appended, "Erase": erased,
 		"Checkpoint": copied, "PutItems": put, "DeleteItems": deleted, "Rewrite": rewritten,
 		"Stats": stats.Refusal} {
@@ -133,8 +130,7 @@ func TestWaitingStoreConforms(t *testing.T) {
 		s := mustWait(t, disk, Options{})
 		setFree(disk, 1<<40)
 		await(t, "the store is written to", func() bool {
-			stats, err := s.Stats(context.Background())
-			must.Succeed(t, err)
+			stats := must.Get(s.Stats(context.Background()))(t)
 			return stats.Refusal == nil
 		})
 		return s

@@ -61,8 +61,7 @@ func BenchmarkSince(b *testing.B) {
 		records = append(records, store.Record{User: "u", Event: store.Event{ID: fmt.Sprint(i),
 			Item: fmt.Sprint("item-", i), Value: 1}})
 	}
-	results, err := s.Append(ctx, records)
-	must.Succeed(b, err)
+	results := must.Get(s.Append(ctx, records))(b)
 	nothing := func(store.Version, store.Event) error { return nil }
 	for name, known := range map[string]store.Version{"warm": results[99].Version, "cold": {}} {
 		b.Run(name, func(b *testing.B) {

@@ -17,8 +17,7 @@ func waiting(t *testing.T, p *enginetest.Postgres, do string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c, err := p.Primary.Connect(ctx, "postgres")
-	must.Succeed(t, err)
+	c := must.Get(p.Primary.Connect(ctx, "postgres"))(t)
 	defer c.Close(ctx)
 	for n := 0; n == 0; {
 		err := c.QueryRow(ctx, "SELECT count("+do+") FROM pg_stat_activity "+
@@ -46,9 +45,7 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
-	if _, err := s.Append(context.Background(), one("first")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Append(context.Background(), one("first")))(t)
 	if n, err := revision(s, time.Minute); n != 1 || err != nil {
 		t.Errorf("revision %d, %v, want 1", n, err)
 	}
@@ -85,9 +82,7 @@ func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
 	// The connection that is made here has waited for the standby, so that the writes below do it.
-	if _, err := s.Erase(context.Background(), "nobody"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Erase(context.Background(), "nobody"))(t)
 	for name, write := range map[string]func(context.Context) error{
 		"Append": func(ctx context.Context) error {
 			results, err := s.Append(ctx, one("first"))
@@ -180,9 +175,7 @@ func TestRefusalAfterOpenAttempt(t *testing.T) {
 		must.Succeed(t, err)
 	}
 	// The connection that is made here has waited for the standby, so that the writes below do it.
-	if _, err := s.Append(context.Background(), one("before")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Append(context.Background(), one("before")))(t)
 	p.Standby.Kill()
 	done := make(chan error, 1)
 	go func() {

@@ -32,9 +32,7 @@ func TestErasedBytes(t *testing.T) {
 				store.Record{User: fmt.Sprint("kept-", u),
 					Event: store.Event{ID: fmt.Sprint(i), Item: "i"}})
 		}
-		if _, err := s.Append(ctx, records); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Append(ctx, records))(t)
 	}
 	for u := range 20 {
 		if n, err := s.Erase(ctx, fmt.Sprint(canary, u)); n != 50 || err != nil {

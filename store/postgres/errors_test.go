@@ -52,8 +52,7 @@ func TestExplain(t *testing.T) {
 // A connection gets the password that its file has at that moment.
 func TestPasswordFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
-	a, err := parseAddress("postgres://u@h/d?password-file=" + file)
-	must.Succeed(t, err)
+	a := must.Get(parseAddress("postgres://u@h/d?password-file=" + file))(t)
 	c := a.config.ConnConfig.Copy()
 	if err := a.refresh(c); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("without the file: %v, want ErrUnavailable", err)

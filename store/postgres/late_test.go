@@ -24,13 +24,10 @@ func TestLateEventsAreNotAdded(t *testing.T) {
 	defer closeAll(t, s)
 	ctx := t.Context()
 	ofA := store.Record{User: "a", Event: store.Event{ID: "early", Item: "i"}}
-	if _, err := s.Append(ctx, []store.Record{ofA}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Append(ctx, []store.Record{ofA}))(t)
 	ofA.Event.ID = "late"
 	_, schema, _ := strings.Cut(url, "&schema=")
-	other, err := enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres")
-	must.Succeed(t, err)
+	other := must.Get(enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres"))(t)
 	defer other.Close(ctx)
 	tx, err := other.Begin(ctx)
 	must.Succeed(t, err)
@@ -45,9 +42,7 @@ func TestLateEventsAreNotAdded(t *testing.T) {
 			t.Fatalf("Append: %v, want the end of its time", err)
 		}
 	}
-	if _, err := s.Erase(ctx, "u"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Erase(ctx, "u"))(t)
 	must.Succeed(t, tx.Commit(ctx))
 	active := strings.Replace(waits, "wait_event_type = 'Lock'", "state = 'active'", 1)
 	for statements(t, other, active) > 0 {

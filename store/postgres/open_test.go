@@ -182,8 +182,7 @@ func TestLeastRights(t *testing.T) {
 // grants are the statements of docs/scale.md that give a role its rights.
 func grants(t *testing.T, schema, role string) []string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/scale.md")
-	must.Succeed(t, err)
+	page := must.Get(os.ReadFile("../../docs/scale.md"))(t)
 	_, text, found := strings.Cut(string(page), "```sql\n")
 	text, _, ended := strings.Cut(text, "```")
 	if !found || !ended {

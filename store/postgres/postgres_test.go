@@ -65,10 +65,7 @@ func newURL(t testing.TB) string {
 
 func openAt(t testing.TB, url string) *postgres.Store {
 	t.Helper()
-	s, err := postgres.Open(context.Background(), url)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	s := must.Get(postgres.Open(context.Background(), url))(t)
 	return s
 }
 
@@ -87,9 +84,7 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(seeds) {
 		url := newURL(t)
 		s := storetest.Model(t, openAt(t, url), seed, steps, func(s store.Store) store.Store {
-			if err := s.Close(); err != nil {
-				t.Fatalf("Close: %v", err)
-			}
+			must.Succeed(t, s.Close())
 			return openAt(t, url)
 		})
 		if err := s.Close(); err != nil {
@@ -106,9 +101,7 @@ func TestErasureWaitsForRewrite(t *testing.T) {
 	defer closeAll(t, s)
 	ctx := t.Context()
 	for _, id := range []string{"first", "second"} {
-		if _, err := s.Append(ctx, one(id)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Append(ctx, one(id)))(t)
 	}
 	_, schema, _ := strings.Cut(url, "&schema=")
 	watcher, err := enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres")

@@ -25,8 +25,7 @@ type proxy struct {
 
 func newProxy(t *testing.T, to string) *proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	p := &proxy{addr: l.Addr().String()}
 	go func() {

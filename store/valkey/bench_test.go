@@ -19,8 +19,7 @@ import (
 // with two replicas each. The processor time is that of all server processes.
 func subjects(b *testing.B, run func(b *testing.B, s store.Store)) {
 	b.Run("pebble", func(b *testing.B) {
-		s, err := pebble.Open(b.Context(), b.TempDir(), pebble.Options{})
-		must.Succeed(b, err)
+		s := must.Get(pebble.Open(b.Context(), b.TempDir(), pebble.Options{}))(b)
 		defer s.Close()
 		run(b, s)
 	})
@@ -104,8 +103,7 @@ func BenchmarkSince(b *testing.B) {
 			r.User = "u"
 			records = append(records, r)
 		}
-		results, err := s.Append(context.Background(), records)
-		must.Succeed(b, err)
+		results := must.Get(s.Append(context.Background(), records))(b)
 		known := results[99].Version
 		for b.Loop() {
 			_, same, err := s.Since(context.Background(), "u", known, nil)

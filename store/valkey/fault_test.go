@@ -40,9 +40,7 @@ func record(user string, i int) store.Record {
 // mustAppend appends an event of a user.
 func mustAppend(t *testing.T, s *valkey.Store, user string, i int) {
 	t.Helper()
-	if _, err := s.Append(t.Context(), []store.Record{record(user, i)}); err != nil {
-		t.Fatalf("Append: %v", err)
-	}
+	must.Get(s.Append(t.Context(), []store.Record{record(user, i)}))(t)
 }
 
 // unchanging are calls that change nothing in a store with the first event of "u" and no user
@@ -163,8 +161,7 @@ func TestAnswersAreWrites(t *testing.T) {
 	c, a, b := pair(t)
 	written := func() int {
 		t.Helper()
-		stats, err := c.ReplicasOf(0)[0].Do("INFO", "commandstats")
-		must.Succeed(t, err)
+		stats := must.Get(c.ReplicasOf(0)[0].Do("INFO", "commandstats"))(t)
 		n := 0
 		for line := range strings.Lines(stats) {
 			var calls int
@@ -403,8 +400,7 @@ func TestLostAnswers(t *testing.T) {
 	if n, err := s.Erase(t.Context(), "u"); n != 50 || err != nil {
 		t.Errorf("Erase: %d, %v, want 50", n, err)
 	}
-	revision, err := s.ItemsRevision(t.Context())
-	must.Succeed(t, err)
+	revision := must.Get(s.ItemsRevision(t.Context()))(t)
 	armed.Store(true)
 	if err := s.PutItems(t.Context(), []store.Item{{ID: "i"}}); err != nil {
 		t.Errorf("PutItems: %v", err)
@@ -420,9 +416,7 @@ func TestFunctionsAreLoadedAgain(t *testing.T) {
 	t.Parallel()
 	c, s, _ := pair(t)
 	for i := range 3 {
-		if _, err := c.Nodes[0].Do("FUNCTION", "FLUSH"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Nodes[0].Do("FUNCTION", "FLUSH"))(t)
 		if i == 1 {
 			if _, _, err := s.Since(t.Context(), "u", store.Version{}, nil); err != nil {
 				t.Errorf("Since: %v", err)
@@ -440,9 +434,7 @@ func TestMemoryIsFull(t *testing.T) {
 	t.Parallel()
 	c, s, _ := pair(t)
 	mustAppend(t, s, "u", 1)
-	if _, err := c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "1"))(t)
 	_, err := s.Append(t.Context(), []store.Record{record("u", 2)})
 	if !errors.Is(err, store.ErrFull) {
 		t.Errorf("Append: %v, want ErrFull", err)
@@ -450,9 +442,7 @@ func TestMemoryIsFull(t *testing.T) {
 	if n, err := s.Erase(t.Context(), "u"); n != 1 || err != nil {
 		t.Errorf("Erase: %d, %v, want 1", n, err)
 	}
-	if _, err := c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "0"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "0"))(t)
 	if _, err := s.Append(t.Context(), []store.Record{record("u", 2)}); err != nil {
 		t.Errorf("Append with room: %v", err)
 	}

@@ -117,8 +117,7 @@ func password(text string) func() (string, error) {
 func standalone(t *testing.T, server, password string) string {
 	t.Helper()
 	dir := t.TempDir()
-	socket, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	socket := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := socket.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
 	_ = socket.Close()
@@ -140,8 +139,7 @@ func standalone(t *testing.T, server, password string) string {
 // aclLine finds in the documentation how to make the user of the store.
 func aclLine(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/scale.md")
-	must.Succeed(t, err)
+	text := must.Get(os.ReadFile("../../docs/scale.md"))(t)
 	line := regexp.MustCompile(`(?m)^    (ACL SETUSER gsimc (?:.*\\\n)*.*)$`).FindSubmatch(text)
 	if line == nil {
 		t.Fatal("docs/scale.md has no line that begins with ACL SETUSER gsimc")
@@ -187,8 +185,7 @@ func TestTrustedSettings(t *testing.T) {
 	c := enginetest.SharedRedis(t, 3, 1)
 	o.Username, o.Password = "blind", password("secret")
 	for _, n := range c.Nodes {
-		_, err := n.Do("ACL", "SETUSER", "blind", "on", ">secret", "~*", "+@all", "-config|get")
-		must.Succeed(t, err)
+		must.Get(n.Do("ACL", "SETUSER", "blind", "on", ">secret", "~*", "+@all", "-config|get"))(t)
 	}
 	_, err := valkey.Open(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "+config|get") {

@@ -24,9 +24,7 @@ func options(tb testing.TB) valkey.Options {
 // open opens a store, which the caller closes.
 func open(tb testing.TB, o valkey.Options) *valkey.Store {
 	tb.Helper()
-	s, err := valkey.Open(tb.Context(), o)
-	must.Succeed(tb, err)
-	return s
+	return must.Get(valkey.Open(tb.Context(), o))(tb)
 }
 
 func TestConformance(t *testing.T) {

@@ -23,3 +23,12 @@ func Equal(tb testing.TB, want, got any, what string, args ...any) {
 		tb.Errorf("%s (-want +got):\n%s", fmt.Sprintf(what, args...), diff)
 	}
 }
+
+// Get returns a value that comes without an error, or ends the test: must.Get(os.Getwd())(t).
+func Get[T any](value T, err error) func(tb testing.TB) T {
+	return func(tb testing.TB) T {
+		tb.Helper()
+		Succeed(tb, err)
+		return value
+	}
+}

@@ -11,12 +11,10 @@ import (
 )
 
 func TestDialer(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must.Succeed(t, err)
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	d := Dialer(3 * time.Second)
-	c, err := d.Dial("tcp", l.Addr().String())
-	must.Succeed(t, err)
+	c := must.Get(d.Dial("tcp", l.Addr().String()))(t)
 	defer c.Close()
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	must.Succeed(t, err)

@@ -54,8 +54,7 @@ func noteFiles(t *testing.T, fs vfs.FS, names []string) {
 // notedFiles returns what the file of the damaged tables says.
 func notedFiles(t *testing.T, fs vfs.FS) []string {
 	t.Helper()
-	content, err := smallfile.Read(fs, fs.PathJoin("dir", DamageName))
-	must.Succeed(t, err)
+	content := must.Get(smallfile.Read(fs, fs.PathJoin("dir", DamageName)))(t)
 	return strings.Fields(string(content))
 }
 

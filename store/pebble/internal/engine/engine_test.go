@@ -25,18 +25,13 @@ func testOptions(fs vfs.FS) Options {
 
 func mustOpen(t testing.TB, dir string, opts Options) *Engine {
 	t.Helper()
-	e, err := Open(context.Background(), dir, opts)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
+	e := must.Get(Open(context.Background(), dir, opts))(t)
 	return e
 }
 
 func mustClose(t testing.TB, e *Engine) {
 	t.Helper()
-	if err := e.Close(true); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
+	must.Succeed(t, e.Close(true))
 }
 
 // TestMarkIsClosedWithTheEngine closes an engine that ends in an error: the mark is written at once,

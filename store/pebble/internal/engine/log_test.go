@@ -32,8 +32,7 @@ func TestLogFile(t *testing.T) {
 				}
 				return nil
 			}))
-			file, err := fs.Create("log", vfs.WriteCategoryUnspecified)
-			must.Succeed(t, err)
+			file := must.Get(fs.Create("log", vfs.WriteCategoryUnspecified))(t)
 			log := newLogFile(vitalFile{File: file, e: &Engine{}}, "log")
 			rng := rand.New(rand.NewPCG(1, 1))
 			var want []byte
@@ -50,8 +49,7 @@ func TestLogFile(t *testing.T) {
 				if n, err := log.Write(piece); n != size || err != nil {
 					t.Fatalf("Write of %d bytes: got %d, %v", size, n, err)
 				}
-				got, err := smallfile.Read(disk, "log")
-				must.Succeed(t, err)
+				got := must.Get(smallfile.Read(disk, "log"))(t)
 				rest, ok := bytes.CutPrefix(got, want)
 				if !ok || len(bytes.Trim(rest, "\x00")) > 0 {
 					t.Fatalf("after %d bytes: the file does not hold these and zeroes", len(want))
@@ -71,17 +69,13 @@ func TestReadingActiveLog(t *testing.T) {
 	e := mustOpen(t, "store", testOptions(vfs.NewMem()))
 	defer mustClose(t, e)
 	fs := e.watched
-	log, err := fs.Create("1.log", vfs.WriteCategoryUnspecified)
-	must.Succeed(t, err)
+	log := must.Get(fs.Create("1.log", vfs.WriteCategoryUnspecified))(t)
 	write := func(piece string) {
 		t.Helper()
-		if _, err := log.Write([]byte(piece)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(log.Write([]byte(piece)))(t)
 	}
 	write("written before")
-	reader, err := fs.Open("1.log")
-	must.Succeed(t, err)
+	reader := must.Get(fs.Open("1.log"))(t)
 	write(", and after")
 	if got, err := io.ReadAll(reader); string(got) != "written before" || err != nil {
 		t.Errorf("an active log reads %q, %v", got, err)

@@ -24,8 +24,7 @@ func TestBytes(t *testing.T) {
 	compare := func(when string) (bytes int64) {
 		t.Helper()
 		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			got, err := e.Bytes(t.Context())
-			must.Succeed(t, err)
+			got := must.Get(e.Bytes(t.Context()))(t)
 			want := diskUsage(t, dir)
 			if got <= want && got >= want-directoryBytes {
 				return got
@@ -46,8 +45,7 @@ func TestBytes(t *testing.T) {
 		t.Errorf("got %d bytes, of which the engine knows %d", full, metrics)
 	}
 	t.Logf("new: %d bytes, with 4 MB in tables: %d", empty, full)
-	name, err := e.Copy()
-	must.Succeed(t, err)
+	name := must.Get(e.Copy())(t)
 	compare("copied")
 	if found, err := e.RemoveCopy(name); !found || err != nil {
 		t.Errorf("RemoveCopy: %v, %v", found, err)
@@ -64,9 +62,7 @@ func diskUsage(t *testing.T, dir string) (bytes int64) {
 	if err != nil {
 		t.Skipf("needs du to count: %v", err)
 	}
-	if _, err := fmt.Sscan(string(out), &bytes); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(fmt.Sscan(string(out), &bytes))(t)
 	return bytes
 }
 

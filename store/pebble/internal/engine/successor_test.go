@@ -101,7 +101,6 @@ func get(db *lsm.DB, i int) error {
 
 func tableNames(t *testing.T, fs vfs.FS) []string {
 	t.Helper()
-	names, err := fs.List("dir/" + DataName)
-	must.Succeed(t, err)
+	names := must.Get(fs.List("dir/" + DataName))(t)
 	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".sst") })
 }

@@ -36,8 +36,7 @@ func TestReadsWhatWasWritten(t *testing.T) {
 	if m, found, err := Read(vfs.Default, dir); !found || err != nil || m != first {
 		t.Errorf("got %+v, %v, %v, want %+v", m, found, err, first)
 	}
-	k, err := Keep(vfs.Default, dir, time.Hour, func(err error) { t.Error(err) })
-	must.Succeed(t, err)
+	k := must.Get(Keep(vfs.Default, dir, time.Hour, func(err error) { t.Error(err) }))(t)
 	for commit := range uint64(20) { // the last alone is written, at the end
 		k.Durable(commit, int64(commit)/2)
 	}
@@ -77,8 +76,7 @@ func TestTornWrites(t *testing.T) {
 	mustWrite(t, fs, "", first)
 	for commit := uint64(8); commit < 14; commit++ {
 		before := content(t, fs)
-		k, err := Keep(fs, "", time.Hour, func(err error) { t.Error(err) })
-		must.Succeed(t, err)
+		k := must.Get(Keep(fs, "", time.Hour, func(err error) { t.Error(err) }))(t)
 		k.Durable(commit, int64(commit)/2)
 		must.Succeed(t, k.Close())
 		after := content(t, fs)
@@ -136,8 +134,7 @@ func TestWritesGoOnAfterAFault(t *testing.T) {
 	}))
 	mustWrite(t, fs, "", first)
 	told := make(chan error, 100)
-	k, err := Keep(fs, "", 1, func(err error) { told <- err })
-	must.Succeed(t, err)
+	k := must.Get(Keep(fs, "", 1, func(err error) { told <- err }))(t)
 	broken.Store(true)
 	commit := uint64(8)
 	for ; commit < 50; commit++ {
@@ -184,9 +181,7 @@ func TestCheck(t *testing.T) {
 
 func content(t *testing.T, fs vfs.FS) []byte {
 	t.Helper()
-	b, err := smallfile.Read(fs, Name)
-	must.Succeed(t, err)
-	return b
+	return must.Get(smallfile.Read(fs, Name))(t)
 }
 
 func put(t *testing.T, fs vfs.FS, b []byte) {
@@ -209,8 +204,7 @@ func TestHangingWrite(t *testing.T) {
 		}
 		return nil
 	}))
-	k, err := Keep(fs, "", time.Microsecond, func(err error) { t.Error(err) })
-	must.Succeed(t, err)
+	k := must.Get(Keep(fs, "", time.Microsecond, func(err error) { t.Error(err) }))(t)
 	k.Durable(8, 4)
 	<-hangs
 	before := runtime.NumGoroutine()

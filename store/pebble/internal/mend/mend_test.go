@@ -56,9 +56,7 @@ func TestEachBitOfLists(t *testing.T) {
 	var list bytes.Buffer
 	w := record.NewWriter(&list)
 	for _, n := range []int{100, chunkBlock - 150, 200, 1} {
-		if _, err := w.WriteRecord(block(rng, n)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(w.WriteRecord(block(rng, n)))(t)
 	}
 	must.Succeed(t, w.Close())
 	want := list.Bytes()
@@ -189,8 +187,7 @@ func TestLeftOut(t *testing.T) {
 		if err != nil || !m.LeftOut(name) {
 			t.Fatalf("%d of %d bytes: %v", left, len(whole), err)
 		}
-		it, err := db.NewIter(nil)
-		must.Succeed(t, err)
+		it := must.Get(db.NewIter(nil))(t)
 		if it.First() || it.Error() != nil {
 			t.Errorf("%d of %d bytes: a row is there, or %v", left, len(whole), it.Error())
 		}

@@ -40,8 +40,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), histories: New(0),
 		rows: map[string]store.Version{}, shown: map[string]store.Version{}, planned: map[string]store.Version{},
 	}
-	editor, err := w.histories.Replay(0).End(0, nil, nil)
-	must.Succeed(t, err)
+	editor := must.Get(w.histories.Replay(0).End(0, nil, nil))(t)
 	w.editor = editor
 	return w
 }

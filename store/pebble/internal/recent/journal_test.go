@@ -54,8 +54,7 @@ func TestWriter(t *testing.T) {
 					got = append(got, "erased")
 					return
 				}
-				id, err := row.EventID(row.EventAt(r.value[at:]))
-				must.Succeed(t, err)
+				id := must.Get(row.EventID(row.EventAt(r.value[at:])))(t)
 				got = append(got, string(id))
 			})
 		must.Succeed(t, err)
@@ -76,8 +75,7 @@ func TestWriter(t *testing.T) {
 func TestErasureIsCountedAlike(t *testing.T) {
 	head := func(string) (store.Version, error) { return store.Version{}, nil }
 	none := func(string) uint64 { return 1 }
-	editor, err := New(1<<20).Replay(0).End(3, head, none)
-	must.Succeed(t, err)
+	editor := must.Get(New(1<<20).Replay(0).End(3, head, none))(t)
 	editor.Erase(editor.Put(NewHistory("u", store.Version{})), noRows{})
 	editor.TakeGroup()
 	replay := New(1 << 20).Replay(0)

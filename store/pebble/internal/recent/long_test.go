@@ -15,8 +15,7 @@ import (
 func TestTablesKeepToTheLimit(t *testing.T) {
 	const limit, users = 1 << 20, 12
 	hs := New(limit)
-	e, err := hs.Replay(0).End(0, nil, nil)
-	must.Succeed(t, err)
+	e := must.Get(hs.Replay(0).End(0, nil, nil))(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var lengths [users]int
 	reloads := 0

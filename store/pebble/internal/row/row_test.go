@@ -93,9 +93,7 @@ func TestRowsOfFormat3(t *testing.T) {
 
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
-	b, err := hex.DecodeString(s)
-	must.Succeed(t, err)
-	return b
+	return must.Get(hex.DecodeString(s))(t)
 }
 
 // encoded returns the event without the length in front.

@@ -74,7 +74,6 @@ func newDisk(t *testing.T) *vfs.MemFS {
 
 func content(t *testing.T, fs vfs.FS) string {
 	t.Helper()
-	b, err := Read(fs, "dir/FILE")
-	must.Succeed(t, err)
+	b := must.Get(Read(fs, "dir/FILE"))(t)
 	return string(b)
 }

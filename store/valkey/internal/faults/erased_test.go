@@ -34,17 +34,14 @@ func TestErasedBytesLeaveAllNodes(t *testing.T) {
 	}
 	kept := store.Record{User: "kept-" + namespace,
 		Event: store.Event{ID: "kept-" + namespace, Item: "item", Value: 1}}
-	results, err := s.Append(t.Context(), append(records, kept))
-	must.Succeed(t, err)
+	results := must.Get(s.Append(t.Context(), append(records, kept)))(t)
 	for _, r := range results {
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
 	}
 	for _, user := range users {
-		if _, err := s.Erase(t.Context(), user); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Erase(t.Context(), user))(t)
 	}
 	for i, node := range n.Nodes {
 		if found := filetest.With(t, n.folder(node), canary); len(found) == 0 {

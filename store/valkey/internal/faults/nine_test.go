@@ -183,8 +183,7 @@ func (n *nine) open(o valkey.Options) *valkey.Store {
 	o.Addrs = n.Addrs()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s, err := valkey.Open(ctx, o)
-	must.Succeed(n, err)
+	s := must.Get(valkey.Open(ctx, o))(n)
 	n.Cleanup(func() { _ = s.Close() }) // the test has closed it, or failed
 	return s
 }

@@ -70,8 +70,7 @@ const (
 func hangSyncs(r *trial, node *enginetest.RedisNode) (kill func()) {
 	r.Helper()
 	thread := 0
-	names, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", node.PID()))
-	must.Succeed(r, err)
+	names := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", node.PID())))(r)
 	for _, path := range names {
 		if name, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(name),
 			"bio_aof") {
