@@ -57,8 +57,7 @@ func benchmarkRead(b *testing.B, rows int, shuffled, weights bool) {
 // to the number of items makes a user's items all different.
 func writeBenchCSV(b *testing.B, path string, rows int, shuffled bool) {
 	const users, items = 100_000, 20_000
-	f, err := os.Create(path)
-	must.Succeed(b, err)
+	f := must.Get(os.Create(path))(b)
 	w := bufio.NewWriterSize(f, 1<<20)
 	w.WriteString("user_id,item_id,timestamp,weight\n")
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -17,8 +17,7 @@ func TestBuilderIsRead(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		opt := Options{MinUserEvents: rng.IntN(4), MinItemEvents: rng.IntN(4)}
 		weighted := seed%2 == 0
-		b, err := NewBuilder("events", opt)
-		must.Succeed(t, err)
+		b := must.Get(NewBuilder("events", opt))(t)
 		file := "user_id,item_id,timestamp,w\n"
 		for range 300 {
 			user, item, at, w := fmt.Sprint("u", rng.IntN(20)), fmt.Sprint("i", rng.IntN(25)),
@@ -82,8 +81,7 @@ func TestBuilderRefuses(t *testing.T) {
 	if _, err := NewBuilder("events", Options{MinUserEvents: -1}); err == nil {
 		t.Error("bad options were taken")
 	}
-	b, err := NewBuilder("events", Options{})
-	must.Succeed(t, err)
+	b := must.Get(NewBuilder("events", Options{}))(t)
 	for _, w := range []float64{0, -1} {
 		must.Succeed(t, b.Add("u", "i", 1, w))
 	}

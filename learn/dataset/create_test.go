@@ -20,11 +20,8 @@ func TestCreate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), name)
 			must.Succeed(t, os.WriteFile(path, []byte("old"), 0o600))
-			f, err := Create(path)
-			must.Succeed(t, err)
-			if _, err := io.WriteString(f, text); err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(Create(path))(t)
+			must.Get(io.WriteString(f, text))(t)
 			if old, err := os.ReadFile(path); err != nil || string(old) != "old" {
 				t.Errorf("before Close the old file is %q, %v", old, err)
 			}
@@ -44,11 +41,8 @@ func TestCreateAbort(t *testing.T) {
 	for _, name := range []string{"a.csv", "a.csv.gz", "a.csv.zst"} {
 		path := filepath.Join(t.TempDir(), name)
 		must.Succeed(t, os.WriteFile(path, []byte("old"), 0o600))
-		f, err := Create(path)
-		must.Succeed(t, err)
-		if _, err := io.WriteString(f, strings.Repeat("text", 100_000)); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(Create(path))(t)
+		must.Get(io.WriteString(f, strings.Repeat("text", 100_000)))(t)
 		must.Succeed(t, f.Abort())
 		if err := f.Close(); err == nil {
 			t.Error("Close after Abort must fail")
@@ -66,8 +60,7 @@ func TestCreateAbort(t *testing.T) {
 // TestCreateWriteError loses the file under the writer: Close must not rename.
 func TestCreateWriteError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csv")
-	f, err := Create(path)
-	must.Succeed(t, err)
+	f := must.Get(Create(path))(t)
 	must.Succeed(t, f.out.Abort())
 	io.WriteString(f, strings.Repeat("x", 1<<20))
 	if err := f.Close(); err == nil {
@@ -81,8 +74,7 @@ func TestCreateWriteError(t *testing.T) {
 // onlyFile fails the test if the folder of path holds anything else.
 func onlyFile(t *testing.T, path string) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(path))
-	must.Succeed(t, err)
+	entries := must.Get(os.ReadDir(filepath.Dir(path)))(t)
 	if len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
 		t.Errorf("left in the folder: %v", entries)
 	}
@@ -102,7 +94,5 @@ func unpack(t *testing.T, compression, path string) []byte {
 		text, err = zstd.NewReader(f)
 	}
 	must.Succeed(t, err)
-	got, err := io.ReadAll(text)
-	must.Succeed(t, err)
-	return got
+	return must.Get(io.ReadAll(text))(t)
 }

@@ -372,9 +372,7 @@ func TestStdin(t *testing.T) {
 func TestZip(t *testing.T) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
-	if _, err := w.Create("events.csv"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Create("events.csv"))(t)
 	must.Succeed(t, w.Close())
 	path := writeFile(t, "d.zip", archive.Bytes())
 	_, _, ofFile := Read([]string{path}, Options{})

@@ -31,15 +31,12 @@ func pack(tb testing.TB, how string, data []byte) []byte {
 	case "gzip":
 		w = gzip.NewWriter(&b)
 	case "zstd":
-		z, err := zstd.NewWriter(&b)
-		must.Succeed(tb, err)
+		z := must.Get(zstd.NewWriter(&b))(tb)
 		w = z
 	default:
 		return data
 	}
-	if _, err := w.Write(data); err != nil {
-		tb.Fatal(err)
-	}
+	must.Get(w.Write(data))(tb)
 	must.Succeed(tb, w.Close())
 	return b.Bytes()
 }

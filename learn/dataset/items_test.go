@@ -13,8 +13,7 @@ func TestReadItems(t *testing.T) {
 	text := []byte("title,item_id,year,categories\n\"Toy, " +
 		"Story\",1,1995,Fun|Kids\nHeat,2,,Crime\n,3,,\n")
 	for _, compression := range []string{"none", "gzip", "zstd"} {
-		c, err := ReadItems(writeFile(t, "items", pack(t, compression, text)))
-		must.Succeed(t, err)
+		c := must.Get(ReadItems(writeFile(t, "items", pack(t, compression, text))))(t)
 		for id, want := range map[string]string{"1": "Toy, Story", "2": "Heat", "3": "",
 			"unknown": ""} {
 			if got := c[id]; got != want {
@@ -41,8 +40,7 @@ func TestReadItems(t *testing.T) {
 // TestReadItemsInQuotes reads titles that need quotes.
 func TestReadItemsInQuotes(t *testing.T) {
 	text := "item_id;year;title\r\n1;1995;\"Toy; \"\"Story\"\"\r\n(1995)\"\r\n2;;\"\"\r\n"
-	c, err := ReadItems(writeFile(t, "items", []byte(text)))
-	must.Succeed(t, err)
+	c := must.Get(ReadItems(writeFile(t, "items", []byte(text))))(t)
 	if got := c["1"]; got != "Toy; \"Story\"\r\n(1995)" || c["2"] != "" || len(c) != 2 {
 		t.Errorf("title %q of %d items", got, len(c))
 	}

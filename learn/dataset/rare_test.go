@@ -12,8 +12,7 @@ import (
 // powerLaw adds users of 12 common items each, and as many rare items with one user each.
 func powerLaw(t *testing.T, users, common, rare int, opt Options) (*Interactions, *Report) {
 	t.Helper()
-	b, err := NewBuilder("test", opt)
-	must.Succeed(t, err)
+	b := must.Get(NewBuilder("test", opt))(t)
 	add := func(user, item string) {
 		must.Succeed(t, b.Add(user, item, 0, 1))
 	}

@@ -31,9 +31,7 @@ func parquetBytes[T any](tb testing.TB, rows []T, opts ...parquet.WriterOption) 
 	tb.Helper()
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[T](&b, opts...)
-	if _, err := w.Write(rows); err != nil {
-		tb.Fatal(err)
-	}
+	must.Get(w.Write(rows))(tb)
 	must.Succeed(tb, w.Close())
 	return b.Bytes()
 }

@@ -31,10 +31,8 @@ func TestReference(t *testing.T) {
 			d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")},
 				dataset.Options{})
 			must.Succeed(t, err)
-			split, err := dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d)
-			must.Succeed(t, err)
-			p, err := d.Partition(split)
-			must.Succeed(t, err)
+			split := must.Get(dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d))(t)
+			p := must.Get(d.Partition(split))(t)
 			got := sizes{
 				Users: map[string]int{"train": p.Train.Len(),
 					"validation": p.Validation.Len(), "test": p.Test.Len()},

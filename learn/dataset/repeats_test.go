@@ -56,8 +56,7 @@ func TestWhole(t *testing.T) {
 			split[u] = Role(rng.IntN(3))
 		}
 		split[rng.IntN(len(split))] = Train
-		p, err := d.Partition(split)
-		must.Succeed(t, err)
+		p := must.Get(d.Partition(split))(t)
 		for k, u := range p.Train.User {
 			check("training", d.Users[u], p.Items, p.Train.Whole(k), 50)
 		}

@@ -53,8 +53,7 @@ func TestReadSplitOfQuotedIDs(t *testing.T) {
 	var text bytes.Buffer
 	must.Succeed(t, csv.NewWriter(&text).WriteAll(rows))
 	for _, name := range []string{"none", "gzip", "zstd"} {
-		got, err := ReadSplit(writeFile(t, "split", pack(t, name, text.Bytes())), d)
-		must.Succeed(t, err)
+		got := must.Get(ReadSplit(writeFile(t, "split", pack(t, name, text.Bytes())), d))(t)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
@@ -144,12 +143,10 @@ func TestPartitionInvariants(t *testing.T) {
 		d, _, err := readBytes("f", b.Bytes(), Options{})
 		must.Succeed(t, err)
 		s := SeededSplit(d.NumUsers(), uint64(round))
-		p, err := d.Partition(s)
-		must.Succeed(t, err)
+		p := must.Get(d.Partition(s))(t)
 		dealt := *d
 		dealt.Item = slices.Clone(d.Item)
-		inPlace, err := dealt.PartitionInPlace(s)
-		must.Succeed(t, err)
+		inPlace := must.Get(dealt.PartitionInPlace(s))(t)
 		if diff := cmp.Diff(p, inPlace); diff != "" {
 			t.Fatalf("dealt in place (-copy +in place):\n%s", diff)
 		}

@@ -17,8 +17,7 @@ import (
 func returning(t *testing.T) *dataset.Interactions {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 12))
-	b, err := dataset.NewBuilder("test", dataset.Options{})
-	must.Succeed(t, err)
+	b := must.Get(dataset.NewBuilder("test", dataset.Options{}))(t)
 	for u := range 400 {
 		mine, shelf := rng.Perm(50), 50*rng.IntN(4)
 		var h []int
@@ -71,8 +70,7 @@ func TestAllNext(t *testing.T) {
 // The targets of a user are visits, each with all events before it.
 func TestNextTargets(t *testing.T) {
 	d := returning(t)
-	x, err := SplitByTime(d, TimeSplit{Share: 0.1, Users: 7})
-	must.Succeed(t, err)
+	x := must.Get(SplitByTime(d, TimeSplit{Share: 0.1, Users: 7}))(t)
 	all, users := x.nextTargets()
 	byUser := map[int32]int{}
 	for _, target := range all {

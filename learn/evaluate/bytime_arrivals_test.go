@@ -31,8 +31,7 @@ func TestArrivals(t *testing.T) {
 	if got.LeftOut.New != 0 || got.Served.New < 0.9 || got.Served.All <= got.LeftOut.All {
 		t.Errorf("%+v: an item that all take is not listed, or it is when it is left out", got)
 	}
-	a, err := x.newArrivals(x.Fitted.model, x.Fitted.trend)
-	must.Succeed(t, err)
+	a := must.Get(x.newArrivals(x.Fitted.model, x.Fitted.trend))(t)
 	for _, time := range times {
 		for span := a.spec.SpanOf(time); span <= a.spec.SpanOf(time)+1; span++ {
 			models, index, err := a.at(span)

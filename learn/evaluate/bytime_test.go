@@ -94,8 +94,7 @@ func TestSplitByTime(t *testing.T) {
 		d := timedEvents(rng, 20+rng.IntN(60), 20+rng.IntN(60))
 		o := TimeSplit{Later: int(seed % 4)}
 		o.Share = (0.1 + 0.3*rng.Float64()) / float64(1+o.Later)
-		x, err := SplitByTime(d, o)
-		must.Succeed(t, err)
+		x := must.Get(SplitByTime(d, o))(t)
 		checkCut(t, d, x, o)
 		warm, cold, unknown := oracleByTime(d, x.Begin, x.Begin, x.End)
 		if diff := cmp.Diff(warm, describe(d, x.Final, &x.Final.Test)); diff != "" {
@@ -165,10 +164,8 @@ func checkTraining(t *testing.T, d *dataset.Interactions, p *dataset.Partition, 
 
 func TestSplitByTimeLimitsUsers(t *testing.T) {
 	d := timedEvents(rand.New(rand.NewPCG(1, 1)), 80, 40)
-	all, err := SplitByTime(d, TimeSplit{Share: 0.3})
-	must.Succeed(t, err)
-	some, err := SplitByTime(d, TimeSplit{Share: 0.3, Users: 5})
-	must.Succeed(t, err)
+	all := must.Get(SplitByTime(d, TimeSplit{Share: 0.3}))(t)
+	some := must.Get(SplitByTime(d, TimeSplit{Share: 0.3, Users: 5}))(t)
 	tested := func(x *ByTime) int {
 		return len(slices.Compact(slices.Sorted(slices.Values(x.targets.users))))
 	}
@@ -215,14 +212,11 @@ func TestChooseIsWhatRunChooses(t *testing.T) {
 	if got := namesOf(Choosers(methods)); got != "vsknn; markov; ease; ease-forgetting" {
 		t.Errorf("%s choose", got)
 	}
-	want, err := Run(p, Options{Methods: methods})
-	must.Succeed(t, err)
-	chosen, err := Choose(p, Options{Methods: methods})
-	must.Succeed(t, err)
+	want := must.Get(Run(p, Options{Methods: methods}))(t)
+	chosen := must.Get(Choose(p, Options{Methods: methods}))(t)
 	blind := *p
 	blind.Validation = dataset.Histories{Ptr: []int64{0}}
-	got, err := Run(&blind, Options{Methods: chosen})
-	must.Succeed(t, err)
+	got := must.Get(Run(&blind, Options{Methods: chosen}))(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-chosen while ranking +chosen before):\n%s", diff)
 	}
@@ -259,8 +253,7 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 	}
 	spec := train.Recommended()
 	spec.TrainUsers = users
-	basis, err := train.Solve(p, train.Config{Spec: spec, Rank: 40})
-	must.Succeed(t, err)
+	basis := must.Get(train.Solve(p, train.Config{Spec: spec, Rank: 40}))(t)
 	opt := Options{
 		Methods: []Method{LearnedDynamics(), Filtered(GS, spectral.RandomWalk)},
 		Learned: Ingredients{
@@ -270,17 +263,14 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 	if got := namesOf(Choosers(opt.Methods)); got != Dynamics {
 		t.Errorf("%s choose, want %s alone", got, Dynamics)
 	}
-	chosen, err := Choose(p, opt)
-	must.Succeed(t, err)
+	chosen := must.Get(Choose(p, opt))(t)
 	opt.Methods = opt.Methods[:1]
-	want, err := Run(p, opt)
-	must.Succeed(t, err)
+	want := must.Get(Run(p, opt))(t)
 	if want[0].Chosen[ChosenRank] == 0 {
 		t.Fatal("nothing was chosen")
 	}
 	opt.Methods = chosen[:1]
-	got, err := Run(p, opt)
-	must.Succeed(t, err)
+	got := must.Get(Run(p, opt))(t)
 	if diff := cmp.Diff(want[0].Ranks, got[0].Ranks); diff != "" {
 		t.Errorf("ranks (-chosen while ranking +chosen before):\n%s", diff)
 	}

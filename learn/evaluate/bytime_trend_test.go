@@ -56,14 +56,12 @@ func cutOf(
 	t *testing.T, d *dataset.Interactions, o TimeSplit, old *Aged,
 ) (x *ByTime, results []Result) {
 	t.Helper()
-	x, err := SplitByTime(d, o)
-	must.Succeed(t, err)
+	x = must.Get(SplitByTime(d, o))(t)
 	x.Old = old
 	opt := func(p *dataset.Partition) Options {
 		spec := train.Recommended()
 		spec.TrainUsers = int64(p.Train.Len())
-		basis, err := train.Solve(p, train.Config{Spec: spec, Rank: 10})
-		must.Succeed(t, err)
+		basis := must.Get(train.Solve(p, train.Config{Spec: spec, Rank: 10}))(t)
 		return Options{
 			Methods: []Method{LearnedDynamics()},
 			Learned: Ingredients{

@@ -26,10 +26,8 @@ func TestCalibration(t *testing.T) {
 		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
 	})
 	must.Succeed(t, err)
-	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
-	must.Succeed(t, err)
-	c, err := m.Calibration(train.Histories(&p.Test))
-	must.Succeed(t, err)
+	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
+	c := must.Get(m.Calibration(train.Histories(&p.Test)))(t)
 	t.Logf("%d events: overall %.4f, by frequency %.4f", c.Events, c.Overall, c.Bands)
 	if math.Abs(c.Overall-1) > 0.1 {
 		t.Errorf("overall: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%", c.Overall)
@@ -42,8 +40,7 @@ func TestCalibration(t *testing.T) {
 	}
 	// The error of the query itself, which is what answers report, is in products of two errors
 	// with independent noise. They scatter widely, so only the whole is compared, and only roughly.
-	evidence, err := m.TasteEvidence(train.Histories(&p.Test))
-	must.Succeed(t, err)
+	evidence := must.Get(m.TasteEvidence(train.Histories(&p.Test)))(t)
 	product, variance := 0.0, 0.0
 	for _, e := range evidence {
 		t.Logf("%d pairs of events after %.1f: products %.2e, variance %.2e", e.Pairs, e.Events,

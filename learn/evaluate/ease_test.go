@@ -93,8 +93,7 @@ func TestEASEWeights(t *testing.T) {
 		for _, lambda := range []float64{0.5, 30} {
 			p := randomPartition(uint64(n), 2*n+3, max(n, 16))
 			r := train.Incidence(p)
-			got, err := regression.New(r, lambda, symmetric.New(r.NumItems), nil)
-			must.Succeed(t, err)
+			got := must.Get(regression.New(r, lambda, symmetric.New(r.NumItems), nil))(t)
 			want := denseEASE(t, r, lambda)
 			s := got.Scorer(1)
 			for i := range r.NumItems {
@@ -118,13 +117,11 @@ func TestEASEWeights(t *testing.T) {
 var bothEASE = []Method{ease{}, ease{forgets: true}}
 
 func TestParseDenseMethods(t *testing.T) {
-	got, err := ParseMethods("ease, ease-forgetting")
-	must.Succeed(t, err)
+	got := must.Get(ParseMethods("ease, ease-forgetting"))(t)
 	if !slices.Equal(got, bothEASE) {
 		t.Errorf("methods %s, want %s", namesOf(got), namesOf(bothEASE))
 	}
-	all, err := ParseMethods("all")
-	must.Succeed(t, err)
+	all := must.Get(ParseMethods("all"))(t)
 	for _, m := range bothEASE {
 		if slices.Contains(all, m) {
 			t.Errorf("all has %s, which fails on a large catalogue", m.Name())
@@ -191,8 +188,7 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 			}
 		}
 		for range 2 { // the second run must not differ in anything
-			got, err := Run(p, Options{Methods: []Method{m}})
-			must.Succeed(t, err)
+			got := must.Get(Run(p, Options{Methods: []Method{m}}))(t)
 			must.Equal(t, chosen, got[0].Chosen, "%s: constants", m.Name())
 			must.Equal(t, ranks, got[0].Ranks, "%s: ranks", m.Name())
 			if f := got[0].Figures(); f["lambda"] != chosen["lambda"] ||
@@ -209,9 +205,7 @@ func TestEASEProgressRises(t *testing.T) {
 	opt := Options{Methods: []Method{ease{}}, Progress: func(_ string, done, _ int) {
 		seen = append(seen, done)
 	}}
-	if _, err := Run(p, opt); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(Run(p, opt))(t)
 	if !slices.IsSorted(seen) || len(seen) < len(easeLambdas) || seen[len(seen)-1] != p.Test.Len() {
 		t.Errorf("progress was %v, want it to rise to %d", seen, p.Test.Len())
 	}

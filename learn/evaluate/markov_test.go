@@ -14,8 +14,7 @@ import (
 func TestMarkov(t *testing.T) {
 	p := randomPartition(6, 400, 60)
 	c := newChain(p)
-	spec, err := chooseMarkov(newTask(p, &Options{}, markov{}), c)
-	must.Succeed(t, err)
+	spec := must.Get(chooseMarkov(newTask(p, &Options{}, markov{}), c))(t)
 	c.Fit(spec)
 	var want []int32
 	for _, h := range train.Histories(&p.Test) {

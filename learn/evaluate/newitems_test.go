@@ -20,9 +20,7 @@ import (
 
 func hide(t *testing.T, p *dataset.Partition, share float64, seed uint64) *evaluate.NewItems {
 	t.Helper()
-	x, err := evaluate.HideItems(p, share, seed)
-	must.Succeed(t, err)
-	return x
+	return must.Get(evaluate.HideItems(p, share, seed))(t)
 }
 
 // runNewItems trains with learned dynamics on what is not hidden, and runs the protocol.
@@ -36,8 +34,7 @@ func runNewItems(t *testing.T, x *evaluate.NewItems, rank int) []evaluate.NewIte
 		Rank:  rank, Seed: 1,
 	})
 	must.Succeed(t, err)
-	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
-	must.Succeed(t, err)
+	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
 	targets, results, err := x.Run(m, nil)
 	if err != nil || targets[0] == 0 || targets[1] == 0 {
 		t.Fatalf("%d new and %d known targets: %v", targets[0], targets[1], err)

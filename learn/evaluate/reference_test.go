@@ -99,10 +99,8 @@ func loadReference(t *testing.T, name string) (*dataset.Partition, *expectation)
 	d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")},
 		dataset.Options{})
 	must.Succeed(t, err)
-	split, err := dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d)
-	must.Succeed(t, err)
-	p, err := d.Partition(split)
-	must.Succeed(t, err)
+	split := must.Get(dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d))(t)
+	p := must.Get(d.Partition(split))(t)
 	return p, want
 }
 
@@ -150,8 +148,7 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 		opt.Methods = append(opt.Methods, methods[0])
 		figures = append(figures, f)
 	}
-	results, err := evaluate.Run(p, opt)
-	must.Succeed(t, err)
+	results := must.Get(evaluate.Run(p, opt))(t)
 	for i, r := range results {
 		compareFigures(t, r, suffix, figures[i])
 	}
@@ -190,8 +187,7 @@ func TestReferencePrior(t *testing.T) {
 	basis := solveReference(t, p, "hypergraph", want.Rank)
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(p.Train.Len())
-	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
-	must.Succeed(t, err)
+	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
 	for j, w := range want.Graphs["hypergraph"].P0 {
 		if got := float64(m.NewState().P[j]); math.Abs(got/w-1) > 1e-3 {
 			t.Errorf("P_0[%d] = %v, want %v", j, got, w)

@@ -92,8 +92,7 @@ func TestRunOnCheckerboard(t *testing.T) {
 func TestCutoffMakesBGSEqualGS(t *testing.T) {
 	p := checkerboard(t)
 	basis, spec := solve(t, p, 5)
-	methods, err := evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff")
-	must.Succeed(t, err)
+	methods := must.Get(evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff"))(t)
 	results, err := evaluate.Run(p, evaluate.Options{
 		Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec},
 	})
@@ -106,9 +105,7 @@ func TestCutoffMakesBGSEqualGS(t *testing.T) {
 // methodsNamed returns the methods of a list.
 func methodsNamed(t *testing.T, list string) []evaluate.Method {
 	t.Helper()
-	methods, err := evaluate.ParseMethods(list)
-	must.Succeed(t, err)
-	return methods
+	return must.Get(evaluate.ParseMethods(list))(t)
 }
 
 // On the checkerboard all filters find the colour; the first of the best is chosen, and its ranks
@@ -120,10 +117,8 @@ func TestBestFilterIsChosenOnValidation(t *testing.T) {
 		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
 		Methods: methodsNamed(t, evaluate.BestGS+", "+evaluate.GS),
 	}
-	results, err := evaluate.Run(p, opt)
-	must.Succeed(t, err)
-	onValidation, err := evaluate.Run(validationAsTest(p), opt)
-	must.Succeed(t, err)
+	results := must.Get(evaluate.Run(p, opt))(t)
+	onValidation := must.Get(evaluate.Run(validationAsTest(p), opt))(t)
 	best := 1 // of the filters, by NDCG@10 on the validation users
 	for i := range onValidation[1:] {
 		if onValidation[i+1].Metrics[0].NDCG > onValidation[best].Metrics[0].NDCG {

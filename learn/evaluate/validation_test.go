@@ -15,8 +15,7 @@ import (
 func TestOnValidation(t *testing.T) {
 	p := checkerboard(t)
 	for _, spec := range []model.Spec{train.Paper(), train.Recommended()} {
-		result, err := train.Run(p, train.Config{Spec: spec, Rank: 8})
-		must.Succeed(t, err)
+		result := must.Get(train.Run(p, train.Config{Spec: spec, Rank: 8}))(t)
 		got, popular := evaluate.OnValidation(result.Model, p, 0)
 		in := evaluate.Ingredients{Basis: result.Basis, Spec: result.Model.Spec()}
 		want, err := evaluate.Run(validationAsTest(p), evaluate.Options{

@@ -184,8 +184,7 @@ func TestVSKNNDoesNotDependOnProcessors(t *testing.T) {
 	var first []Result
 	for _, processors := range []int{1, 2, 5} {
 		runtime.GOMAXPROCS(processors)
-		got, err := Run(p, Options{Methods: []Method{vsknn{}}})
-		must.Succeed(t, err)
+		got := must.Get(Run(p, Options{Methods: []Method{vsknn{}}}))(t)
 		if first == nil {
 			first = got
 		}

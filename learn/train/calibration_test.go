@@ -16,8 +16,7 @@ import (
 // trainOn trains the recommended model.
 func trainOn(t *testing.T, p *dataset.Partition, rank int) *model.Model {
 	t.Helper()
-	r, err := train.Run(p, train.Config{Spec: train.Recommended(), Rank: rank, Seed: 1})
-	must.Succeed(t, err)
+	r := must.Get(train.Run(p, train.Config{Spec: train.Recommended(), Rank: rank, Seed: 1}))(t)
 	return r.Model
 }
 
@@ -33,8 +32,7 @@ func TestCalibrationOnPieces(t *testing.T) {
 			body: 4000, cliques: 300, perClique: 50, train: 2, validation: 1, test: 2,
 		})
 		m := trainOn(t, p, 400)
-		c, err := m.Calibration(train.Histories(&p.Test))
-		must.Succeed(t, err)
+		c := must.Get(m.Calibration(train.Histories(&p.Test)))(t)
 		t.Logf("seed %d: %d validation events, between halves %.2f; %d test events, overall %.2f, "+
 			"by frequency %.2f", seed, len(p.Validation.Item),
 			m.Describe().Deviation.Calibration, c.Events, c.Overall, c.Bands)
@@ -59,8 +57,7 @@ func TestVariancesAreWithheld(t *testing.T) {
 	m := trainOn(t, p, 200)
 	path := filepath.Join(t.TempDir(), "model.gsimc")
 	must.Succeed(t, m.WriteFile(path))
-	read, err := model.Open(path)
-	must.Succeed(t, err)
+	read := must.Get(model.Open(path))(t)
 	defer read.Close() //nolint:errcheck // only read
 	t.Logf("%d validation users, between halves %.2f", p.Validation.Len(),
 		m.Describe().Deviation.Calibration)

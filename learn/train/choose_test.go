@@ -58,8 +58,7 @@ func TestRunChooses(t *testing.T) {
 			told = append(told, stage)
 		}
 	}
-	r, err := train.Run(p, cfg)
-	must.Succeed(t, err)
+	r := must.Get(train.Run(p, cfg))(t)
 	c := r.Choice
 	if c == nil || c.Rank >= c.Of || c.Of != 300 {
 		t.Fatalf("choice %+v, want a rank below 300: walks among few communities", c)
@@ -89,8 +88,7 @@ func TestRunChooses(t *testing.T) {
 		t.Errorf("stages (-told +planned):\n%s", d)
 	}
 	like := train.Like(r.Model)
-	again, err := train.Run(p, like.Apply(choosing()))
-	must.Succeed(t, err)
+	again := must.Get(train.Run(p, like.Apply(choosing())))(t)
 	if again.Choice != nil || again.Model.Rank() != c.Rank ||
 		again.Model.Spec().Dynamics.Ridge != c.Ridge {
 		t.Errorf("trained like it: rank %d, ridge %v, choice %v", again.Model.Rank(),

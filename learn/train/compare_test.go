@@ -88,8 +88,7 @@ func TestCompare(t *testing.T) {
 	build := func(p *dataset.Partition, items []string) *model.Model {
 		named := *p
 		named.Items = items
-		result, err := train.Run(&named, train.Config{Spec: train.Paper(), Rank: 8})
-		must.Succeed(t, err)
+		result := must.Get(train.Run(&named, train.Config{Spec: train.Paper(), Rank: 8}))(t)
 		return result.Model
 	}
 	good := build(p, p.Items)

@@ -22,8 +22,7 @@ import (
 func returning(t *testing.T, share float64) *dataset.Interactions {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 8))
-	b, err := dataset.NewBuilder("test", dataset.Options{})
-	must.Succeed(t, err)
+	b := must.Get(dataset.NewBuilder("test", dataset.Options{}))(t)
 	for u := range 400 {
 		mine, shelf := rng.Perm(50), 50*rng.IntN(4)
 		var h []int
@@ -45,11 +44,8 @@ func returning(t *testing.T, share float64) *dataset.Interactions {
 
 func trainingOf(t *testing.T, d *dataset.Interactions) *train.Result {
 	t.Helper()
-	p, err := d.Partition(train.Split(d.NumUsers(), 1))
-	must.Succeed(t, err)
-	r, err := train.Run(p, train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1})
-	must.Succeed(t, err)
-	return r
+	p := must.Get(d.Partition(train.Split(d.NumUsers(), 1)))(t)
+	return must.Get(train.Run(p, train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1}))(t)
 }
 
 // A training finds how users come back to items, and the file keeps it.
@@ -61,8 +57,7 @@ func TestTrainingChoosesRepeats(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "model.gsimc")
 	must.Succeed(t, r.Model.WriteFile(file))
-	read, err := model.Open(file)
-	must.Succeed(t, err)
+	read := must.Get(model.Open(file))(t)
 	defer read.Close()
 	if d := cmp.Diff(spec, read.Spec().Again); d != "" || read.Version() != r.Model.Version() {
 		t.Errorf("version %s, in the file %s (-made +read):\n%s", r.Model.Version(),

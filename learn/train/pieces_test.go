@@ -74,9 +74,7 @@ func pieces(t *testing.T, seed uint64, s shape) *dataset.Partition {
 			split[u] = dataset.Test
 		}
 	}
-	p, err := d.PartitionInPlace(split)
-	must.Succeed(t, err)
-	return p
+	return must.Get(d.PartitionInPlace(split))(t)
 }
 
 // addUser adds a user with the different items of take, in order.

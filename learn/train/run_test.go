@@ -16,14 +16,12 @@ func TestRunTellsTheTimeOfTheSolver(t *testing.T) {
 		now = now.Add(3 * time.Second)
 		return now
 	}}
-	timed, err := train.Run(p, cfg)
-	must.Succeed(t, err)
+	timed := must.Get(train.Run(p, cfg))(t)
 	if got := timed.Basis.Report.Elapsed; got != 3*time.Second {
 		t.Errorf("with a clock: %v, want 3s", got)
 	}
 	cfg.Clock = nil
-	untimed, err := train.Run(p, cfg)
-	must.Succeed(t, err)
+	untimed := must.Get(train.Run(p, cfg))(t)
 	if got := untimed.Basis.Report.Elapsed; got != 0 {
 		t.Errorf("without a clock: %v, want 0", got)
 	}

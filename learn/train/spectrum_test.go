@@ -44,8 +44,7 @@ func lake(t *testing.T) (*dataset.Partition, train.Config) {
 
 func writeSpectrum(t *testing.T, f *spectrumtest.File) string {
 	t.Helper()
-	data, err := f.Sealed()
-	must.Succeed(t, err)
+	data := must.Get(f.Sealed())(t)
 	path := filepath.Join(t.TempDir(), "spectrum.safetensors")
 	must.Succeed(t, os.WriteFile(path, data, 0o600))
 	return path
@@ -57,10 +56,8 @@ func spectrumOf(
 	t *testing.T, p *dataset.Partition, cfg train.Config,
 ) (*spectrumtest.File, *train.Spectrum) {
 	t.Helper()
-	file, err := spectrumtest.New(p, cfg)
-	must.Succeed(t, err)
-	s, err := train.ReadSpectrum(writeSpectrum(t, file), 0)
-	must.Succeed(t, err)
+	file := must.Get(spectrumtest.New(p, cfg))(t)
+	s := must.Get(train.ReadSpectrum(writeSpectrum(t, file), 0))(t)
 	return file, s
 }
 
@@ -69,10 +66,8 @@ func arraysOf(t *testing.T, m *model.Model) map[string][]byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.gsimc")
 	must.Succeed(t, m.WriteFile(path))
-	data, err := os.ReadFile(path)
-	must.Succeed(t, err)
-	f, err := safetensors.Parse(data)
-	must.Succeed(t, err)
+	data := must.Get(os.ReadFile(path))(t)
+	f := must.Get(safetensors.Parse(data))(t)
 	arrays := map[string][]byte{}
 	for name, info := range f.Arrays {
 		arrays[name] = f.Body[info.Offsets[0]:info.Offsets[1]]
@@ -104,12 +99,10 @@ func TestSpectrumTrainsAlike(t *testing.T) {
 		t.Run(cases[i].name, func(t *testing.T) {
 			cfg := cfg
 			cases[i].change(&cfg)
-			want, err := train.Run(p, cfg)
-			must.Succeed(t, err)
+			want := must.Get(train.Run(p, cfg))(t)
 			cfg.Rank = 0
 			cfg.Spec.Window, cfg.Spec.DegreeRescale = 5, 2 // those of the job count
-			got, err := s.Learn(heldOut(p), s.Apply(cfg))
-			must.Succeed(t, err)
+			got := must.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
 			if diff := gocmp.Diff(arraysOf(t, want.Model), arraysOf(t, got.Model)); diff != "" {
 				t.Errorf("arrays differ (-trained +from the spectrum):\n%.2000s", diff)
 			}
@@ -130,13 +123,10 @@ func TestSpectrumTrainsAlike(t *testing.T) {
 func TestSpectrumOfSmallerRank(t *testing.T) {
 	p, cfg := lake(t)
 	_, s := spectrumOf(t, p, cfg)
-	basis, err := train.Solve(p, cfg)
-	must.Succeed(t, err)
-	want, err := train.Learn(p, cfg, basis.Prefix(10))
-	must.Succeed(t, err)
+	basis := must.Get(train.Solve(p, cfg))(t)
+	want := must.Get(train.Learn(p, cfg, basis.Prefix(10)))(t)
 	cfg.Rank = 10
-	got, err := s.Learn(heldOut(p), s.Apply(cfg))
-	must.Succeed(t, err)
+	got := must.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
 	// The mean of the diagonal that the ridge is a multiple of is summed up in another order.
 	for _, name := range []string{"basis", "eigenvalues", "local_items"} {
 		if diff := gocmp.Diff(arraysOf(t, want.Model)[name], arraysOf(t, got.Model)[name]); diff != "" {
@@ -159,8 +149,7 @@ func TestSpectrumOrigin(t *testing.T) {
 	file, s := spectrumOf(t, p, cfg)
 	cfg = s.Apply(cfg)
 	cfg.Origin = s.Origin("hash of the sample")
-	r, err := s.Learn(heldOut(p), cfg)
-	must.Succeed(t, err)
+	r := must.Get(s.Learn(heldOut(p), cfg))(t)
 	got := r.Model.Spec().Provenance
 	if _, has := got[train.KeyDataHash]; has {
 		t.Error("the hash of the sample stands for that of the events")
@@ -224,8 +213,7 @@ func TestSpectrumRefusesSamples(t *testing.T) {
 // TestSpectrumRefusals: every fault of a file is an error that names it.
 func TestSpectrumRefusals(t *testing.T) {
 	p, cfg := lake(t)
-	good, err := spectrumtest.New(p, cfg)
-	must.Succeed(t, err)
+	good := must.Get(spectrumtest.New(p, cfg))(t)
 	setFloat := func(name string, at int, x float64) func(*spectrumtest.File) {
 		return func(f *spectrumtest.File) {
 			binary.LittleEndian.PutUint64(f.Arrays[name].Data[8*at:], math.Float64bits(x))
@@ -332,11 +320,9 @@ func TestSpectrumRefusals(t *testing.T) {
 func TestSpectrumDamage(t *testing.T) {
 	p, cfg := lake(t)
 	cfg.Rank = 5
-	file, err := spectrumtest.New(p, cfg)
-	must.Succeed(t, err)
+	file := must.Get(spectrumtest.New(p, cfg))(t)
 	path := writeSpectrum(t, file)
-	data, err := os.ReadFile(path)
-	must.Succeed(t, err)
+	data := must.Get(os.ReadFile(path))(t)
 	refused := func(what string, data []byte) {
 		t.Helper()
 		must.Succeed(t, os.WriteFile(path, data, 0o600))

@@ -41,15 +41,12 @@ func seasonal(t *testing.T, fashions bool) *dataset.Partition {
 		}
 		d.Ptr = append(d.Ptr, int64(len(d.Item)))
 	}
-	p, err := d.Partition(train.Split(users, 1))
-	must.Succeed(t, err)
-	return p
+	return must.Get(d.Partition(train.Split(users, 1)))(t)
 }
 
 func learned(t *testing.T, p *dataset.Partition) *model.Model {
 	t.Helper()
-	r, err := train.Run(p, train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1})
-	must.Succeed(t, err)
+	r := must.Get(train.Run(p, train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1}))(t)
 	return r.Model
 }
 
@@ -62,8 +59,7 @@ func TestTrainingChoosesTrends(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "model.gsimc")
 	must.Succeed(t, m.WriteFile(file))
-	again, err := model.Open(file)
-	must.Succeed(t, err)
+	again := must.Get(model.Open(file))(t)
 	defer again.Close()
 	if d := cmp.Diff(spec, again.Spec().Trend); d != "" || again.Version() != m.Version() {
 		t.Errorf("version %s, in the file %s (-made +read):\n%s", m.Version(), again.Version(), d)

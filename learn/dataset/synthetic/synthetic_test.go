@@ -115,9 +115,7 @@ func checkOutput(t *testing.T, cfg Config, text string) {
 		var time int64
 		fields := strings.Split(line, ",")
 		user, item = fields[0], fields[1]
-		if _, err := fmt.Sscan(fields[2], &time); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscan(fields[2], &time))(t)
 		if seen[user+item] {
 			t.Fatalf("%+v: user %s has item %s twice", cfg, user, item)
 		}
@@ -142,8 +140,7 @@ func checkOutput(t *testing.T, cfg Config, text string) {
 func histories(t *testing.T, cfg Config) *dataset.Interactions {
 	t.Helper()
 	path := t.TempDir() + "/events.csv.zst"
-	f, err := dataset.Create(path)
-	must.Succeed(t, err)
+	f := must.Get(dataset.Create(path))(t)
 	defer f.Abort()
 	must.Succeed(t, Generate(f, cfg, nil))
 	must.Succeed(t, f.Close())
@@ -182,8 +179,7 @@ func TestStructure(t *testing.T) {
 	cfg := Config{Users: 5000, Items: 2000, Events: 150_000, Seed: 2}
 	d, cat := histories(t, cfg), newCatalogue(cfg)
 	for k, i := range d.Item { // indices of the catalogue: some items may not have come up
-		number, err := strconv.Atoi(strings.TrimPrefix(d.Items[i], "i"))
-		must.Succeed(t, err)
+		number := must.Get(strconv.Atoi(strings.TrimPrefix(d.Items[i], "i")))(t)
 		d.Item[k] = int32(number)
 	}
 	member := make([]map[int32]bool, cfg.Items)

@@ -203,8 +203,7 @@ func fitted(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, *mod
 	spec.Dynamics = model.DynamicsSpec{
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.9}}, Ridge: 1,
 	}
-	m, err := model.New(spec, basis, p.Items, train.LearnFrom(p))
-	must.Succeed(t, err)
+	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
 	return basis, m
 }
 

@@ -86,9 +86,7 @@ func zipped(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	if _, err := w.Write(data); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(w.Write(data))(t)
 	must.Succeed(t, w.Close())
 	return b.Bytes()
 }
@@ -103,8 +101,7 @@ var usual = Form{Columns: [NumColumns]Column{
 func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
 	t.Helper()
 	r := bytes.NewReader(data)
-	s, err := NewSource("f", r, r, int64(len(data)))
-	must.Succeed(t, err)
+	s := must.Get(NewSource("f", r, r, int64(len(data))))(t)
 	defer s.Close()
 	rows, err := NewReader(s, usual, nil)
 	if serial {
@@ -141,10 +138,8 @@ func TestBlocksCanBeLeft(t *testing.T) {
 	data := blockText(rand.New(rand.NewPCG(21, 2)), false)
 	for _, wanted := range []int{0, 1, 5000} {
 		r := bytes.NewReader(bytes.Repeat(data, 4))
-		s, err := NewSource("f", r, r, r.Size())
-		must.Succeed(t, err)
-		rows, err := NewReader(s, usual, nil)
-		must.Succeed(t, err)
+		s := must.Get(NewSource("f", r, r, r.Size()))(t)
+		rows := must.Get(NewReader(s, usual, nil))(t)
 		var x Row
 		for range wanted {
 			if err := rows.Next(&x); err == io.EOF {
