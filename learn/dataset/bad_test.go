@@ -164,9 +164,7 @@ func TestBadParquet(t *testing.T) {
 			"f:2: column item_id: null"},
 	} {
 		_, _, err := readBytes("f", tt.data, Options{})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: error %v, want %q", name, err, tt.want)
-		}
+		must.Say(t, err, tt.want, "%s", name)
 	}
 }
 
@@ -211,9 +209,7 @@ func TestBadPaths(t *testing.T) {
 		{[]string{text}, "is not a Parquet file"},
 	} {
 		_, _, err := Read(tt.paths, Options{})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("Read(%v): error %v, want %q", tt.paths, err, tt.want)
-		}
+		must.Say(t, err, tt.want, "Read(%v)", tt.paths)
 	}
 	if _, _, err := Read([]string{filepath.Join(dir, "absent.csv")}, Options{}); !errors.Is(err,
 		os.ErrNotExist) {

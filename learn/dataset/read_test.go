@@ -194,9 +194,7 @@ func TestReadSeveralFiles(t *testing.T) {
 		t.Errorf("progress %v, want %v", calls, want)
 	}
 	_, _, err = Read([]string{a, c}, Options{})
-	if err == nil || !strings.Contains(err.Error(), "must all have them") {
-		t.Errorf("files with and without times: got %v", err)
-	}
+	must.Say(t, err, "must all have them", "files with and without times")
 }
 
 // TestReadProgress reads enough rows for several calls of Progress, from files

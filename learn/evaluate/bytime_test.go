@@ -199,9 +199,7 @@ func TestSplitByTimeRefuses(t *testing.T) {
 		{fresh, 0.4, "whose items also have earlier ones"},
 	} {
 		_, err := SplitByTime(c.d, TimeSplit{Share: c.share})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("error %v, want %q", err, c.want)
-		}
+		must.Say(t, err, c.want, "SplitByTime")
 	}
 }
 

@@ -79,9 +79,7 @@ func TestParseMethods(t *testing.T) {
 	for _, tt := range tests {
 		got, err := ParseMethods(tt.list)
 		if tt.wantErr != "" {
-			if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
-				t.Errorf("%q: error %v, want %q", tt.list, err, tt.wantErr)
-			}
+			must.Say(t, err, tt.wantErr, "%q", tt.list)
 			continue
 		}
 		if s := namesOf(got); err != nil || s != tt.want {

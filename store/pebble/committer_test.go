@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -34,9 +33,7 @@ func TestRecordsStayTheCallers(t *testing.T) {
 				record[0] = store.Record{User: fmt.Sprint("user", caller), Event: testEvent(i)}
 				go cancel()
 				_, err := s.Append(ctx, record)
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("got error %v, want Canceled", err)
-				}
+				must.Fail(t, err, context.Canceled, "Append")
 				// With the error alone nothing was applied.
 				if err == context.Canceled { //nolint:errorlint // see above
 					untouched.Add(1)

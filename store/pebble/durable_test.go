@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -132,9 +131,8 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 	defer cancel()
 	// Where others append, this one is a duplicate, which must not be answered before its original
 	// is on disk.
-	if err := tryAppend(ctx, s, "new", 200); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a write while the disk hangs: got error %v, want DeadlineExceeded", err)
-	}
+	must.Fail(t, tryAppend(ctx, s, "new", 200),
+		context.DeadlineExceeded, "a write while the disk hangs")
 	disk.goOn()
 	h.calls.Wait()
 	see("the disk goes on", after)

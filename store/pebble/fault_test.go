@@ -385,9 +385,7 @@ func TestCloseDuringCopy(t *testing.T) {
 	go func() { closed <- s.Close() }()
 	select {
 	case err := <-closed:
-		if !errors.Is(err, store.ErrFailed) {
-			t.Errorf("Close: got error %v, want ErrFailed", err)
-		}
+		must.Fail(t, err, store.ErrFailed, "Close")
 	case <-time.After(10 * time.Second):
 		t.Fatal("Close has not returned after 10 s")
 	}
@@ -528,17 +526,13 @@ func TestReserve(t *testing.T) {
 	awaitAppend(t, s, []store.Record{{User: "t", Event: testEvent(0)}}, store.ErrFull)
 	record := []store.Record{{User: "v", Event: testEvent(0)}}
 	_, err := s.Append(context.Background(), record)
-	if err == nil || !strings.Contains(err.Error(), "63 MiB are free, 64 MiB are kept in reserve") {
-		t.Errorf("got error %v, want one that says how much is free and how much is kept", err)
-	}
+	must.Say(t, err, "63 MiB are free, 64 MiB are kept in reserve", "Append")
 	if r, err := storetest.Revision(context.Background(), s, "v"); r != 0 || err != nil {
 		t.Errorf("Revision: got %d, %v, want 0: ErrFull means not applied", r, err)
 	}
 	_, err = s.Rewrite(context.Background(), []string{"u"},
 		func(h [][]store.Event) [][]store.Event { return [][]store.Event{h[0][:5]} })
-	if !errors.Is(err, store.ErrFull) {
-		t.Errorf("Rewrite on the full disk: %v, want ErrFull", err)
-	}
+	must.Fail(t, err, store.ErrFull, "Rewrite on the full disk")
 	if n, err := s.Erase(context.Background(), "u"); n != 10 || err != nil {
 		t.Errorf("Erase on the full disk: got %d, %v, want 10, nil", n, err)
 	}

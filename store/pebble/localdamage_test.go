@@ -370,9 +370,7 @@ func opensDamaged(t *testing.T, fs vfs.FS, name string) bool {
 	t.Helper()
 	s, err := openSoon("store", Options{FS: fs})
 	if err != nil {
-		if !errors.Is(err, store.ErrCorrupt) {
-			t.Errorf("%s: %v, want ErrCorrupt", name, err)
-		}
+		must.Fail(t, err, store.ErrCorrupt, "%s", name)
 		return false
 	}
 	if n := len(unreadable(t, s, 2)); n > 0 {

@@ -101,9 +101,7 @@ func TestUpgradeOnFullDisk(t *testing.T) {
 		}()
 		select {
 		case err := <-ended:
-			if !errors.Is(err, cause) {
-				t.Errorf("%s: got error %v, want %v", what, err, cause)
-			}
+			must.Fail(t, err, cause, "%s", what)
 		case <-time.After(openingLimit):
 			t.Errorf("%s: the opening has not ended", what)
 		}

@@ -33,17 +33,13 @@ func TestLostRows(t *testing.T) {
 		lsm.Sync))
 	mustClose(t, s)
 	r := must.Get(OpenReadOnly("store", Options{FS: disk}))(t)
-	if err := r.Each(ctx, func(string, uint64, store.Event) error { return nil }); !errors.Is(err,
-		store.ErrCorrupt) {
-		t.Errorf("Each: got error %v, want ErrCorrupt", err)
-	}
+	must.Fail(t, r.Each(ctx, func(string, uint64, store.Event) error { return nil }),
+		store.ErrCorrupt, "Each")
 	must.Succeed(t, r.Close())
 	for _, when := range []string{"in the journal", "sorted"} {
 		s = mustOpen(t, "store", Options{FS: disk})
 		err := storetest.Read(ctx, s, "u", 0, func(uint64, store.Event) error { return nil })
-		if !errors.Is(err, store.ErrCorrupt) {
-			t.Errorf("%s: Read: got error %v, want ErrCorrupt", when, err)
-		}
+		must.Fail(t, err, store.ErrCorrupt, "%s: Read", when)
 		results, err := s.Append(ctx, []store.Record{{User: "u", Event: testEvent(9)}})
 		if err != nil || !errors.Is(results[0].Err, store.ErrCorrupt) {
 			t.Errorf("%s: Append: got %v, %v, want ErrCorrupt", when, results, err)

@@ -283,9 +283,7 @@ func TestSalvageOfWholeStore(t *testing.T) {
 	opened := &openings{FS: disk}
 	_, err = Salvage(ctx, "store", "other", Options{FS: opened}, func(int64, int64) {},
 		func(int64) { cancel() }, nil)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("an interrupted salvage: %v", err)
-	}
+	must.Fail(t, err, context.Canceled, "an interrupted salvage")
 	names, err := disk.List("")
 	if err != nil || slices.ContainsFunc(names, func(name string) bool {
 		return strings.HasPrefix(name, "other")

@@ -63,9 +63,7 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 	p.Primary.StopImmediate()
 	must.Succeed(t, p.Primary.Start())
 	cancel()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("Append: %v", err)
-	}
+	must.Fail(t, <-left, context.Canceled, "Append")
 	if n, err := revision(s, 300*time.Millisecond); err == nil && n != 1 {
 		t.Errorf("after the crash, without the standby: revision %d is shown", n)
 	}
@@ -127,9 +125,7 @@ func TestLeavingCancelsNothing(t *testing.T) {
 	}()
 	waiting(t, p, "*")
 	cancel()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("Append: %v", err)
-	}
+	must.Fail(t, <-left, context.Canceled, "Append")
 	closeAll(t, s) // drops the connection
 	waiting(t, p, "*")
 }

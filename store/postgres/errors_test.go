@@ -39,9 +39,7 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
-	if err := explain(io.ErrUnexpectedEOF); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("a broken connection: %v", err)
-	}
+	must.Fail(t, explain(io.ErrUnexpectedEOF), store.ErrUnavailable, "a broken connection")
 	for _, err := range []error{store.ErrClosed, store.ErrLeaseLost, errBadAnswer, nil} {
 		if got := explain(err); got != err { //nolint:errorlint // the same value
 			t.Errorf("%v has become %v", err, got)
@@ -54,9 +52,7 @@ func TestPasswordFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
 	a := must.Get(parseAddress("postgres://u@h/d?password-file=" + file))(t)
 	c := a.config.ConnConfig.Copy()
-	if err := a.refresh(c); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("without the file: %v, want ErrUnavailable", err)
-	}
+	must.Fail(t, a.refresh(c), store.ErrUnavailable, "without the file")
 	for _, want := range []string{"first", "the second"} {
 		must.Succeed(t, os.WriteFile(file, []byte(want+"\n"), 0o600))
 		if err := a.refresh(c); err != nil || c.Password != want {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey/internal/cluster"
 )
@@ -33,9 +34,7 @@ func FuzzUnpackEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p string) {
 		mark, e, err := unpackEvent(p)
 		if err != nil {
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Errorf("%v, want ErrCorrupt", err)
-			}
+			must.Fail(t, err, store.ErrCorrupt, "a damaged event")
 			return
 		}
 		again, same, err := unpackEvent(packEvent(mark, &e))
@@ -66,9 +65,7 @@ func FuzzUnpackItem(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p string) {
 		i, err := unpackItem("i", p)
 		if err != nil {
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Errorf("%v, want ErrCorrupt", err)
-			}
+			must.Fail(t, err, store.ErrCorrupt, "a damaged item")
 			return
 		}
 		again, err := unpackItem("i", packItem(&i))

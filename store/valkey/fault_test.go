@@ -111,9 +111,8 @@ func TestAnswersWaitForReplicas(t *testing.T) {
 	var asking sync.WaitGroup
 	for what, ask := range unchanging(b) {
 		asking.Go(func() {
-			if err := ask(within(t, short)); !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("%s of what no replica has: %v, want ErrUnavailable", what, err)
-			}
+			must.Fail(t, ask(within(t, short)),
+				store.ErrUnavailable, "%s of what no replica has", what)
 		})
 	}
 	asking.Wait()
@@ -138,9 +137,7 @@ func TestLateWritesAreNotDone(t *testing.T) {
 	for i := range 8 {
 		asking.Go(func() {
 			_, err := a.Append(within(t, 700*time.Millisecond), []store.Record{record("u", 100+i)})
-			if !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("Append to a node that hangs: %v, want ErrUnavailable", err)
-			}
+			must.Fail(t, err, store.ErrUnavailable, "Append to a node that hangs")
 		})
 	}
 	asking.Wait()
@@ -323,9 +320,7 @@ func TestRoomOfPrimary(t *testing.T) {
 		waiting.Go(func() {
 			user := users[away.Addr][i]
 			_, err := s.Append(within(t, 3*time.Second), []store.Record{record(user, 2)})
-			if !errors.Is(err, store.ErrUnavailable) {
-				t.Errorf("a call that waits: %v, want ErrUnavailable", err)
-			}
+			must.Fail(t, err, store.ErrUnavailable, "a call that waits")
 		})
 	}
 	defer waiting.Wait()
@@ -436,9 +431,7 @@ func TestMemoryIsFull(t *testing.T) {
 	mustAppend(t, s, "u", 1)
 	must.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "1"))(t)
 	_, err := s.Append(t.Context(), []store.Record{record("u", 2)})
-	if !errors.Is(err, store.ErrFull) {
-		t.Errorf("Append: %v, want ErrFull", err)
-	}
+	must.Fail(t, err, store.ErrFull, "Append")
 	if n, err := s.Erase(t.Context(), "u"); n != 1 || err != nil {
 		t.Errorf("Erase: %d, %v, want 1", n, err)
 	}

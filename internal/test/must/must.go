@@ -2,7 +2,9 @@
 package must
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,5 +32,21 @@ func Get[T any](value T, err error) func(tb testing.TB) T {
 		tb.Helper()
 		Succeed(tb, err)
 		return value
+	}
+}
+
+// Fail reports an error of something that is not the wanted one. The test goes on.
+func Fail(tb testing.TB, err, want error, what string, args ...any) {
+	tb.Helper()
+	if !errors.Is(err, want) {
+		tb.Errorf("%s: got error %v, want %v", fmt.Sprintf(what, args...), err, want)
+	}
+}
+
+// Say reports an error of something that does not say what is wanted. The test goes on.
+func Say(tb testing.TB, err error, want, what string, args ...any) {
+	tb.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		tb.Errorf("%s: got error %v, want one that says %q", fmt.Sprintf(what, args...), err, want)
 	}
 }

@@ -278,9 +278,7 @@ func TestWriteError(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, left := range []int{0, 100, 1 << 20} {
 		err := Generate(&failing{left}, Config{Users: 10_000, Items: 1000, Events: 300_000}, nil)
-		if !errors.Is(err, errFull) {
-			t.Errorf("error %v, want %v", err, errFull)
-		}
+		must.Fail(t, err, errFull, "Generate")
 	}
 	// A goroutine that has done its work takes a moment to be gone.
 	for wait := time.Millisecond; runtime.NumGoroutine() > before; wait *= 2 {

@@ -2,7 +2,6 @@ package calls_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +17,7 @@ func TestCloseWaits(t *testing.T) {
 		var c calls.Calls
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := c.Begin(ended); !errors.Is(err, context.Canceled) {
-			t.Errorf("Begin with a context that has ended: %v", err)
-		}
+		must.Fail(t, c.Begin(ended), context.Canceled, "Begin with a context that has ended")
 		for range 3 {
 			must.Succeed(t, c.Begin(t.Context()))
 			go func() {
@@ -32,12 +29,8 @@ func TestCloseWaits(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		if err := c.Close(); !errors.Is(err, store.ErrClosed) {
-			t.Errorf("a second Close: %v, want ErrClosed", err)
-		}
-		if err := c.Begin(t.Context()); !errors.Is(err, store.ErrClosed) {
-			t.Errorf("Begin after Close: %v, want ErrClosed", err)
-		}
+		must.Fail(t, c.Close(), store.ErrClosed, "a second Close")
+		must.Fail(t, c.Begin(t.Context()), store.ErrClosed, "Begin after Close")
 		c.Wait()
 		if took := time.Since(begun); took != time.Minute {
 			t.Errorf("Wait took %v, want as long as the calls", took)

@@ -55,9 +55,7 @@ func TestBuildTwice(t *testing.T) {
 			failed := errors.New("failed")
 			for range 2 {
 				err := Build(fs, dir+"-never", func(string) error { return failed })
-				if !errors.Is(err, failed) {
-					t.Errorf("got %v", err)
-				}
+				must.Fail(t, err, failed, "Build")
 			}
 		})
 	}

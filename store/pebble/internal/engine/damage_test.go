@@ -170,9 +170,7 @@ func TestCloseDoesNotWaitForNotes(t *testing.T) {
 	go func() { closed <- e.Close(true) }()
 	select {
 	case err := <-closed:
-		if !errors.Is(err, ErrNotClosed) {
-			t.Errorf("got error %v, want ErrNotClosed", err)
-		}
+		must.Fail(t, err, ErrNotClosed, "Close")
 	case <-time.After(10 * time.Second):
 		t.Fatal("Close has not returned after 10 s")
 	}
