@@ -64,15 +64,11 @@ func runApart(t *checkpointTester) {
 	t.append(records("a", 0, 3)...)
 	t.append(records("b", 0, 2)...)
 	t.append(records("gone", 0, 2)...)
-	if _, err := t.Erase(t.ctx, "gone"); err != nil {
-		t.Fatalf("Erase: %v", err)
-	}
+	t.erase("gone")
 	first := t.checkpoint()
 	t.append(records("a", 3, 5)...)
 	t.append(records("c", 0, 1)...)
-	if _, err := t.Erase(t.ctx, "b"); err != nil {
-		t.Fatalf("Erase: %v", err)
-	}
+	t.erase("b")
 	second := t.checkpoint()
 
 	histories := func(lengths map[string]int) map[string][]store.Event {
@@ -90,9 +86,7 @@ func runApart(t *checkpointTester) {
 	t.wantHistory("b")
 	t.wantUsers(map[string]uint64{"a": 5, "c": 1})
 
-	if err := t.store.RemoveCheckpoint(t.ctx, first); err != nil {
-		t.Fatalf("RemoveCheckpoint: %v", err)
-	}
+	t.succeed(t.store.RemoveCheckpoint(t.ctx, first))
 	if h, err := t.read(t.store, first); err == nil {
 		t.Errorf("a removed checkpoint can be read: %v", h)
 	}
@@ -173,9 +167,7 @@ func runOneMoment(t *checkpointTester) {
 		if t.wantMoment(dir, least, count.read(&count.begun)) > 0 {
 			count.amid.Store(true)
 		}
-		if err := t.store.RemoveCheckpoint(t.ctx, dir); err != nil {
-			t.Fatalf("RemoveCheckpoint: %v", err)
-		}
+		t.succeed(t.store.RemoveCheckpoint(t.ctx, dir))
 	}
 	if !count.amid.Load() {
 		t.Error("no checkpoint was made while events arrived, so nothing was tested")
@@ -217,10 +209,7 @@ func (t *checkpointTester) wantMoment(dir string, least, most []int) (amid int) 
 
 func runCheckpointClosed(t *checkpointTester) {
 	dir := t.checkpoint()
-	if err := t.Close(); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
-	t.closed = true
+	t.end()
 	_, err := t.store.Checkpoint(t.ctx)
 	for name, err := range map[string]error{"Checkpoint": err,
 		"RemoveCheckpoint": t.store.RemoveCheckpoint(t.ctx, dir)} {

@@ -41,13 +41,9 @@ var itemCases = []testCase{
 		run: func(t *tester) {
 			s := t.withItems()
 			t.append(records("u", 0, 3)...)
-			if err := s.PutItems(t.ctx, []store.Item{{ID: "u"}, {ID: "item-1"}}); err != nil {
-				t.Fatal(err)
-			}
+			t.succeed(s.PutItems(t.ctx, []store.Item{{ID: "u"}, {ID: "item-1"}}))
 			t.wantUsers(map[string]uint64{"u": 3})
-			if _, err := t.Erase(t.ctx, "u"); err != nil {
-				t.Fatal(err)
-			}
+			t.erase("u")
 			t.wantItems(s, map[string]store.Item{"u": {ID: "u"}, "item-1": {ID: "item-1"}}, "")
 		},
 	},
@@ -117,16 +113,12 @@ func runItems(t *tester) {
 				ids = append(ids, i.ID)
 				delete(want, i.ID)
 			}
-			if err := s.DeleteItems(t.ctx, ids); err != nil {
-				t.Fatalf("DeleteItems: %v", err)
-			}
+			t.succeed(s.DeleteItems(t.ctx, ids))
 		} else {
 			for _, i := range items {
 				want[i.ID] = i
 			}
-			if err := s.PutItems(t.ctx, items); err != nil {
-				t.Fatalf("PutItems: %v", err)
-			}
+			t.succeed(s.PutItems(t.ctx, items))
 		}
 		after := RandomItem(rng).ID
 		t.wantItems(s, want, "")
@@ -141,9 +133,7 @@ func runItems(t *tester) {
 		}
 	}
 	stop := errors.New("stop")
-	if err := s.PutItems(t.ctx, []store.Item{{ID: "a"}}); err != nil {
-		t.Fatal(err)
-	}
+	t.succeed(s.PutItems(t.ctx, []store.Item{{ID: "a"}}))
 	err := s.EachItem(t.ctx, "", func(store.Item) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("EachItem returned %v, want the error of its function", err)
@@ -182,9 +172,7 @@ func runItemsRevision(t *tester) {
 		go func() { errs <- s.PutItems(t.ctx, []store.Item{{ID: fmt.Sprint(at)}}) }()
 	}
 	for range 8 {
-		if err := <-errs; err != nil {
-			t.Fatal(err)
-		}
+		t.succeed(<-errs)
 	}
 	step(8, "eight writes at once", nil)
 }
@@ -203,10 +191,7 @@ func runRefusedItems(t *tester) {
 		}
 	}
 	t.wantItems(s, nil, "")
-	if err := t.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.closed = true
+	t.end()
 	_, _, err := s.Item(t.ctx, "a")
 	_, revisionErr := s.ItemsRevision(t.ctx)
 	for name, err := range map[string]error{

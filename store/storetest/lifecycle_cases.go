@@ -20,14 +20,10 @@ var lifecycleCases = []testCase{
 			for _, u := range []string{"a", "aa", "b"} {
 				t.append(records(u, 0, 3)...)
 			}
-			if n, err := t.Erase(t.ctx, "a"); n != 3 || err != nil {
-				t.Fatalf("Erase: got %d, %v, want 3, nil", n, err)
-			}
+			t.wantErased("a", 3)
 			t.wantHistory("a")
 			t.wantUsers(map[string]uint64{"aa": 3, "b": 3})
-			if n, err := t.Erase(t.ctx, "a"); n != 0 || err != nil {
-				t.Errorf("second Erase: got %d, %v, want 0, nil", n, err)
-			}
+			t.wantErased("a", 0)
 			reused := event(2)
 			reused.Item = "another"
 			t.wantResults(revisions(1), store.Record{User: "a", Event: reused})
@@ -71,10 +67,7 @@ var lifecycleCases = []testCase{
 		explanation: "after Close every call returns ErrClosed",
 		run: func(t *tester) {
 			t.append(records("u", 0, 1)...)
-			if err := t.Close(); err != nil {
-				t.Fatalf("Close: %v", err)
-			}
-			t.closed = true
+			t.end()
 			_, appendErr := t.Append(t.ctx, records("u", 1, 2))
 			_, emptyErr := t.Append(t.ctx, nil)
 			_, eraseErr := t.Erase(t.ctx, "u")
@@ -132,9 +125,7 @@ func runForgotten(t *tester) {
 	if err := f.Forgotten(t.ctx); err != nil {
 		t.Errorf("Forgotten without an erasure: %v", err)
 	}
-	if _, err := t.Erase(t.ctx, "u"); err != nil {
-		t.Fatalf("Erase: %v", err)
-	}
+	t.erase("u")
 	ctx, cancel := context.WithCancel(t.ctx)
 	cancel()
 	if err := f.Forgotten(ctx); !errors.Is(err, context.Canceled) {

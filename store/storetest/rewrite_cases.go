@@ -165,10 +165,7 @@ func runRewriteRefused(t *tester) {
 	}
 	t.wantSince("u", store.Version{}, head, true, series(2))
 	t.wantUsers(map[string]uint64{"u": 2})
-	if err := t.Close(); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
-	t.closed = true
+	t.end()
 	_, err := t.Rewrite(t.ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event { return h })
 	if !errors.Is(err, store.ErrClosed) {
 		t.Errorf("a closed store: %v, want ErrClosed", err)

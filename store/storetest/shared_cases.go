@@ -74,13 +74,9 @@ func runLease(t *tester, s store.Shared) {
 		t.Errorf("Release: %v", err)
 	}
 	t.wantLease(s, "b", time.Hour, 1, false)
-	if err := s.Release(t.ctx, "l", "a"); err != nil {
-		t.Errorf("Release: %v", err)
-	}
+	t.succeed(s.Release(t.ctx, "l", "a"))
 	t.wantLease(s, "a", time.Hour, 1, true)
-	if err := s.Release(t.ctx, "l", "a"); err != nil {
-		t.Errorf("Release: %v", err)
-	}
+	t.succeed(s.Release(t.ctx, "l", "a"))
 	t.wantLease(s, "b", 50*time.Millisecond, 2, true)
 	time.Sleep(100 * time.Millisecond)
 	t.wantLease(s, "a", time.Hour, 3, true)
@@ -161,13 +157,9 @@ func runNotes(t *tester, s store.Shared) {
 func runNotesFenced(t *tester, s store.Shared) {
 	t.wantLease(s, "a", 50*time.Millisecond, 1, true)
 	first := store.Fence{Lease: "l", Term: 1}
-	if err := s.PutNote(t.ctx, "t", "n", []byte("of a"), first); err != nil {
-		t.Errorf("PutNote of the holder: %v", err)
-	}
+	t.succeed(s.PutNote(t.ctx, "t", "n", []byte("of a"), first))
 	time.Sleep(100 * time.Millisecond)
-	if err := s.PutNote(t.ctx, "t", "n", []byte("late"), first); err != nil {
-		t.Errorf("PutNote of the last holder, whom nobody followed: %v", err)
-	}
+	t.succeed(s.PutNote(t.ctx, "t", "n", []byte("late"), first)) // nobody has followed the holder
 	t.wantLease(s, "b", time.Hour, 2, true)
 	err := s.PutNote(t.ctx, "t", "n", []byte("too late"), first)
 	if !errors.Is(err, store.ErrLeaseLost) {

@@ -83,6 +83,36 @@ type tester struct {
 	closed bool // the case closed the store itself
 }
 
+// succeed ends the test if there is an error.
+func (t *tester) succeed(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end closes the store.
+func (t *tester) end() {
+	t.Helper()
+	t.succeed(t.Close())
+	t.closed = true
+}
+
+// erase erases a user.
+func (t *tester) erase(user string) {
+	t.Helper()
+	_, err := t.Erase(t.ctx, user)
+	t.succeed(err)
+}
+
+// wantErased erases a user who has so many events.
+func (t *tester) wantErased(user string, events uint64) {
+	t.Helper()
+	if n, err := t.Erase(t.ctx, user); n != events || err != nil {
+		t.Errorf("Erase of %q: got %d, %v, want %d", user, n, err, events)
+	}
+}
+
 // event returns the i-th of a series of distinct events.
 func event(i int) store.Event {
 	return store.Event{

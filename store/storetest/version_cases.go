@@ -26,9 +26,7 @@ var versionCases = []testCase{
 						}
 						seen[r.Version] = true
 					}
-					if _, err := t.Erase(t.ctx, user); err != nil {
-						t.Fatalf("Erase: %v", err)
-					}
+					t.erase(user)
 				}
 			}
 		},
@@ -166,9 +164,7 @@ func runVersionsAgree(t *tester) {
 func runSinceForeign(t *tester) {
 	former := t.append(records("u", 0, 9)...)
 	other := t.append(records("v", 0, 9)...)
-	if _, err := t.Erase(t.ctx, "u"); err != nil {
-		t.Fatalf("Erase: %v", err)
-	}
+	t.erase("u")
 	foreign := []store.Version{former[0].Version, former[4].Version, former[8].Version,
 		other[0].Version, other[4].Version, other[8].Version}
 	for _, known := range foreign {
