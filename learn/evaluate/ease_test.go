@@ -116,19 +116,6 @@ func TestEASEWeights(t *testing.T) {
 // bothEASE are the methods that are a matrix of all pairs of items.
 var bothEASE = []Method{ease{}, ease{forgets: true}}
 
-func TestParseDenseMethods(t *testing.T) {
-	got := must.Get(ParseMethods("ease, ease-forgetting"))(t)
-	if !slices.Equal(got, bothEASE) {
-		t.Errorf("methods %s, want %s", namesOf(got), namesOf(bothEASE))
-	}
-	all := must.Get(ParseMethods("all"))(t)
-	for _, m := range bothEASE {
-		if slices.Contains(all, m) {
-			t.Errorf("all has %s, which fails on a large catalogue", m.Name())
-		}
-	}
-}
-
 // oracleRanks ranks the targets of h with dense arithmetic and a sorted list.
 func oracleRanks(b *mat.Dense, h *dataset.Histories, alpha float64) []int32 {
 	n, _ := b.Dims()
@@ -188,7 +175,13 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 			}
 		}
 		for range 2 { // the second run must not differ in anything
-			got := must.Get(Run(p, Options{Methods: []Method{m}}))(t)
+			var seen []int
+			progress := func(_ string, done, _ int) { seen = append(seen, done) }
+			got := must.Get(Run(p, Options{Methods: []Method{m}, Progress: progress}))(t)
+			if !slices.IsSorted(seen) || len(seen) < len(easeLambdas) ||
+				seen[len(seen)-1] != p.Test.Len() {
+				t.Errorf("progress was %v, want it to rise to %d", seen, p.Test.Len())
+			}
 			must.Equal(t, chosen, got[0].Chosen, "%s: constants", m.Name())
 			must.Equal(t, ranks, got[0].Ranks, "%s: ranks", m.Name())
 			if f := got[0].Figures(); f["lambda"] != chosen["lambda"] ||
@@ -196,18 +189,6 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 				t.Errorf("%v: figures %v, want those of %v among them", m.Name(), f, chosen)
 			}
 		}
-	}
-}
-
-func TestEASEProgressRises(t *testing.T) {
-	p := randomPartition(10, 160, 40)
-	var seen []int
-	opt := Options{Methods: []Method{ease{}}, Progress: func(_ string, done, _ int) {
-		seen = append(seen, done)
-	}}
-	must.Get(Run(p, opt))(t)
-	if !slices.IsSorted(seen) || len(seen) < len(easeLambdas) || seen[len(seen)-1] != p.Test.Len() {
-		t.Errorf("progress was %v, want it to rise to %d", seen, p.Test.Len())
 	}
 }
 

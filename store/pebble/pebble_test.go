@@ -37,17 +37,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("disk", func(t *testing.T) {
 		storetest.Run(t, func(t testing.TB) store.Store {
-			return mustOpen(t, t.TempDir(),
-				Options{})
-		})
-	})
-	t.Run("memory", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("-short: the other two are enough")
-		}
-		storetest.Run(t, func(t testing.TB) store.Store {
-			return mustOpen(t, "store",
-				Options{FS: vfs.NewMem()})
+			return mustOpen(t, t.TempDir(), Options{})
 		})
 	})
 	t.Run("sorting", func(t *testing.T) {

@@ -2,7 +2,6 @@ package valkey
 
 import (
 	"errors"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -13,20 +12,6 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey/internal/cluster"
 )
-
-func TestEventsRoundTrip(t *testing.T) {
-	long := strings.Repeat("x", store.MaxIDBytes)
-	for _, want := range []store.Event{
-		{ID: "e", Item: "i"},
-		{ID: long, Item: long, Type: long, Time: time.Unix(-5, 999).UTC(), Value: -1.5},
-		{ID: "\x00", Item: "\xff", Type: "view", Time: time.Unix(0, 0).UTC(), Value: math.Inf(1)},
-	} {
-		mark, got, err := unpackEvent(packEvent(7, &want))
-		if err != nil || mark != 7 || got != want {
-			t.Errorf("got %v, %v, %v, want %v", mark, got, err, want)
-		}
-	}
-}
 
 func FuzzUnpackEvent(f *testing.F) {
 	f.Add(packEvent(1, &store.Event{ID: "e", Item: "i", Type: "t", Value: 1}))
