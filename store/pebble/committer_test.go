@@ -119,7 +119,7 @@ func TestBurstIsLetGoOf(t *testing.T) {
 		t.Fatalf("the burst takes %d bytes, want more than %d for the test", bytes, 2*limit)
 	}
 	settle(t, s)
-	await(t, "the histories take little", func() bool { return s.histories.Bytes() <= limit })
+	must.Await(t, "the histories take little", func() bool { return s.histories.Bytes() <= limit })
 }
 
 // TestSortDueWhileSorting asks for sorting while the sorter is held up, and then leaves the store
@@ -139,5 +139,5 @@ func TestSortDueWhileSorting(t *testing.T) {
 	sortNow(s)
 	time.Sleep(20 * time.Millisecond) // for the committer to see that it must wait
 	s.sorter.unlockRows()
-	await(t, "the journal is sorted", func() bool { return journalRows(t, s) == 0 })
+	must.Await(t, "the journal is sorted", func() bool { return journalRows(t, s) == 0 })
 }

@@ -154,7 +154,7 @@ func (h *heldCalls) begin(t *testing.T, s *Store, write func(context.Context) er
 			t.Error(err)
 		}
 	})
-	await(t, "a write queues up", func() bool {
+	must.Await(t, "a write queues up", func() bool {
 		s.queue.mu.Lock()
 		defer s.queue.mu.Unlock()
 		return len(s.queue.calls) == h.queued

@@ -95,7 +95,7 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("after a restart the mark is still in %v", files)
 	}
 	// The note is removed after those who wait are told.
-	await(t, "the next start would forget nobody", func() bool {
+	must.Await(t, "the next start would forget nobody", func() bool {
 		erased := must.Get(hasErased(s.engine.DB))(t)
 		return !erased
 	})
@@ -215,8 +215,8 @@ func TestClosedWhileErasureWaits(t *testing.T) {
 	mustAppend(t, s, secret, 0, 10)
 	full.Store(true)
 	must.Get(s.Erase(t.Context(), secret))(t)
-	await(t, "something is written to be forgotten", refused.Load)
-	closesSoon(t, s)
+	must.Await(t, "something is written to be forgotten", refused.Load)
+	must.Succeed(t, must.Return(t, "Close", s.Close))
 	full.Store(false)
 	s = mustOpen(t, "store", opts)
 	if err := s.Forgotten(t.Context()); err != nil {

@@ -375,20 +375,14 @@ func TestCloseDuringCopy(t *testing.T) {
 	stuck := s.engine.Stuck()
 	flushSoon(s)
 	<-stuck
-	copied, closed := make(chan error, 1), make(chan error, 1)
+	copied := make(chan error, 1)
 	go func() { _, err := s.Checkpoint(t.Context()); copied <- err }()
 	select {
 	case err := <-copied:
 		t.Fatalf("the checkpoint does not wait: %v", err)
 	case <-time.After(100 * time.Millisecond): // it waits, on all but the slowest machines
 	}
-	go func() { closed <- s.Close() }()
-	select {
-	case err := <-closed:
-		must.Fail(t, err, store.ErrFailed, "Close")
-	case <-time.After(10 * time.Second):
-		t.Fatal("Close has not returned after 10 s")
-	}
+	must.Fail(t, must.Return(t, "Close", s.Close), store.ErrFailed, "Close")
 	if err := <-copied; !errors.Is(err, store.ErrFailed) && !errors.Is(err, store.ErrClosed) {
 		t.Errorf("Checkpoint: got error %v, want ErrFailed", err)
 	}
@@ -423,7 +417,7 @@ func TestTablesOutOfSpace(t *testing.T) {
 func passes(t *testing.T, s *Store, refusal error, over func()) {
 	t.Helper()
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
-	await(t, "Append is refused", func() bool {
+	must.Await(t, "Append is refused", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := s.Append(ctx, record) // one that is under way waits for the end of the shortage
@@ -486,7 +480,7 @@ func TestHangingDisk(t *testing.T) {
 	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Append: got error %v, want DeadlineExceeded", err)
 	}
-	await(t, "the store says that the disk hangs",
+	must.Await(t, "the store says that the disk hangs",
 		func() bool { return errors.Is(refusal(), store.ErrStalled) })
 	if n, err := storetest.Revision(t.Context(), s, "u"); n < 10 || err != nil {
 		t.Errorf("reading: %d, %v", n, err)

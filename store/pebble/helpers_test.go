@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -33,41 +32,16 @@ func sortNow(s *Store) {
 	s.queue.nudge()
 }
 
-// await waits until something holds.
-func await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited 10 s until %s", what)
-		}
-	}
-}
-
 // settle waits until everything is in rows and the journal is empty.
 func settle(t testing.TB, s *Store) {
 	t.Helper()
-	await(t, "the journal is sorted", func() bool {
+	must.Await(t, "the journal is sorted", func() bool {
 		sorted := journalRows(t, s) == 0
 		if !sorted {
 			sortNow(s)
 		}
 		return sorted
 	})
-}
-
-// closesSoon closes a store, which must not hang.
-func closesSoon(t testing.TB, s store.Store) {
-	t.Helper()
-	closed := make(chan error, 1)
-	go func() { closed <- s.Close() }()
-	select {
-	case err := <-closed:
-		if err != nil {
-			t.Errorf("Close: %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("Close has not returned after 10 s")
-	}
 }
 
 // wantThere opens the store in a directory and wants it to have these events.

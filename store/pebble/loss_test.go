@@ -45,7 +45,7 @@ func crashedStore(t *testing.T, calls int, tables bool) (*vfs.MemFS, map[string]
 func awaitMark(t *testing.T, fs vfs.FS, s *Store) {
 	t.Helper()
 	want := rowsWritten(t, s)
-	await(t, "the mark says what is durable", func() bool {
+	must.Await(t, "the mark says what is durable", func() bool {
 		m, _, err := mark.Read(fs, "store")
 		must.Succeed(t, err)
 		return m.Commit == want

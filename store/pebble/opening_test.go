@@ -94,17 +94,10 @@ func TestUpgradeOnFullDisk(t *testing.T) {
 		if what == "full" {
 			ctx, cause = context.Background(), store.ErrFull
 		}
-		ended := make(chan error, 1)
-		go func() {
+		must.Fail(t, must.Return(t, "the opening", func() error {
 			_, err := Open(ctx, "dir/store", Options{FS: fs, closePatience: time.Millisecond})
-			ended <- err
-		}()
-		select {
-		case err := <-ended:
-			must.Fail(t, err, cause, "%s", what)
-		case <-time.After(openingLimit):
-			t.Errorf("%s: the opening has not ended", what)
-		}
+			return err
+		}), cause, "%s", what)
 	}
 	close(release)
 	wantThere(t, powerCut(disk, 100), "dir/store", want)
@@ -134,7 +127,7 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 	}
 	close(release)
 	// The engine opens after all and is closed, as no caller waits for it.
-	await(t, "the store can be opened again", func() bool {
+	must.Await(t, "the store can be opened again", func() bool {
 		s, err := openSoon("dir/store", Options{FS: fs})
 		if err != nil {
 			return false

@@ -85,7 +85,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 	setFree(disk, 1<<30)
 	awaitAppend(t, s, record, nil)
 	before := reads.Load()
-	await(t, "readers go on", func() bool { return reads.Load() >= before+20 })
+	must.Await(t, "readers go on", func() bool { return reads.Load() >= before+20 })
 	stop()
 	readers.Wait()
 	if stats, err := s.Stats(t.Context()); stats.Refusal != nil || err != nil {
@@ -129,7 +129,7 @@ func TestWaitingStoreConforms(t *testing.T) {
 		setFree(disk, 1<<20)
 		s := mustWait(t, disk, Options{})
 		setFree(disk, 1<<40)
-		await(t, "the store is written to", func() bool {
+		must.Await(t, "the store is written to", func() bool {
 			stats := must.Get(s.Stats(context.Background()))(t)
 			return stats.Refusal == nil
 		})
@@ -193,7 +193,7 @@ func TestClosedDuringChangeover(t *testing.T) {
 			setFree(disk, 1<<40)
 			time.Sleep(time.Duration(i%20) * time.Millisecond)
 		}
-		closesSoon(t, s)
+		must.Succeed(t, must.Return(t, "Close", s.Close))
 		_, err := s.Append(t.Context(), []store.Record{{User: "u", Event: testEvent(0)}})
 		if !errors.Is(err, store.ErrClosed) || !errors.Is(s.Close(), store.ErrClosed) {
 			t.Errorf("after Close: got error %v, want ErrClosed", err)
@@ -214,7 +214,7 @@ func TestChangeoverDropsMemory(t *testing.T) {
 	histories := weak.Make(s.(*waiting).reads.histories)
 	setFree(disk, 1<<40)
 	awaitAppend(t, s, []store.Record{{User: "u", Event: testEvent(0)}}, nil)
-	await(t, "they are not in memory any more", func() bool {
+	must.Await(t, "they are not in memory any more", func() bool {
 		runtime.GC()
 		return histories.Value() == nil
 	})

@@ -88,7 +88,7 @@ func TestAnswersWaitForReplicas(t *testing.T) {
 	c, a, b := pair(t)
 	mustAppend(t, a, "gone", 1)
 	replica := c.ReplicasOf(0)[0]
-	waitUntil(t, "the replica has acknowledged all", func() bool {
+	must.Await(t, "the replica has acknowledged all", func() bool {
 		info, err := c.Nodes[0].Do("INFO", "replication")
 		_, offset, _ := strings.Cut(info, "master_repl_offset:")
 		offset, _, _ = strings.Cut(offset, "\r")
@@ -193,7 +193,7 @@ func TestWriteWaitsForReplica(t *testing.T) {
 		_, err := a.Append(within(t, 25*time.Second), []store.Record{record("u", 1)})
 		done <- err
 	}()
-	waitUntil(t, "Stats tells of the replica", func() bool {
+	must.Await(t, "Stats tells of the replica", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded != nil
 	})
@@ -201,19 +201,10 @@ func TestWriteWaitsForReplica(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("Append: %v", err)
 	}
-	waitUntil(t, "Stats tells that it is back", func() bool {
+	must.Await(t, "Stats tells that it is back", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded == nil
 	})
-}
-
-func waitUntil(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited 20 s until %s", what)
-		}
-	}
 }
 
 // Callers with a deadline beyond the failover notice nothing but the time it takes, and nothing
@@ -250,10 +241,10 @@ func TestFailover(t *testing.T) {
 		}
 		return n
 	}
-	waitUntil(t, "events are written", func() bool { return moves() > 1000 })
+	must.Await(t, "events are written", func() bool { return moves() > 1000 })
 	c.Nodes[0].Kill()
 	start := time.Now()
-	waitUntil(t, "the replica takes over", func() bool {
+	must.Await(t, "the replica takes over", func() bool {
 		role, err := c.ReplicasOf(0)[0].Role()
 		return err == nil && role == "primary"
 	})
@@ -265,7 +256,7 @@ func TestFailover(t *testing.T) {
 	for w := range written {
 		before[w] = written[w].Load()
 	}
-	waitUntil(t, "all writers go on", func() bool {
+	must.Await(t, "all writers go on", func() bool {
 		for w := range written {
 			if written[w].Load() < before[w]+10 {
 				return false
@@ -324,7 +315,7 @@ func TestRoomOfPrimary(t *testing.T) {
 		})
 	}
 	defer waiting.Wait()
-	waitUntil(t, "the room is taken", func() bool {
+	must.Await(t, "the room is taken", func() bool {
 		begin := time.Now()
 		ctx := within(t, time.Second)
 		_, err := s.Append(ctx, []store.Record{record(users[away.Addr][room], 2)})

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -117,7 +118,7 @@ func TestSlotMoves(t *testing.T) {
 	m.key("{n:u}i")
 	half := make(chan error, 1)
 	go func() { half <- add(within(t, 10*time.Second), "u") }()
-	waitUntil(t, "a call has to wait", func() bool {
+	must.Await(t, "a call has to wait", func() bool {
 		select {
 		case err := <-half:
 			t.Fatalf("a call went through with half of the keys: %v", err)

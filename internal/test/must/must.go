@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,6 +33,32 @@ func Get[T any](value T, err error) func(tb testing.TB) T {
 		tb.Helper()
 		Succeed(tb, err)
 		return value
+	}
+}
+
+// Await waits until something holds, and ends the test if it takes too long.
+func Await(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
+	const patience = 20 * time.Second
+	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			tb.Fatalf("waited %v until %s", patience, what)
+		}
+	}
+}
+
+// Return returns what a call does, and ends the test if it hangs.
+func Return(tb testing.TB, what string, call func() error) error {
+	tb.Helper()
+	const patience = 10 * time.Second
+	returned := make(chan error, 1)
+	go func() { returned <- call() }()
+	select {
+	case err := <-returned:
+		return err
+	case <-time.After(patience):
+		tb.Fatalf("%s has not returned after %v", what, patience)
+		return nil
 	}
 }
 

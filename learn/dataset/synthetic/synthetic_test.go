@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -281,10 +280,5 @@ func TestWriteError(t *testing.T) {
 		must.Fail(t, err, errFull, "Generate")
 	}
 	// A goroutine that has done its work takes a moment to be gone.
-	for wait := time.Millisecond; runtime.NumGoroutine() > before; wait *= 2 {
-		if wait > 10*time.Second {
-			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
-		}
-		time.Sleep(wait)
-	}
+	must.Await(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
 }

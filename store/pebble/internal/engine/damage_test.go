@@ -166,14 +166,8 @@ func TestCloseDoesNotWaitForNotes(t *testing.T) {
 	e := mustOpen(t, "dir", testOptions(fs))
 	e.noteDamage("000001.sst")
 	e.Fail(errors.New("for the test"))
-	closed := make(chan error, 1)
-	go func() { closed <- e.Close(true) }()
-	select {
-	case err := <-closed:
-		must.Fail(t, err, ErrNotClosed, "Close")
-	case <-time.After(10 * time.Second):
-		t.Fatal("Close has not returned after 10 s")
-	}
+	err := must.Return(t, "Close", func() error { return e.Close(true) })
+	must.Fail(t, err, ErrNotClosed, "Close")
 	if e.Damage() == nil {
 		t.Error("the damage is not known")
 	}

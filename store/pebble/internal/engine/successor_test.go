@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -53,11 +52,7 @@ func TestAlone(t *testing.T) {
 	mustClose(t, reads)
 	next.Alone()
 	// Statistics of the tables may still be under way: the engine keeps these until they are ready.
-	for begun := time.Now(); len(tableNames(t, fs)) != 1; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > 30*time.Second {
-			t.Fatalf("the tables %v are there, want the merged one", tableNames(t, fs))
-		}
-	}
+	must.Await(t, "the merged table alone is there", func() bool { return len(tableNames(t, fs)) == 1 })
 	if _, err := Open(t.Context(), "dir", testOptions(fs)); err == nil {
 		t.Error("the directory is not locked any more")
 	}
