@@ -13,7 +13,6 @@ import (
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
-	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // TestRecordsStayTheCallers gives up calls while the disk hangs, and uses their records for
@@ -103,9 +102,7 @@ func TestBoundedByDuplicates(t *testing.T) {
 		}
 	}
 	bounded("erasures")
-	if r, err := storetest.Revision(context.Background(), s, "user-1"); r != 0 || err != nil {
-		t.Errorf("Revision of an erased user: got %d, %v, want 0", r, err)
-	}
+	wantRevision(t, s, "user-1", 0)
 }
 
 // TestBurstIsLetGoOf writes once for each of many users, and then leaves the store alone.

@@ -66,10 +66,7 @@ func TestDamagedHistory(t *testing.T) {
 			t.Errorf("erasing %s: %d, %v", user, n, err)
 		}
 		mustAppend(t, s, user, 0, 1)
-		if revision, err := storetest.Revision(context.Background(), s, user); revision != 1 || err != nil {
-			t.Errorf("%s after an erasure and an event: revision %d, %v, want 1", user, revision,
-				err)
-		}
+		wantRevision(t, s, user, 1)
 	}
 	mustClose(t, s)
 }

@@ -116,9 +116,7 @@ func TestErasureOfNobody(t *testing.T) {
 	}}})
 	defer mustClose(t, s)
 	mustAppend(t, s, "erased", 0, 100)
-	if n, err := s.Erase(context.Background(), "erased"); n != 100 || err != nil {
-		t.Fatalf("Erase: got %d, %v, want 100", n, err)
-	}
+	wantErased(t, s, "erased", 100)
 	flush(t, s)
 	mustAppend(t, s, "u", 0, 100)
 	rows, syncs, bytes := journalRows(t, s), synced.Load(), s.histories.Bytes()
@@ -129,9 +127,7 @@ func TestErasureOfNobody(t *testing.T) {
 			t.Fatalf("Erase: got %d, %v, want 0", n, err)
 		}
 	}
-	if n, err := s.Erase(context.Background(), "erased"); n != 0 || err != nil {
-		t.Errorf("Erase once more: got %d, %v, want 0", n, err)
-	}
+	wantErased(t, s, "erased", 0)
 	if now := s.engine.DB.Metrics().WAL.BytesIn; now != written || synced.Load() != syncs ||
 		journalRows(t, s) != rows || s.histories.Bytes() != bytes {
 		t.Errorf("erasing nobody: %d bytes written, %d syncs, %d rows in the journal, %d bytes in "+

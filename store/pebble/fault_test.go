@@ -202,8 +202,7 @@ func (f fault) run() (reached bool, err error) {
 	}
 	// The process ends and the power stays on, or the power fails as well.
 	for _, percent := range []int{100, 0} {
-		clone := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: percent,
-			RNG: rand.New(rand.NewPCG(1, 1))})
+		clone := powerCut(disk, percent)
 		if err := reopen(clone, possible); err != nil {
 			return reached, fmt.Errorf("after reopening with %d%% of the unsynced bytes: %w",
 				percent, err)
@@ -349,8 +348,7 @@ func TestCloseWithoutRoom(t *testing.T) {
 	if err := s.Close(); !errors.Is(err, store.ErrFailed) || !errors.Is(err, store.ErrFull) {
 		t.Errorf("Close: got error %v, want ErrFailed and ErrFull", err)
 	}
-	s = mustOpen(t, "store", Options{FS: mem.CrashClone(
-		vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})})
+	s = mustOpen(t, "store", Options{FS: powerCut(mem, 100)})
 	if got := len(dump(t, s)["u"]); got != 10 && got != 11 {
 		t.Errorf("after opening again: %d events, want 10, or 11 with the open one", got)
 	}
@@ -521,15 +519,11 @@ func TestReserve(t *testing.T) {
 	record := []store.Record{{User: "v", Event: testEvent(0)}}
 	_, err := s.Append(context.Background(), record)
 	must.Say(t, err, "63 MiB are free, 64 MiB are kept in reserve", "Append")
-	if r, err := storetest.Revision(context.Background(), s, "v"); r != 0 || err != nil {
-		t.Errorf("Revision: got %d, %v, want 0: ErrFull means not applied", r, err)
-	}
+	wantRevision(t, s, "v", 0)
 	_, err = s.Rewrite(context.Background(), []string{"u"},
 		func(h [][]store.Event) [][]store.Event { return [][]store.Event{h[0][:5]} })
 	must.Fail(t, err, store.ErrFull, "Rewrite on the full disk")
-	if n, err := s.Erase(context.Background(), "u"); n != 10 || err != nil {
-		t.Errorf("Erase on the full disk: got %d, %v, want 10, nil", n, err)
-	}
+	wantErased(t, s, "u", 10)
 	setFree(disk, 65<<20)
 	awaitAppend(t, s, record, nil)
 	mustClose(t, s)
@@ -626,14 +620,10 @@ func TestSealCanBeRemoved(t *testing.T) {
 	for _, accept := range []bool{false, true} {
 		disk := vfs.NewMem()
 		mustClose(t, mustOpen(t, "store", Options{FS: disk}))
-		names, err := disk.List("store/" + engine.DataName)
-		must.Succeed(t, err)
-		for _, name := range names {
-			if strings.HasSuffix(name, ".log") {
-				writeFile(t, disk, "store/"+engine.DataName+"/"+name, []byte("junk"))
-			}
+		for _, path := range filesIn(t, disk, dataDir, "", ".log") {
+			writeFile(t, disk, path, []byte("junk"))
 		}
-		_, err = openSoon("store", Options{FS: disk})
+		_, err := openSoon("store", Options{FS: disk})
 		changed, ok := errors.AsType[*SealError](err)
 		if !ok || !errors.Is(err, store.ErrCorrupt) ||
 			!strings.Contains(changed.Change, ".log has been changed or removed") {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // TestForgettingIsBounded erases more users than are remembered one by one, while none can be
@@ -39,9 +37,7 @@ func TestForgettingWaitsForRepair(t *testing.T) {
 		t.Fatal("the damage harms nobody")
 	}
 	for user := range damaged {
-		if n, err := s.Erase(t.Context(), user); n == 0 || err != nil {
-			t.Fatalf("Erase: got %d, %v", n, err)
-		}
+		mustErase(t, s, user)
 		mustAppend(t, s, user, 0, 1)
 	}
 	for range 10 {
@@ -52,9 +48,7 @@ func TestForgettingWaitsForRepair(t *testing.T) {
 	}
 	for range 2 {
 		for user := range damaged {
-			if n, err := storetest.Revision(t.Context(), s, user); n != 1 || err != nil {
-				t.Errorf("after an erasure and an event: revision %d, %v", n, err)
-			}
+			wantRevision(t, s, user, 1)
 		}
 		if stats, err := s.Stats(t.Context()); stats.Damage == nil || err != nil {
 			t.Errorf("Stats: %v, %v, want damage", stats.Damage, err)

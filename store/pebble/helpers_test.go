@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
+	"github.com/gsimc/gsimc/store/storetest"
 )
 
 // appendAll appends, and returns the errors of the call and of its records.
@@ -99,4 +101,40 @@ func flush(t testing.TB, s *Store) {
 	t.Helper()
 	settle(t, s)
 	must.Succeed(t, s.engine.DB.Flush())
+}
+
+// mustErase erases a user who has events.
+func mustErase(t testing.TB, s store.Store, user string) {
+	t.Helper()
+	if n, err := s.Erase(context.Background(), user); n == 0 || err != nil {
+		t.Fatalf("Erase: %d, %v, want events", n, err)
+	}
+}
+
+// wantErased erases a user who has so many events.
+func wantErased(t testing.TB, s store.Store, user string, events uint64) {
+	t.Helper()
+	if n, err := s.Erase(context.Background(), user); n != events || err != nil {
+		t.Errorf("Erase of %q: got %d, %v, want %d", user, n, err, events)
+	}
+}
+
+// wantRevision wants a user to have so many events.
+func wantRevision(t testing.TB, s store.Store, user string, events uint64) {
+	t.Helper()
+	if n, err := storetest.Revision(context.Background(), s, user); n != events || err != nil {
+		t.Errorf("revision of %q: got %d, %v, want %d", user, n, err, events)
+	}
+}
+
+// filesIn returns the paths of the files of a folder whose names begin and end with these, sorted.
+func filesIn(t testing.TB, fs vfs.FS, dir, begin, end string) (paths []string) {
+	t.Helper()
+	for _, name := range must.Get(fs.List(dir))(t) {
+		if strings.HasPrefix(name, begin) && strings.HasSuffix(name, end) {
+			paths = append(paths, fs.PathJoin(dir, name))
+		}
+	}
+	slices.Sort(paths)
+	return paths
 }

@@ -61,7 +61,7 @@ func TestItemsMeetCrashes(t *testing.T) {
 		mustAppend(t, s, "u", n, n+1)
 	}
 	armed.Store(false)
-	last := disk.CrashClone(vfs.CrashCloneCfg{})
+	last := powerCut(disk, 0)
 	mustClose(t, s)
 	crashes = append(crashes, crash{last, int64(len(batches))})
 	states := make([][]store.Item, len(batches)+1)

@@ -122,16 +122,9 @@ func makeTables(t *testing.T) (disk *vfs.MemFS, tables []string) {
 }
 
 // tablesOf returns the paths of all tables of a closed store.
-func tablesOf(t *testing.T, disk vfs.FS) (paths []string) {
+func tablesOf(t *testing.T, disk vfs.FS) []string {
 	t.Helper()
-	names := must.Get(disk.List(dataDir))(t)
-	for _, name := range names {
-		if strings.HasSuffix(name, ".sst") {
-			paths = append(paths, disk.PathJoin(dataDir, name))
-		}
-	}
-	slices.Sort(paths)
-	return paths
+	return filesIn(t, disk, dataDir, "", ".sst")
 }
 
 func sizeOf(t *testing.T, disk vfs.FS, path string) int {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -20,7 +19,6 @@ import (
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
-	"github.com/gsimc/gsimc/store/storetest"
 )
 
 const dataDir = "store/" + engine.DataName
@@ -69,14 +67,8 @@ func rowsWritten(t *testing.T, s *Store) uint64 {
 // newestLog returns the path of the newest log and what is in it.
 func newestLog(t *testing.T, fs vfs.FS) (path string, content []byte) {
 	t.Helper()
-	names, err := fs.List(dataDir)
-	must.Succeed(t, err)
-	names = slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".log") })
-	path = fs.PathJoin(dataDir, slices.Max(names))
-	if content, err = smallfile.Read(fs, path); err != nil {
-		t.Fatal(err)
-	}
-	return path, content
+	path = slices.Max(filesIn(t, fs, dataDir, "", ".log"))
+	return path, must.Get(smallfile.Read(fs, path))(t)
 }
 
 // TestLossIsNoticed damages stores after a crash in the ways that the engine takes for a write that
@@ -223,15 +215,8 @@ func TestFolderIsNoticed(t *testing.T) {
 // copyFolder puts the files of a folder of one disk in the place of that of another.
 func copyFolder(t *testing.T, from, to vfs.FS, dir string) {
 	t.Helper()
-	names, err := from.List(dir)
-	if err == nil {
-		err = errors.Join(to.RemoveAll(dir), to.MkdirAll(dir, 0o700))
-	}
-	must.Succeed(t, err)
-	for _, name := range names {
-		content := must.Get(smallfile.Read(from, path.Join(dir, name)))(t)
-		writeFile(t, to, path.Join(dir, name), content)
-	}
+	must.Succeed(t, to.RemoveAll(dir))
+	copyTree(t, from, dir, to, dir)
 }
 
 // TestGapHidesALife removes the rows of the journal in which a user was erased and came back. What
@@ -261,9 +246,7 @@ func TestGapHidesALife(t *testing.T) {
 			func(store.Version, store.Event) error { return nil }); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("two lives are read as one: %v", err)
 		}
-		if n, err := storetest.Revision(t.Context(), s, "bob"); err != nil || n != 5 {
-			t.Errorf("the history of another user: %d events, %v", n, err)
-		}
+		wantRevision(t, s, "bob", 5)
 		settle(t, s)
 	}
 }
@@ -280,14 +263,10 @@ func TestCheckpointIsMarked(t *testing.T) {
 	if h, err := readDir(disk, dir); len(h["u"]) != 2 || err != nil {
 		t.Fatalf("the copy has %d events, %v", len(h["u"]), err)
 	}
-	names, err := disk.List(disk.PathJoin(dir, engine.DataName))
-	must.Succeed(t, err)
-	for _, name := range names {
-		if strings.HasSuffix(name, ".log") {
-			writeFile(t, disk, disk.PathJoin(dir, engine.DataName, name), nil)
-		}
+	for _, path := range filesIn(t, disk, disk.PathJoin(dir, engine.DataName), "", ".log") {
+		writeFile(t, disk, path, nil)
 	}
-	_, err = readDir(disk, dir)
+	_, err := readDir(disk, dir)
 	if loss, ok := errors.AsType[*LossError](err); !ok || loss.Missing != 2 {
 		t.Errorf("a copy without its log: got error %v, want a loss of 2 commits", err)
 	}

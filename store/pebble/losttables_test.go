@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -14,7 +13,6 @@ import (
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
-	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
@@ -67,13 +65,6 @@ func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 		t.Fatalf("%d users, want %d", len(before), len(events))
 	}
 	return disk, before
-}
-
-func mustErase(t *testing.T, s *Store, user string) {
-	t.Helper()
-	if n, err := s.Erase(t.Context(), user); n == 0 || err != nil {
-		t.Fatalf("Erase: %d, %v", n, err)
-	}
 }
 
 // accounted wants each user of a store that was damaged to be saved as there was, or named, or
@@ -197,13 +188,8 @@ func TestSalvageListOfTables(t *testing.T) {
 	t.Parallel()
 	soak.Native(t)
 	disk, before := layers(t, true)
-	names := must.Get(disk.List("store/" + engine.DataName))(t)
-	path, rng := "", rand.New(rand.NewPCG(9, 9))
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		if strings.HasPrefix(name, "MANIFEST-") {
-			path = "store/" + engine.DataName + "/" + name // the newest one at the end
-		}
-	}
+	path := slices.Max(filesIn(t, disk, dataDir, "MANIFEST-", ""))
+	rng := rand.New(rand.NewPCG(9, 9))
 	size, times := sizeOf(t, disk, path), soak.Times(10)
 	for range times {
 		at := rng.IntN(size)

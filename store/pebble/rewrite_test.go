@@ -124,7 +124,7 @@ func TestLongRewriteMeetsCrashes(t *testing.T) {
 		})
 	armed.Store(false)
 	must.Succeed(t, err)
-	final := disk.CrashClone(vfs.CrashCloneCfg{})
+	final := powerCut(disk, 0)
 	mustClose(t, s)
 	crashes = append(crashes, final)
 	all, last := 0, len(crashes)-1

@@ -38,6 +38,24 @@ func revision(s store.Store, patience time.Duration) (uint64, error) {
 	return head.Revision, err
 }
 
+// wantRevision wants the user "u" to have so many events.
+func wantRevision(t *testing.T, s store.Store, when string, want uint64) {
+	t.Helper()
+	if n, err := revision(s, time.Minute); n != want || err != nil {
+		t.Errorf("%s: revision %d, %v, want %d", when, n, err, want)
+	}
+}
+
+// appending appends an event of the user "u", and returns where its outcome comes.
+func appending(ctx context.Context, s store.Store, id string) <-chan error {
+	outcome := make(chan error, 1)
+	go func() {
+		_, err := s.Append(ctx, one(id))
+		outcome <- err
+	}()
+	return outcome
+}
+
 // A crash shows commits that the standby has not confirmed. A store must not.
 func TestUnconfirmedIsNotShown(t *testing.T) {
 	t.Parallel()
@@ -46,20 +64,12 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
 	must.Get(s.Append(context.Background(), one("first")))(t)
-	if n, err := revision(s, time.Minute); n != 1 || err != nil {
-		t.Errorf("revision %d, %v, want 1", n, err)
-	}
+	wantRevision(t, s, "to begin with", 1)
 	p.Standby.Kill()
 	ctx, cancel := context.WithCancel(context.Background())
-	left := make(chan error)
-	go func() {
-		_, err := s.Append(ctx, one("second"))
-		left <- err
-	}()
+	left := appending(ctx, s, "second")
 	waiting(t, p, "*")
-	if n, err := revision(s, time.Minute); n != 1 || err != nil {
-		t.Errorf("while the standby is away: revision %d, %v, want 1", n, err)
-	}
+	wantRevision(t, s, "while the standby is away", 1)
 	p.Primary.StopImmediate()
 	must.Succeed(t, p.Primary.Start())
 	cancel()
@@ -68,9 +78,7 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 		t.Errorf("after the crash, without the standby: revision %d is shown", n)
 	}
 	must.Succeed(t, p.Standby.Start())
-	if n, err := revision(s, time.Minute); n != 2 || err != nil {
-		t.Errorf("with the standby: revision %d, %v, want 2", n, err)
-	}
+	wantRevision(t, s, "with the standby", 2)
 }
 
 // An administrator can cancel the wait for the standby. That is no acknowledgement.
@@ -118,11 +126,7 @@ func TestLeavingCancelsNothing(t *testing.T) {
 	s := openAt(t, p.URL("postgres"))
 	p.Standby.Kill()
 	ctx, cancel := context.WithCancel(context.Background())
-	left := make(chan error)
-	go func() {
-		_, err := s.Append(ctx, one("first"))
-		left <- err
-	}()
+	left := appending(ctx, s, "first")
 	waiting(t, p, "*")
 	cancel()
 	must.Fail(t, <-left, context.Canceled, "Append")
@@ -173,11 +177,7 @@ func TestRefusalAfterOpenAttempt(t *testing.T) {
 	// The connection that is made here has waited for the standby, so that the writes below do it.
 	must.Get(s.Append(context.Background(), one("before")))(t)
 	p.Standby.Kill()
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.Append(context.Background(), one("first"))
-		done <- err
-	}()
+	done := appending(context.Background(), s, "first")
 	waiting(t, p, "*")
 	confirm("RAISE EXCEPTION 'no room' USING ERRCODE = '53100';")
 	waiting(t, p, "pg_cancel_backend(pid)")
@@ -191,7 +191,5 @@ func TestRefusalAfterOpenAttempt(t *testing.T) {
 		t.Errorf("a first attempt: %v, want ErrFull", err)
 	}
 	confirm("")
-	if n, err := revision(s, time.Minute); n != 2 || err != nil {
-		t.Errorf("revision %d, %v, want 2", n, err)
-	}
+	wantRevision(t, s, "in the end", 2)
 }

@@ -93,11 +93,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	})
 	must.Succeed(t, err)
 	p.Standby.Kill()
-	left := make(chan error)
-	go func() {
-		_, err := s.Append(ctx, one("first"))
-		left <- err
-	}()
+	left := appending(ctx, s, "first")
 	waiting(t, p, "*")
 	cancel()
 	<-left
@@ -116,7 +112,5 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	if n := <-erased; n != 1 {
 		t.Errorf("%d events were erased, want the one that waited", n)
 	}
-	if n, err := revision(s, time.Minute); n != 0 || err != nil {
-		t.Errorf("after the erasure: revision %d, %v", n, err)
-	}
+	wantRevision(t, s, "after the erasure", 0)
 }
