@@ -1,45 +1,19 @@
 package evaluate
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/internal/test/must"
-	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 )
-
-// returning are users who make twelve visits each, to one of four shelves of 50 items. One in two is
-// to an item that the user had.
-func returning(t *testing.T) *dataset.Interactions {
-	t.Helper()
-	rng := rand.New(rand.NewPCG(11, 12))
-	b := must.Get(dataset.NewBuilder("test", dataset.Options{}))(t)
-	for u := range 400 {
-		mine, shelf := rng.Perm(50), 50*rng.IntN(4)
-		var h []int
-		for j := range 12 {
-			i := shelf + mine[j]
-			if j > 1 && rng.IntN(2) == 0 {
-				i = h[max(0, len(h)-1-min(rng.IntN(6), rng.IntN(6)))]
-			}
-			h = append(h, i)
-			must.Succeed(t, b.Add(fmt.Sprintf("u%03d", u), fmt.Sprintf("i%03d", i),
-				int64(86_400*u+3600*j), 1))
-		}
-	}
-	d, _, err := b.Interactions()
-	must.Succeed(t, err)
-	return d
-}
 
 // All next visits are foreseen better with the term, the figures are those of the ranks, and the
 // other figures are those of data without repeats.
 func TestAllNext(t *testing.T) {
-	d := returning(t)
+	d := learntest.Returning(t, 0.5, 0)
 	x, plain, _ := byTimeOf(t, d)
 	a := x.AllNext
 	if a == nil || a.Spec.None() {
@@ -69,7 +43,7 @@ func TestAllNext(t *testing.T) {
 
 // The targets of a user are visits, each with all events before it.
 func TestNextTargets(t *testing.T) {
-	d := returning(t)
+	d := learntest.Returning(t, 0.5, 0)
 	x := must.Get(SplitByTime(d, TimeSplit{Share: 0.1, Users: 7}))(t)
 	all, users := x.nextTargets()
 	byUser := map[int32]int{}

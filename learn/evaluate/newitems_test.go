@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -43,7 +44,7 @@ func runNewItems(t *testing.T, x *evaluate.NewItems, rank int) []evaluate.NewIte
 }
 
 func TestHideItems(t *testing.T) {
-	p := checkerboard(t)
+	p := learntest.Checkerboard()
 	x := hide(t, p, 0.25, 1)
 	if len(x.Hidden) != 6 || len(x.Reduced.Items) != 18 {
 		t.Fatalf("%d items hidden and %d left, want 6 and 18", len(x.Hidden), len(x.Reduced.Items))

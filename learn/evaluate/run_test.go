@@ -1,10 +1,10 @@
 package evaluate_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 
@@ -16,32 +16,6 @@ import (
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )
-
-// checkerboard is a catalogue in which even users have even items and odd
-// users odd ones, so that the right answers are known. Each user has six of
-// the twelve items of a colour.
-func checkerboard(t *testing.T) *dataset.Partition {
-	t.Helper()
-	const items, trainUsers, testUsers = 24, 40, 10
-	p := &dataset.Partition{}
-	for i := range items {
-		p.Items = append(p.Items, fmt.Sprintf("%02d", i))
-	}
-	fill := func(h *dataset.Histories, users int) {
-		h.Ptr = []int64{0}
-		for u := range users {
-			h.User = append(h.User, int32(u))
-			for j := range 6 {
-				h.Item = append(h.Item, int32((u%2+2*(j+u*5))%items))
-			}
-			h.Ptr = append(h.Ptr, int64(len(h.Item)))
-		}
-	}
-	fill(&p.Train, trainUsers)
-	fill(&p.Validation, testUsers)
-	fill(&p.Test, testUsers)
-	return p
-}
 
 func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model.Spec) {
 	t.Helper()
@@ -57,7 +31,7 @@ func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model
 // Every method but popularity must rank the items of the user's own colour
 // first: 12 of them, 5 of which are in the history.
 func TestRunOnCheckerboard(t *testing.T) {
-	p := checkerboard(t)
+	p := learntest.Checkerboard()
 	basis, spec := solve(t, p, 8)
 	learned := spec
 	learned.Dynamics = model.DynamicsSpec{
@@ -90,7 +64,7 @@ func TestRunOnCheckerboard(t *testing.T) {
 // the measurement and its ranking GS-IMC's, whatever the gains (paper,
 // Section 4).
 func TestCutoffMakesBGSEqualGS(t *testing.T) {
-	p := checkerboard(t)
+	p := learntest.Checkerboard()
 	basis, spec := solve(t, p, 5)
 	methods := must.Get(evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff"))(t)
 	results, err := evaluate.Run(p, evaluate.Options{
@@ -111,7 +85,7 @@ func methodsNamed(t *testing.T, list string) []evaluate.Method {
 // On the checkerboard all filters find the colour; the first of the best is chosen, and its ranks
 // are those of that method.
 func TestBestFilterIsChosenOnValidation(t *testing.T) {
-	p := checkerboard(t)
+	p := learntest.Checkerboard()
 	basis, spec := solve(t, p, 8)
 	opt := evaluate.Options{
 		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
@@ -141,7 +115,7 @@ func validationAsTest(p *dataset.Partition) *dataset.Partition {
 }
 
 func TestRunErrors(t *testing.T) {
-	p := checkerboard(t)
+	p := learntest.Checkerboard()
 	basis, spec := solve(t, p, 5)
 	empty := *p
 	empty.Test = dataset.Histories{Ptr: []int64{0}}

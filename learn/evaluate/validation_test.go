@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
@@ -13,7 +14,7 @@ import (
 
 // The figures of a trained model are those of its method, measured on the same users.
 func TestOnValidation(t *testing.T) {
-	p := checkerboard(t)
+	p := learntest.Checkerboard()
 	for _, spec := range []model.Spec{train.Paper(), train.Recommended()} {
 		result := must.Get(train.Run(p, train.Config{Spec: spec, Rank: 8}))(t)
 		got, popular := evaluate.OnValidation(result.Model, p, 0)

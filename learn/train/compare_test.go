@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -55,36 +56,11 @@ func TestRecentUsers(t *testing.T) {
 	}
 }
 
-// checkerboard is data of two colours: users of even number have even items only, the others odd
-// ones.
-func checkerboard(t *testing.T) *dataset.Partition {
-	t.Helper()
-	const items, trainUsers, testUsers = 24, 40, 10
-	p := &dataset.Partition{}
-	for i := range items {
-		p.Items = append(p.Items, fmt.Sprintf("%02d", i))
-	}
-	fill := func(h *dataset.Histories, users int) {
-		h.Ptr = []int64{0}
-		for u := range users {
-			h.User = append(h.User, int32(u))
-			for j := range 6 {
-				h.Item = append(h.Item, int32((u%2+2*(j+u*5))%items))
-			}
-			h.Ptr = append(h.Ptr, int64(len(h.Item)))
-		}
-	}
-	fill(&p.Train, trainUsers)
-	fill(&p.Validation, testUsers)
-	fill(&p.Test, testUsers)
-	return p
-}
-
 // TestCompare sets a model of the checkerboard against one of the same board with the colours mixed
 // up: the first finds the items of the right colour. The list of users holds one whom neither knows
 // anything of, one whose target neither knows, and one whose target only the good one knows.
 func TestCompare(t *testing.T) {
-	p := checkerboard(t)
+	p := learntest.Checkerboard()
 	build := func(p *dataset.Partition, items []string) *model.Model {
 		named := *p
 		named.Items = items
@@ -92,7 +68,7 @@ func TestCompare(t *testing.T) {
 		return result.Model
 	}
 	good := build(p, p.Items)
-	mixed := checkerboard(t)
+	mixed := learntest.Checkerboard()
 	for i, item := range mixed.Train.Item {
 		mixed.Train.Item[i] = item / 2
 		if (i/6)%2 == 1 {

@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
 // The solver's time is that of the clock that the caller gives; without one there is none.
 func TestRunTellsTheTimeOfTheSolver(t *testing.T) {
-	p := checkerboard(t)
+	p := learntest.Checkerboard()
 	now := time.Unix(0, 0)
 	cfg := train.Config{Spec: train.Paper(), Rank: 4, Clock: func() time.Time {
 		now = now.Add(3 * time.Second)

@@ -160,6 +160,7 @@ internal/test/archtest:
 internal/test/certtest:
 internal/test/filetest:
 internal/test/must:
+internal/test/learntest: learn/dataset internal/test/must
 internal/test/h2test:
 internal/test/peak:
 internal/test/mutants:

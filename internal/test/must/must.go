@@ -73,7 +73,7 @@ func Fail(tb testing.TB, err, want error, what string, args ...any) {
 // Say reports an error of something that does not say what is wanted. The test goes on.
 func Say(tb testing.TB, err error, want, what string, args ...any) {
 	tb.Helper()
-	if err == nil || !strings.Contains(err.Error(), want) {
+	if text := fmt.Sprint(err); err == nil || !strings.Contains(text, want) {
 		tb.Errorf("%s: got error %v, want one that says %q", fmt.Sprintf(what, args...), err, want)
 	}
 }
