@@ -13,44 +13,39 @@ import (
 	"github.com/gsimc/gsimc/internal/test/must"
 )
 
+// TestCreate exchanges a file, and gives the writing of another one up: nothing is there but the new
+// text or the old one.
 func TestCreate(t *testing.T) {
-	text := strings.Repeat("some text that packs well\n", 1000)
+	text := strings.Repeat("some text that packs well\n", 10_000)
 	for name, compression := range map[string]string{"a.csv": "none", "a.csv.gz": "gzip",
 		"a.csv.zst": "zstd"} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), name)
-			must.Succeed(t, os.WriteFile(path, []byte("old"), 0o600))
+		path := writeFile(t, name, []byte("old"))
+		wantOld := func(when string) {
+			t.Helper()
+			if old := must.Get(os.ReadFile(path))(t); string(old) != "old" {
+				t.Errorf("%s: %s: the old file is %q", name, when, old)
+			}
+		}
+		begin := func() *File {
 			f := must.Get(Create(path))(t)
 			must.Get(io.WriteString(f, text))(t)
-			if old, err := os.ReadFile(path); err != nil || string(old) != "old" {
-				t.Errorf("before Close the old file is %q, %v", old, err)
-			}
-			must.Succeed(t, f.Close())
-			if err := f.Abort(); err != nil {
-				t.Errorf("Abort after Close: %v", err)
-			}
-			if got := unpack(t, compression, path); string(got) != text {
-				t.Errorf("%d bytes of %s, want %d", len(got), compression, len(text))
-			}
-			onlyFile(t, path)
-		})
-	}
-}
-
-func TestCreateAbort(t *testing.T) {
-	for _, name := range []string{"a.csv", "a.csv.gz", "a.csv.zst"} {
-		path := filepath.Join(t.TempDir(), name)
-		must.Succeed(t, os.WriteFile(path, []byte("old"), 0o600))
-		f := must.Get(Create(path))(t)
-		must.Get(io.WriteString(f, strings.Repeat("text", 100_000)))(t)
+			wantOld("before Close")
+			return f
+		}
+		f := begin()
 		must.Succeed(t, f.Abort())
 		if err := f.Close(); err == nil {
-			t.Error("Close after Abort must fail")
+			t.Errorf("%s: Close after Abort must fail", name)
 		}
 		onlyFile(t, path)
-		if old, err := os.ReadFile(path); err != nil || string(old) != "old" {
-			t.Errorf("after Abort the old file is %q, %v", old, err)
+		wantOld("after Abort")
+		f = begin()
+		must.Succeed(t, f.Close())
+		must.Succeed(t, f.Abort())
+		if got := unpack(t, compression, path); string(got) != text {
+			t.Errorf("%s: %d bytes of %s, want %d", name, len(got), compression, len(text))
 		}
+		onlyFile(t, path)
 	}
 	if _, err := Create(filepath.Join(t.TempDir(), "absent", "a.csv")); err == nil {
 		t.Error("no error for a folder that does not exist")

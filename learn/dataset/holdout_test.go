@@ -8,14 +8,16 @@ import (
 	"github.com/gsimc/gsimc/internal/test/must"
 )
 
-func TestHoldOutLast(t *testing.T) {
-	d := func() *Interactions {
-		return &Interactions{
-			Users: []string{"a", "b", "c"}, Items: []string{"w", "x", "y", "z"},
-			Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0},
-			Time: []int64{1, 2, 3, 4, 5, 6}, Weight: []float32{.1, .2, .3, .4, .5, .6},
-		}
+// threeUsers are users of three, one and two events.
+func threeUsers() *Interactions {
+	return &Interactions{
+		Users: []string{"a", "b", "c"}, Items: []string{"w", "x", "y", "z"},
+		Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0},
+		Time: []int64{1, 2, 3, 4, 5, 6}, Weight: []float32{.1, .2, .3, .4, .5, .6},
 	}
+}
+
+func TestHoldOutLast(t *testing.T) {
 	for _, c := range []struct {
 		users, items []int32
 		want         func(*Interactions)
@@ -30,7 +32,7 @@ func TestHoldOutLast(t *testing.T) {
 				[]int64{1, 2, 3, 5, 6}, []float32{.1, .2, .3, .5, .6}
 		}},
 	} {
-		got, want := d(), d()
+		got, want := threeUsers(), threeUsers()
 		c.want(want)
 		items := got.HoldOutLast(c.users)
 		must.Equal(t, c.items, items, "%v: items", c.users)
@@ -43,17 +45,13 @@ func TestHoldOutLast(t *testing.T) {
 					t.Errorf("%v: want a panic", users)
 				}
 			}()
-			d().HoldOutLast(users)
+			threeUsers().HoldOutLast(users)
 		}()
 	}
 }
 
 func TestOnly(t *testing.T) {
-	d := &Interactions{
-		Users: []string{"a", "b", "c"}, Items: []string{"w", "x", "y", "z"},
-		Ptr: []int64{0, 3, 4, 6}, Item: []int32{2, 0, 3, 1, 1, 0}, Time: []int64{1, 2, 3, 4, 5, 6},
-		Weight: []float32{.1, .2, .3, .4, .5, .6},
-	}
+	d := threeUsers()
 	want := &Interactions{
 		Users: []string{"a", "c"}, Items: d.Items,
 		Ptr: []int64{0, 3, 5}, Item: []int32{2, 0, 3, 1, 0}, Time: []int64{1, 2, 3, 5, 6},

@@ -37,13 +37,8 @@ func TestReadItems(t *testing.T) {
 	}
 }
 
-// TestReadItemsInQuotes reads titles that need quotes.
-func TestReadItemsInQuotes(t *testing.T) {
-	text := "item_id;year;title\r\n1;1995;\"Toy; \"\"Story\"\"\r\n(1995)\"\r\n2;;\"\"\r\n"
-	c := must.Get(ReadItems(writeFile(t, "items", []byte(text))))(t)
-	if got := c["1"]; got != "Toy; \"Story\"\r\n(1995)" || c["2"] != "" || len(c) != 2 {
-		t.Errorf("title %q of %d items", got, len(c))
-	}
+// TestReadItemsOfDataSets reads the titles of optional data.
+func TestReadItemsOfDataSets(t *testing.T) {
 	for _, name := range []string{"amazon-games", "movietweetings", "ml-latest-small"} {
 		path := filepath.Join("..", "..", "..", "shared", "data", name, "items.csv.gz")
 		if _, err := os.Stat(path); err != nil {
