@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -64,9 +65,7 @@ func TestValidate(t *testing.T) {
 		err := store.ValidateAll([]store.Record{{User: "v",
 			Event: store.Event{ID: "e", Item: "i"}}, r})
 		if test.want == "" {
-			if err != nil {
-				t.Errorf("%+v: got error %v, want none", r, err)
-			}
+			must.Pass(t, err, "%+v is valid", r)
 			continue
 		}
 		if want := "store: invalid record: " + test.want; err == nil ||

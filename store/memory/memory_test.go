@@ -3,6 +3,7 @@ package memory_test
 import (
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -20,8 +21,6 @@ func TestModel(t *testing.T) {
 	}
 	for seed := range uint64(seeds) {
 		s := storetest.Model(t, memory.New(), seed, 2000, nil)
-		if err := s.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		must.Pass(t, s.Close(), "Close")
 	}
 }

@@ -146,9 +146,7 @@ func TestOldCheckpoints(t *testing.T) {
 	if name, err := s.Checkpoint(context.Background()); err != nil || slices.Contains(names, name) {
 		t.Errorf("got checkpoint %q, %v, want a name that is not in use", name, err)
 	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	must.Pass(t, r.Close(), "Close")
 	mustClose(t, s)
 	mustClose(t, mustOpen(t, dir, Options{}))
 	if left, _ := os.ReadDir(filepath.Join(dir, engine.CopiesName)); len(left) != 0 {

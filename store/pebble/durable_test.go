@@ -83,9 +83,7 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 	disk.hang()
 	defer disk.goOn()
 	h.calls.Go(func() {
-		if err := tryAppend(context.Background(), s, "first", 0); err != nil {
-			t.Error(err)
-		}
+		must.Pass(t, tryAppend(context.Background(), s, "first", 0), "Append")
 	})
 	<-disk.waiting // while the group of the first hangs, that of all others comes together
 	after := map[string][]string{"first": {testEvent(0).ID}, "forgotten": before["forgotten"]}
@@ -148,9 +146,7 @@ type heldCalls struct {
 func (h *heldCalls) begin(t *testing.T, s *Store, write func(context.Context) error) {
 	h.queued++
 	h.calls.Go(func() {
-		if err := write(context.Background()); err != nil {
-			t.Error(err)
-		}
+		must.Pass(t, write(context.Background()), "a write")
 	})
 	must.Await(t, "a write queues up", func() bool {
 		s.queue.mu.Lock()

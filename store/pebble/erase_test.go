@@ -215,8 +215,6 @@ func TestClosedWhileErasureWaits(t *testing.T) {
 	must.Succeed(t, must.Return(t, "Close", s.Close))
 	full.Store(false)
 	s = mustOpen(t, "store", opts)
-	if err := s.Forgotten(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must.Pass(t, s.Forgotten(t.Context()), "Forgotten")
 	mustClose(t, s)
 }

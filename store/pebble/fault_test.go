@@ -43,9 +43,7 @@ func TestEveryOperationFails(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			f.everywhere(t, func(f fault) bool {
 				reached, err := f.run()
-				if err != nil {
-					t.Errorf("operation %d fails: %v", f.at, err)
-				}
+				must.Pass(t, err, "operation %d fails", f.at)
 				return reached
 			})
 		})
@@ -468,9 +466,7 @@ func TestHangingDisk(t *testing.T) {
 		return stats.Refusal
 	}
 	time.Sleep(100 * time.Millisecond)
-	if err := refusal(); err != nil {
-		t.Errorf("while nothing is written: %v", err)
-	}
+	must.Pass(t, refusal(), "while nothing is written")
 	disk.hang()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -485,9 +481,7 @@ func TestHangingDisk(t *testing.T) {
 	}
 	disk.goOn()
 	awaitAppend(t, s, record, nil)
-	if err := refusal(); err != nil {
-		t.Errorf("when the disk answers: %v", err)
-	}
+	must.Pass(t, refusal(), "when the disk answers")
 	mustClose(t, s)
 }
 

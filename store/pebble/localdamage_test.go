@@ -259,9 +259,7 @@ func TestDamagedFilter(t *testing.T) {
 		if len(unreadable(t, s, 1)) == 0 && s.engine.Damage() != nil {
 			harmless++
 		}
-		if err := s.engine.Err(); err != nil {
-			t.Errorf("byte %d: the store failed: %v", at, err)
-		}
+		must.Pass(t, s.engine.Err(), "byte %d: the store failed", at)
 		mustClose(t, s)
 	}
 	if harmless < 2 {

@@ -192,12 +192,8 @@ func (f fault) open(t *testing.T, disk *vfs.MemFS, want map[string][]string) (op
 			t.Errorf("operation %d failed; on a good disk: %v", f.at, err)
 			continue
 		}
-		if err := (outcomes{want}).check(s); err != nil {
-			t.Errorf("operation %d failed; on a good disk: %v", f.at, err)
-		}
-		if err := s.Close(); err != nil {
-			t.Errorf("operation %d failed; on a good disk: %v", f.at, err)
-		}
+		must.Pass(t, (outcomes{want}).check(s), "operation %d failed; on a good disk", f.at)
+		must.Pass(t, s.Close(), "operation %d failed; on a good disk", f.at)
 	}
 	return err == nil, reached
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -38,9 +39,7 @@ func BenchmarkAppendBesideRewrite(b *testing.B) {
 				at := due
 				appends.Go(func() {
 					record := store.Record{User: fmt.Sprint("other-", i), Event: testEvent(0)}
-					if err := appendAll(b.Context(), s, []store.Record{record}); err != nil {
-						b.Error(err)
-					}
+					must.Pass(b, appendAll(b.Context(), s, []store.Record{record}), "Append")
 					mu.Lock()
 					defer mu.Unlock()
 					took = append(took, time.Since(at))

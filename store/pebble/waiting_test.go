@@ -92,9 +92,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 		t.Errorf("Stats with room: %v, %v", stats.Refusal, err)
 	}
 	checkItems(t, items, "kept")
-	if err := items.PutItems(t.Context(), []store.Item{{ID: "later"}}); err != nil {
-		t.Errorf("PutItems with room: %v", err)
-	}
+	must.Pass(t, items.PutItems(t.Context(), []store.Item{{ID: "later"}}), "PutItems with room")
 	checkItems(t, items, "kept", "later")
 	mustClose(t, s)
 	want["new"] = []string{testEvent(0).ID}

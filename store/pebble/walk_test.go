@@ -45,9 +45,7 @@ func eachOnce(t *testing.T, disk vfs.FS) (map[string]int, store.SkippedError) {
 	r, err := OpenReadOnly("store", Options{FS: disk})
 	must.Succeed(t, err)
 	defer func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Pass(t, r.Close(), "Close")
 	}()
 	users := map[string]int{}
 	err = r.Each(t.Context(), func(user string, revision uint64, e store.Event) error {

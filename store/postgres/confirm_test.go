@@ -113,9 +113,7 @@ func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
 		default:
 		}
 		must.Succeed(t, p.Standby.Start())
-		if err := <-done; err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Pass(t, <-done, "%s", name)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest/load"
@@ -49,9 +50,7 @@ func survive(
 	report := l.Check(read, time.Minute)
 	t.Logf("%v; longest time without an acknowledgement %v", report,
 		longest.Round(time.Millisecond))
-	if err := report.Err(); err != nil {
-		t.Error(err)
-	}
+	must.Pass(t, report.Err(), "the report")
 	// Without erasures nothing that was seen may vanish.
 	if keepUsers && report.Foreign > 0 {
 		t.Errorf("%d states were shown and vanished", report.Foreign)
@@ -63,9 +62,7 @@ func survive(
 
 func closeAll(t *testing.T, all ...store.Store) {
 	for _, s := range all {
-		if err := s.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		must.Pass(t, s.Close(), "Close")
 	}
 }
 

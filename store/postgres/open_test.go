@@ -170,9 +170,7 @@ func TestLeastRights(t *testing.T) {
 			store.Fence{Lease: "l", Term: 1}),
 		"Release": s.Release(ctx, "l", "h"), "DeleteItems": s.DeleteItems(ctx, []string{"i"}),
 	} {
-		if err != nil {
-			t.Errorf("%s by the role: %v", what, err)
-		}
+		must.Pass(t, err, "%s by the role", what)
 	}
 	if _, err := s.Stats(ctx); err != nil || !held {
 		t.Errorf("Stats: %v; lease held: %v", err, held)

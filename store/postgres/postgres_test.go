@@ -87,9 +87,7 @@ func TestModel(t *testing.T) {
 			must.Succeed(t, s.Close())
 			return openAt(t, url)
 		})
-		if err := s.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		must.Pass(t, s.Close(), "Close")
 	}
 }
 

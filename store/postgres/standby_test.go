@@ -69,7 +69,5 @@ func TestStandbyIsAway(t *testing.T) {
 	}
 	must.Succeed(t, p.Standby.Start())
 	await("the standby is back", func(degraded error) bool { return degraded == nil })
-	if err := again(); err != nil {
-		t.Errorf("with the standby: %v", err)
-	}
+	must.Pass(t, again(), "with the standby")
 }

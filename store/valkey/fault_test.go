@@ -173,9 +173,7 @@ func TestAnswersAreWrites(t *testing.T) {
 	mustAppend(t, a, "u", 1)
 	for what, ask := range unchanging(b) {
 		before := written()
-		if err := ask(t.Context()); err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.Pass(t, ask(t.Context()), "%s", what)
 		if after := written(); after != before+1 {
 			t.Errorf("%s: the replica has seen %d writes, want 1", what, after-before)
 		}
@@ -198,9 +196,7 @@ func TestWriteWaitsForReplica(t *testing.T) {
 		return err == nil && stats.Degraded != nil
 	})
 	must.Succeed(t, replica.Start())
-	if err := <-done; err != nil {
-		t.Errorf("Append: %v", err)
-	}
+	must.Pass(t, <-done, "Append")
 	must.Await(t, "Stats tells that it is back", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded == nil
@@ -331,9 +327,7 @@ func TestRoomOfPrimary(t *testing.T) {
 		}
 	}
 	stats, err := s.Stats(t.Context())
-	if err != nil {
-		t.Errorf("Stats: %v", err)
-	}
+	must.Pass(t, err, "Stats")
 	t.Logf("Stats: %+v", stats)
 }
 
@@ -388,9 +382,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 	revision := must.Get(s.ItemsRevision(t.Context()))(t)
 	armed.Store(true)
-	if err := s.PutItems(t.Context(), []store.Item{{ID: "i"}}); err != nil {
-		t.Errorf("PutItems: %v", err)
-	}
+	must.Pass(t, s.PutItems(t.Context(), []store.Item{{ID: "i"}}), "PutItems")
 	if again, err := s.ItemsRevision(t.Context()); again != revision+1 || err != nil {
 		t.Errorf("the revision of the catalogue went from %d to %d, %v", revision, again, err)
 	}

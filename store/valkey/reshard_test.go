@@ -91,9 +91,7 @@ func TestSlotMoves(t *testing.T) {
 	check := func(stage string) {
 		t.Helper()
 		for user := range users {
-			if err := add(within(t, 10*time.Second), user); err != nil {
-				t.Errorf("%s: Append: %v", stage, err)
-			}
+			must.Pass(t, add(within(t, 10*time.Second), user), "%s: Append", stage)
 		}
 		seen := map[string]uint64{}
 		err := s.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
@@ -128,9 +126,7 @@ func TestSlotMoves(t *testing.T) {
 		return err == nil && strings.Contains(stats, "errorstat_TRYAGAIN")
 	})
 	m.key("{n:u}h")
-	if err := <-half; err != nil {
-		t.Errorf("a call with half of the keys: %v", err)
-	}
+	must.Pass(t, <-half, "a call with half of the keys")
 	check("with all keys at the new node")
 	m.end()
 	check("after")

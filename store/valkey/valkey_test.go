@@ -37,14 +37,10 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(soak.Times(3)) {
 		o := options(t)
 		reopen := func(s store.Store) store.Store {
-			if err := s.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
+			must.Pass(t, s.Close(), "Close")
 			return open(t, o)
 		}
 		s := storetest.Model(t, open(t, o), seed, 1000, reopen)
-		if err := s.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		must.Pass(t, s.Close(), "Close")
 	}
 }

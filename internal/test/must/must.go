@@ -77,3 +77,11 @@ func Say(tb testing.TB, err error, want, what string, args ...any) {
 		tb.Errorf("%s: got error %v, want one that says %q", fmt.Sprintf(what, args...), err, want)
 	}
 }
+
+// Pass reports an error of something that is to succeed. The test goes on.
+func Pass(tb testing.TB, err error, what string, args ...any) {
+	tb.Helper()
+	if err != nil {
+		tb.Errorf("%s: %v", fmt.Sprintf(what, args...), err)
+	}
+}

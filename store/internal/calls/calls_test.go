@@ -26,9 +26,7 @@ func TestCloseWaits(t *testing.T) {
 			}()
 		}
 		begun := time.Now()
-		if err := c.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		must.Pass(t, c.Close(), "Close")
 		must.Fail(t, c.Close(), store.ErrClosed, "a second Close")
 		must.Fail(t, c.Begin(t.Context()), store.ErrClosed, "Begin after Close")
 		c.Wait()

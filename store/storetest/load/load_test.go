@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest/load"
@@ -26,9 +27,7 @@ func run(t *testing.T, s store.Store, o load.Options, disturb func()) *load.Repo
 	o.Batch = 5
 	l := load.Start(s, s, o)
 	for i := range 2 {
-		if err := l.Await(1000, 30*time.Second); err != nil {
-			t.Error(err)
-		}
+		must.Pass(t, l.Await(1000, 30*time.Second), "Await")
 		if i == 0 && disturb != nil {
 			disturb()
 		}
@@ -39,9 +38,7 @@ func run(t *testing.T, s store.Store, o load.Options, disturb func()) *load.Repo
 
 func TestGoodStore(t *testing.T) {
 	r := run(t, memory.New(), load.Options{}, nil)
-	if err := r.Err(); err != nil {
-		t.Error(err)
-	}
+	must.Pass(t, r.Err(), "the report")
 	if r.Acked < 4000 || r.Open > 0 || r.States < 100 {
 		t.Errorf("%v, want 4000 acknowledged events at least and 100 states", r)
 	}

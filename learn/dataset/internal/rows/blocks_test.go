@@ -146,8 +146,6 @@ func TestBlocksCanBeLeft(t *testing.T) {
 				t.Fatal("no more rows")
 			}
 		}
-		if err := s.Close(); err != nil {
-			t.Errorf("after %d rows: %v", wanted, err)
-		}
+		must.Pass(t, s.Close(), "after %d rows", wanted)
 	}
 }

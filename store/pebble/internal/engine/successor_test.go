@@ -29,9 +29,7 @@ func TestSuccessorKeepsTables(t *testing.T) {
 		}
 		_ = next.Close(false)
 		for i := range 3 {
-			if err := get(reads.DB, i); err != nil {
-				t.Errorf("fails=%v: %v", fails, err)
-			}
+			must.Pass(t, get(reads.DB, i), "fails=%v", fails)
 		}
 		for _, name := range before {
 			if !slices.Contains(tableNames(t, fs), name) {

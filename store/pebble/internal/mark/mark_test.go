@@ -156,12 +156,8 @@ func TestWritesGoOnAfterAFault(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	if err := first.Check(first.ID, 7); err != nil {
-		t.Error(err)
-	}
-	if err := first.Check(first.ID, 8); err != nil {
-		t.Errorf("the mark is behind: %v", err)
-	}
+	must.Pass(t, first.Check(first.ID, 7), "Check")
+	must.Pass(t, first.Check(first.ID, 8), "the mark is behind")
 	for _, c := range []struct {
 		id     ID
 		commit uint64

@@ -191,8 +191,6 @@ func TestLeftOut(t *testing.T) {
 		if it.First() || it.Error() != nil {
 			t.Errorf("%d of %d bytes: a row is there, or %v", left, len(whole), it.Error())
 		}
-		if err := errors.Join(it.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
+		must.Pass(t, errors.Join(it.Close(), db.Close()), "Close")
 	}
 }

@@ -138,9 +138,7 @@ func TestFaults(t *testing.T) {
 			for i := range times {
 				o := try(t, i, durable, f.pressure, f.inject)
 				t.Log(o)
-				if err := o.Err(); err != nil {
-					t.Error(err)
-				}
+				must.Pass(t, o.Err(), "the report")
 				sum.Acked, sum.Lost = sum.Acked+o.Acked, sum.Lost+o.Lost
 				sum.gap, sum.others = max(sum.gap, o.gap), max(sum.others, o.others)
 			}
@@ -173,9 +171,7 @@ func loseReplica(t *testing.T, name string, lose func(*enginetest.RedisNode)) {
 			stats, err := r.store.Stats(t.Context())
 			return errors.Join(err, stats.Degraded)
 		}
-		if err := degraded(); err != nil {
-			t.Errorf("a whole cluster: %v", err)
-		}
+		must.Pass(t, degraded(), "a whole cluster")
 		for setting, value := range map[string][2]string{
 			"repl-timeout": {"4", "60"}, "repl-ping-replica-period": {"1", "10"},
 		} {
@@ -194,9 +190,7 @@ func loseReplica(t *testing.T, name string, lose func(*enginetest.RedisNode)) {
 		r.await("the store tells that it is over", degraded)
 	})
 	t.Log(o)
-	if err := o.Err(); err != nil {
-		t.Error(err)
-	}
+	must.Pass(t, o.Err(), "the report")
 	soak.Injected(t, 1, name)
 }
 

@@ -51,9 +51,7 @@ func TestRestartAfterSlowSync(t *testing.T) {
 			must.Succeed(r, p.Start())
 		})
 		t.Logf("restarted after the election: %v", later)
-		if err := later.Err(); err != nil {
-			t.Error(err)
-		}
+		must.Pass(t, later.Err(), "the report")
 	}
 	soak.Injected(t, times, "kills of a primary whose syncs hang")
 }

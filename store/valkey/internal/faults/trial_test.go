@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/enginetest"
+	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store/storetest/load"
 	"github.com/gsimc/gsimc/store/valkey"
 )
@@ -79,9 +80,7 @@ func try(t *testing.T, number int, o valkey.Options, p pressure, fault func(*tri
 	r.heal()
 	report := r.load.Check(r.reads, patience)
 	for _, s := range []*valkey.Store{r.store, r.reads} {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		must.Pass(t, s.Close(), "Close")
 	}
 	return outcome{report, gaps[0], max(gaps[1], gaps[2])}
 }
