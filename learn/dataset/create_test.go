@@ -13,8 +13,8 @@ import (
 	"github.com/gsimc/gsimc/internal/test/must"
 )
 
-// TestCreate exchanges a file, and gives the writing of another one up: nothing is there but the new
-// text or the old one.
+// TestCreate gives the writing of a file up, and exchanges it: nothing is there but the old text or
+// the new one.
 func TestCreate(t *testing.T) {
 	text := strings.Repeat("some text that packs well\n", 10_000)
 	for name, compression := range map[string]string{"a.csv": "none", "a.csv.gz": "gzip",

@@ -215,9 +215,7 @@ func TestChooseIsWhatRunChooses(t *testing.T) {
 	blind := *p
 	blind.Validation = dataset.Histories{Ptr: []int64{0}}
 	got := must.Get(Run(&blind, Options{Methods: chosen}))(t)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("results (-chosen while ranking +chosen before):\n%s", diff)
-	}
+	must.Equal(t, want, got, "results")
 	for _, m := range methods[1:] {
 		opt := Options{Methods: []Method{m}}
 		_, err := Run(&blind, opt)
@@ -269,12 +267,8 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 	}
 	opt.Methods = chosen[:1]
 	got := must.Get(Run(p, opt))(t)
-	if diff := cmp.Diff(want[0].Ranks, got[0].Ranks); diff != "" {
-		t.Errorf("ranks (-chosen while ranking +chosen before):\n%s", diff)
-	}
-	if diff := cmp.Diff(want[0].Chosen, got[0].Chosen); diff != "" {
-		t.Errorf("constants (-chosen while ranking +chosen before):\n%s", diff)
-	}
+	must.Equal(t, want[0].Ranks, got[0].Ranks, "ranks")
+	must.Equal(t, want[0].Chosen, got[0].Chosen, "constants")
 }
 
 // The error of targets of different users is the usual one. Copies of a user's target change

@@ -69,9 +69,7 @@ func TestHideItems(t *testing.T) {
 			t.Fatalf("user %d (-want +got):\n%s", u, diff)
 		}
 	}
-	if diff := cmp.Diff(x.Hidden, hide(t, p, 0.25, 1).Hidden); diff != "" {
-		t.Errorf("the same seed hides other items:\n%s", diff)
-	}
+	must.Equal(t, x.Hidden, hide(t, p, 0.25, 1).Hidden, "the same seed hides other items")
 	if cmp.Equal(x.Hidden, hide(t, p, 0.25, 2).Hidden) {
 		t.Error("another seed hides the same items")
 	}

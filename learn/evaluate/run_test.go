@@ -8,8 +8,6 @@ import (
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -55,9 +53,7 @@ func TestRunOnCheckerboard(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, finished); diff != "" {
-		t.Errorf("Done calls (-results +calls):\n%s", diff)
-	}
+	must.Equal(t, want, finished, "Done calls")
 }
 
 // The cutoff filter passes everything in the band, so BGS-IMC's estimate is
@@ -71,9 +67,7 @@ func TestCutoffMakesBGSEqualGS(t *testing.T) {
 		Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec},
 	})
 	must.Succeed(t, err)
-	if diff := cmp.Diff(results[0].Ranks, results[1].Ranks); diff != "" {
-		t.Errorf("ranks (-gs +bgs):\n%s", diff)
-	}
+	must.Equal(t, results[0].Ranks, results[1].Ranks, "ranks")
 }
 
 // methodsNamed returns the methods of a list.
@@ -102,9 +96,7 @@ func TestBestFilterIsChosenOnValidation(t *testing.T) {
 	if got, want := evaluate.GS+" "+results[0].Variant, onValidation[best].Name; got != want {
 		t.Errorf("chose %q, want %q", got, want)
 	}
-	if diff := cmp.Diff(results[best].Ranks, results[0].Ranks); diff != "" {
-		t.Errorf("ranks (-%s +chosen):\n%s", results[best].Name, diff)
-	}
+	must.Equal(t, results[best].Ranks, results[0].Ranks, "ranks of %s", results[best].Name)
 }
 
 // validationAsTest returns p with its validation users as test users.

@@ -3,8 +3,6 @@ package evaluate_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -23,12 +21,8 @@ func TestOnValidation(t *testing.T) {
 			Methods: methodsNamed(t, got.Name+","+evaluate.Popularity), Paper: in, Learned: in,
 		})
 		must.Succeed(t, err)
-		if diff := cmp.Diff(want[0].Ranks, got.Ranks); diff != "" {
-			t.Errorf("%s: ranks (-evaluated +got):\n%s", got.Name, diff)
-		}
-		if diff := cmp.Diff(want[1].Ranks, popular.Ranks); diff != "" {
-			t.Errorf("popularity: ranks (-evaluated +got):\n%s", diff)
-		}
+		must.Equal(t, want[0].Ranks, got.Ranks, "%s: ranks", got.Name)
+		must.Equal(t, want[1].Ranks, popular.Ranks, "popularity: ranks")
 		if some, _ := evaluate.OnValidation(result.Model, p, 4); len(some.Ranks) != 4 {
 			t.Errorf("4 users: %d ranks", len(some.Ranks))
 		}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
@@ -170,9 +168,7 @@ func TestVSKNNChoosesOnValidation(t *testing.T) {
 			}
 		}
 	}
-	if diff := gocmp.Diff(index.ranks(&p.Test, at.spec(), func(int) {}), got.Ranks); diff != "" {
-		t.Errorf("ranks (-of the chosen +got):\n%s", diff)
-	}
+	must.Equal(t, index.ranks(&p.Test, at.spec(), func(int) {}), got.Ranks, "ranks")
 	if !slices.IsSorted(seen) || slices.Max(seen) > p.Test.Len() {
 		t.Errorf("progress was %v, want it to rise to %d", seen, p.Test.Len())
 	}
@@ -188,8 +184,6 @@ func TestVSKNNDoesNotDependOnProcessors(t *testing.T) {
 		if first == nil {
 			first = got
 		}
-		if diff := gocmp.Diff(first, got); diff != "" {
-			t.Errorf("%d processors (-one +got):\n%s", processors, diff)
-		}
+		must.Equal(t, first, got, "%d processors", processors)
 	}
 }

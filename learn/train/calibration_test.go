@@ -70,9 +70,8 @@ func TestVariancesAreWithheld(t *testing.T) {
 			t.Errorf("%s: no error for the calibration of what is withheld", name)
 		}
 	}
-	if diff := cmp.Diff(m.Describe().Deviation, read.Describe().Deviation); diff != "" {
-		t.Errorf("the file has another deviation (-trained +read):\n%s", diff)
-	}
+	must.Equal(t, m.Describe().Deviation, read.Describe().Deviation,
+		"the file has another deviation")
 	trained, opened := m.NewQuery(), read.NewQuery()
 	for _, h := range train.Histories(&p.Test) {
 		m.QueryTo(trained, m.InitialState(h), model.EstimatorBGS)

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model/fit"
@@ -84,9 +82,7 @@ func TestRunChooses(t *testing.T) {
 	for _, s := range train.NewPlan(p, cfg).Announced() {
 		planned = append(planned, s.Name)
 	}
-	if d := cmp.Diff(append(told, train.StageWrite), planned); d != "" {
-		t.Errorf("stages (-told +planned):\n%s", d)
-	}
+	must.Equal(t, append(told, train.StageWrite), planned, "stages")
 	like := train.Like(r.Model)
 	again := must.Get(train.Run(p, like.Apply(choosing())))(t)
 	if again.Choice != nil || again.Model.Rank() != c.Rank ||

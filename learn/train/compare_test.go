@@ -41,9 +41,7 @@ func TestRecentUsers(t *testing.T) {
 	if got[19]-got[0] < 40 {
 		t.Errorf("got %v, want users from all of the latest 80", got)
 	}
-	if diff := cmp.Diff(got, train.RecentUsers(d, 0, 20)); diff != "" {
-		t.Errorf("a second call differs:\n%s", diff)
-	}
+	must.Equal(t, got, train.RecentUsers(d, 0, 20), "a second call")
 	if all := train.RecentUsers(d, 0, 1000); len(all) != 180 {
 		t.Errorf("%d users in all, want 180", len(all))
 	}

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/file/safetensors"
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -103,17 +101,11 @@ func TestSpectrumTrainsAlike(t *testing.T) {
 			cfg.Rank = 0
 			cfg.Spec.Window, cfg.Spec.DegreeRescale = 5, 2 // those of the job count
 			got := must.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
-			if diff := gocmp.Diff(arraysOf(t, want.Model), arraysOf(t, got.Model)); diff != "" {
-				t.Errorf("arrays differ (-trained +from the spectrum):\n%.2000s", diff)
-			}
+			must.Equal(t, arraysOf(t, want.Model), arraysOf(t, got.Model), "arrays")
 			a, b := want.Model.Spec(), got.Model.Spec()
 			a.Provenance, b.Provenance = nil, nil
-			if diff := gocmp.Diff(a, b); diff != "" {
-				t.Errorf("specs differ:\n%s", diff)
-			}
-			if diff := gocmp.Diff(want.Choice, got.Choice); diff != "" {
-				t.Errorf("choices differ:\n%s", diff)
-			}
+			must.Equal(t, a, b, "specs")
+			must.Equal(t, want.Choice, got.Choice, "choices")
 		})
 	}
 }
@@ -129,9 +121,7 @@ func TestSpectrumOfSmallerRank(t *testing.T) {
 	got := must.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
 	// The mean of the diagonal that the ridge is a multiple of is summed up in another order.
 	for _, name := range []string{"basis", "eigenvalues", "local_items"} {
-		if diff := gocmp.Diff(arraysOf(t, want.Model)[name], arraysOf(t, got.Model)[name]); diff != "" {
-			t.Errorf("%s differs:\n%.500s", name, diff)
-		}
+		must.Equal(t, arraysOf(t, want.Model)[name], arraysOf(t, got.Model)[name], "%s", name)
 	}
 	if k := got.Model.Rank(); k != 10 {
 		t.Errorf("rank %d, want 10", k)

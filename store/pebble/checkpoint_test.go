@@ -13,7 +13,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
@@ -75,9 +74,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 				t.Fatalf("got %v, %v, want 4 events", h, err)
 			}
 		}
-		if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
-			t.Errorf("reading changed files (-before +after):\n%s", diff)
-		}
+		must.Equal(t, before, contents(t, dir), "reading changed files")
 		s := mustOpen(t, dir, Options{})
 		mustAppend(t, s, "u", 4, 5)
 		mustClose(t, s)

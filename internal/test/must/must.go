@@ -19,11 +19,11 @@ func Succeed(tb testing.TB, err error) {
 	}
 }
 
-// Equal tells how two values differ, and of what they are. The test goes on.
+// Equal tells how two values differ, which may be cut off, and of what they are. The test goes on.
 func Equal(tb testing.TB, want, got any, what string, args ...any) {
 	tb.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		tb.Errorf("%s (-want +got):\n%s", fmt.Sprintf(what, args...), diff)
+		tb.Errorf("%s (-want +got):\n%.20000s", fmt.Sprintf(what, args...), diff)
 	}
 }
 

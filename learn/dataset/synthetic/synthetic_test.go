@@ -280,5 +280,5 @@ func TestWriteError(t *testing.T) {
 		must.Fail(t, err, errFull, "Generate")
 	}
 	// A goroutine that has done its work takes a moment to be gone.
-	must.Await(t, "the goroutines have ended", func() bool { return runtime.NumGoroutine() <= before })
+	must.Await(t, "all have ended", func() bool { return runtime.NumGoroutine() <= before })
 }

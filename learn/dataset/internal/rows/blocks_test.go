@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/gsimc/gsimc/internal/test/must"
@@ -70,12 +69,8 @@ func TestBlocksReadWhatTheFileHas(t *testing.T) {
 				if len(want) < 100 && name+how != "jsontruncated gzip" {
 					t.Fatalf("only %d rows", len(want))
 				}
-				if diff := cmp.Diff(want[len(want)-1], got[len(got)-1]); diff != "" {
-					t.Errorf("the end (-serial +blocks):\n%s", diff)
-				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("rows (-serial +blocks):\n%.2000s", diff)
-				}
+				must.Equal(t, want[len(want)-1], got[len(got)-1], "the end")
+				must.Equal(t, want, got, "rows")
 			})
 		}
 	}

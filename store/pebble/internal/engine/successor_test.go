@@ -50,7 +50,7 @@ func TestAlone(t *testing.T) {
 	mustClose(t, reads)
 	next.Alone()
 	// Statistics of the tables may still be under way: the engine keeps these until they are ready.
-	must.Await(t, "the merged table alone is there", func() bool { return len(tableNames(t, fs)) == 1 })
+	must.Await(t, "one table is left", func() bool { return len(tableNames(t, fs)) == 1 })
 	if _, err := Open(t.Context(), "dir", testOptions(fs)); err == nil {
 		t.Error("the directory is not locked any more")
 	}
