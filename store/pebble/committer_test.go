@@ -90,8 +90,7 @@ func TestBoundedByDuplicates(t *testing.T) {
 	}
 	all()
 	flush(t, s)
-	mustClose(t, s)
-	s = mustOpen(t, "store", opts)
+	s = reopen(t, s, "store", opts)
 	defer func() { mustClose(t, s) }()
 	all()
 	bounded("duplicates")

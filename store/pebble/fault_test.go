@@ -201,7 +201,7 @@ func (f fault) run() (reached bool, err error) {
 	// The process ends and the power stays on, or the power fails as well.
 	for _, percent := range []int{100, 0} {
 		clone := powerCut(disk, percent)
-		if err := reopen(clone, possible); err != nil {
+		if err := openAfter(clone, possible); err != nil {
 			return reached, fmt.Errorf("after reopening with %d%% of the unsynced bytes: %w",
 				percent, err)
 		}
@@ -230,8 +230,8 @@ func (f fault) runScenario(s *Store) (outcomes, error) {
 	return possible, nil
 }
 
-// reopen opens a store on a good disk, checks its state, and uses it.
-func reopen(disk vfs.FS, possible outcomes) error {
+// openAfter opens a store on a good disk, checks its state, and uses it.
+func openAfter(disk vfs.FS, possible outcomes) error {
 	s, err := openSoon("dir/store", Options{FS: disk})
 	if err != nil {
 		return err

@@ -53,8 +53,7 @@ func TestForgettingWaitsForRepair(t *testing.T) {
 		if stats, err := s.Stats(t.Context()); stats.Damage == nil || err != nil {
 			t.Errorf("Stats: %v, %v, want damage", stats.Damage, err)
 		}
-		mustClose(t, s)
-		s = mustOpen(t, "store", opts)
+		s = reopen(t, s, "store", opts)
 	}
 	mustClose(t, s)
 }

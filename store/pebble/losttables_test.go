@@ -47,8 +47,7 @@ func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 		}
 		flush(t, s)
 		if i == 1 { // the newer layers lie above
-			err := s.engine.DB.Compact(t.Context(), row.FirstUserKey, row.LastKey, false)
-			must.Succeed(t, err)
+			must.Succeed(t, s.engine.DB.Compact(t.Context(), row.FirstUserKey, row.LastKey, false))
 		}
 	}
 	add(s, users*7/8, users*9/8)
@@ -280,8 +279,7 @@ func TestUsersAreCounted(t *testing.T) {
 		})
 	must.Succeed(t, err)
 	want("rewritten", 2)
-	mustClose(t, s)
-	s = mustOpen(t, "store", Options{FS: disk})
+	s = reopen(t, s, "store", Options{FS: disk})
 	mustAppend(t, s, "b", 0, 1)
 	want("opened again", 3)
 	flush(t, s)

@@ -33,6 +33,13 @@ func mustClose(t testing.TB, s store.Store) {
 	must.Succeed(t, s.Close())
 }
 
+// reopen closes a store and opens what is then in a directory.
+func reopen(t testing.TB, s store.Store, dir string, opts Options) *Store {
+	t.Helper()
+	mustClose(t, s)
+	return mustOpen(t, dir, opts)
+}
+
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	t.Run("disk", func(t *testing.T) {
@@ -58,10 +65,7 @@ func TestModel(t *testing.T) {
 		opts := Options{FS: vfs.NewMem(), CacheBytes: 1 << 20, sortBytes: 100 << (6 * (seed % 3)),
 			sortBatch: 64}
 		s := storetest.Model(t, mustOpen(t, "store", opts), seed, 1500,
-			func(s store.Store) store.Store {
-				mustClose(t, s)
-				return mustOpen(t, "store", opts)
-			})
+			func(s store.Store) store.Store { return reopen(t, s, "store", opts) })
 		mustClose(t, s)
 	}
 }

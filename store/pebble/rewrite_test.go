@@ -79,8 +79,7 @@ func TestRetractedBytesLeaveTheDisk(t *testing.T) {
 		}
 	}
 	check()
-	mustClose(t, s)
-	s = mustOpen(t, dir, opts)
+	s = reopen(t, s, dir, opts)
 	check()
 	mustClose(t, s)
 }

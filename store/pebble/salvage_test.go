@@ -107,8 +107,7 @@ func salvageable(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Eve
 	disk, events, _ := manyTables(t)
 	s := mustOpen(t, "store", Options{FS: disk})
 	appendBig(t, s, events, events+1) // some of it in tables, after an opening
-	mustClose(t, s)
-	s = mustOpen(t, "store", Options{FS: disk})
+	s = reopen(t, s, "store", Options{FS: disk})
 	appendBig(t, s, events+1, events+2)
 	if crashed {
 		awaitMark(t, disk, s)

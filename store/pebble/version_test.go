@@ -96,8 +96,7 @@ func TestAcceptingNoLossKeepsVersions(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
 	lives(t, s)
 	want := versions(t, s)
-	mustClose(t, s)
-	s = mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
+	s = reopen(t, s, "store", Options{FS: disk, AcceptLoss: true})
 	defer mustClose(t, s)
 	must.Equal(t, want, versions(t, s), "opened again")
 }
@@ -137,8 +136,7 @@ func TestLossChangesVersions(t *testing.T) {
 				}
 			}
 			for start := range 3 {
-				mustClose(t, s)
-				s = mustOpen(t, "store", Options{FS: disk})
+				s = reopen(t, s, "store", Options{FS: disk})
 				must.Equal(t, after, versions(t, s), "start %d", start)
 				if start == 1 {
 					flush(t, s)

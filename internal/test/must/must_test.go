@@ -36,8 +36,8 @@ func TestAllCanFail(t *testing.T) {
 			func(tb testing.TB) { Say(tb, fault, "a f", "x") }, 2, 0},
 		"Pass": {func(tb testing.TB) { Pass(tb, fault, "x") },
 			func(tb testing.TB) { Pass(tb, nil, "x") }, 1, 0},
-		"Return": {func(tb testing.TB) { Pass(tb, Return(tb, "x", func() error { return fault }), "x") },
-			func(tb testing.TB) { Pass(tb, Return(tb, "x", func() error { return nil }), "x") }, 1, 0},
+		"Return": {func(tb testing.TB) { Succeed(tb, Return(tb, "x", func() error { return fault })) },
+			func(tb testing.TB) { Succeed(tb, Return(tb, "x", func() error { return nil })) }, 0, 1},
 	} {
 		bad, good := &recorder{}, &recorder{}
 		c.bad(bad)
