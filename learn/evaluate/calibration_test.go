@@ -22,10 +22,7 @@ func TestCalibration(t *testing.T) {
 	}
 	p, _ := loadReference(t, "movietweetings")
 	spec := learnedSpec(p)
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
-		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: 0.8}, Rank: 200, Seed: 1,
-	})
-	must.Succeed(t, err)
+	basis := basisOf(t, p, spectral.Graph{Kind: spec.Graph, DegreeExponent: 0.8}, 200)
 	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
 	c := must.Get(m.Calibration(train.Histories(&p.Test)))(t)
 	t.Logf("%d events: overall %.4f, by frequency %.4f", c.Events, c.Overall, c.Bands)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/test/must"
-	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/spectral"
@@ -21,11 +20,8 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 	p, _ := loadReference(t, "movietweetings")
 	spec := learnedSpec(p)
 	spec.Window, spec.Dynamics.Positions = 40, 200
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
-		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent,
-			Window: spec.Window}, Rank: 512, Seed: 1,
-	})
-	must.Succeed(t, err)
+	basis := basisOf(t, p, spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent,
+		Window: spec.Window}, 512)
 	results, err := evaluate.Run(p, evaluate.Options{
 		Methods: []evaluate.Method{evaluate.LearnedDynamics()},
 		Learned: evaluate.Ingredients{Basis: basis, Spec: spec},

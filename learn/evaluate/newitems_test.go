@@ -30,11 +30,8 @@ func runNewItems(t *testing.T, x *evaluate.NewItems, rank int) []evaluate.NewIte
 	p := x.Reduced
 	spec := learnedSpec(p)
 	spec.Dynamics.Positions, spec.Dynamics.Deviation = 200, false
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
-		Graph: spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent},
-		Rank:  rank, Seed: 1,
-	})
-	must.Succeed(t, err)
+	graph := spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent}
+	basis := basisOf(t, p, graph, rank)
 	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
 	targets, results, err := x.Run(m, nil)
 	if err != nil || targets[0] == 0 || targets[1] == 0 {

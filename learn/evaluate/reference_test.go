@@ -65,7 +65,7 @@ func TestReference(t *testing.T) {
 			p, want := loadReference(t, name)
 			for label, graph := range want.Graphs {
 				t.Run(label, func(t *testing.T) {
-					basis := solveReference(t, p, label, want.Rank)
+					basis := basisOf(t, p, graphOf(label), want.Rank)
 					for j, kappa := range graph.Eigenvalues {
 						if rel := math.Abs(basis.Kappa[j]/kappa - 1); rel > 1e-5 {
 							t.Errorf("κ_%d = %v, want %v: %.1e relative", j, basis.Kappa[j], kappa,
@@ -113,15 +113,6 @@ func graphOf(label string) spectral.Graph {
 		return spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 0.7}
 	}
 	return spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}
-}
-
-func solveReference(t *testing.T, p *dataset.Partition, label string, rank int) *spectral.Basis {
-	t.Helper()
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
-		Graph: graphOf(label), Rank: rank, Seed: 1,
-	})
-	must.Succeed(t, err)
-	return basis
 }
 
 // checkMethods evaluates the methods of want whose name ends in suffix.
@@ -184,7 +175,7 @@ func compareFigures(t *testing.T, r evaluate.Result, suffix string, want map[str
 // of the paper's Section 4 down: the full spectrum counts the last event.
 func TestReferencePrior(t *testing.T) {
 	p, want := loadReference(t, "movietweetings")
-	basis := solveReference(t, p, "hypergraph", want.Rank)
+	basis := basisOf(t, p, graphOf("hypergraph"), want.Rank)
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(p.Train.Len())
 	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)

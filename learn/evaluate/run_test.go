@@ -15,12 +15,16 @@ import (
 	"github.com/gsimc/gsimc/spectral"
 )
 
+// basisOf is the basis of the training users of p.
+func basisOf(t *testing.T, p *dataset.Partition, g spectral.Graph, rank int) *spectral.Basis {
+	t.Helper()
+	options := spectral.Options{Graph: g, Rank: rank, Seed: 1}
+	return must.Get(spectral.Solve(train.Incidence(p), options))(t)
+}
+
 func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model.Spec) {
 	t.Helper()
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
-		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank,
-	})
-	must.Succeed(t, err)
+	basis := basisOf(t, p, spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, rank)
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(p.Train.Len())
 	return basis, spec

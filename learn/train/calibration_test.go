@@ -2,23 +2,14 @@ package train_test
 
 import (
 	"math"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/must"
-	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 )
-
-// trainOn trains the recommended model.
-func trainOn(t *testing.T, p *dataset.Partition, rank int) *model.Model {
-	t.Helper()
-	r := must.Get(train.Run(p, train.Config{Spec: train.Recommended(), Rank: rank, Seed: 1}))(t)
-	return r.Model
-}
 
 // TestCalibrationOnPieces: the variances hold for test users although each of the many localised
 // coordinates is touched by next to no validation user. Variances of the validation users alone are
@@ -31,7 +22,7 @@ func TestCalibrationOnPieces(t *testing.T) {
 		p := pieces(t, seed, shape{
 			body: 4000, cliques: 300, perClique: 50, train: 2, validation: 1, test: 2,
 		})
-		m := trainOn(t, p, 400)
+		m := trainOn(t, p, 400).Model
 		c := must.Get(m.Calibration(train.Histories(&p.Test)))(t)
 		t.Logf("seed %d: %d validation events, between halves %.2f; %d test events, overall %.2f, "+
 			"by frequency %.2f", seed, len(p.Validation.Item),
@@ -54,11 +45,8 @@ func TestVariancesAreWithheld(t *testing.T) {
 	p := pieces(t, 1, shape{
 		body: 100, cliques: 300, perClique: 2, train: 14, validation: 1, test: 1,
 	})
-	m := trainOn(t, p, 200)
-	path := filepath.Join(t.TempDir(), "model.gsimc")
-	must.Succeed(t, m.WriteFile(path))
-	read := must.Get(model.Open(path))(t)
-	defer read.Close() //nolint:errcheck // only read
+	m := trainOn(t, p, 200).Model
+	read := reread(t, m)
 	t.Logf("%d validation users, between halves %.2f", p.Validation.Len(),
 		m.Describe().Deviation.Calibration)
 	for name, m := range map[string]*model.Model{"trained": m, "read from a file": read} {

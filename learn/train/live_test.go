@@ -2,23 +2,18 @@ package train_test
 
 import (
 	"errors"
-	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
-	"github.com/gsimc/gsimc/model"
 )
 
 func trainingOf(t *testing.T, d *dataset.Interactions) *train.Result {
 	t.Helper()
-	p := must.Get(d.Partition(train.Split(d.NumUsers(), 1)))(t)
-	return must.Get(train.Run(p, train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1}))(t)
+	return trainOn(t, must.Get(d.Partition(train.Split(d.NumUsers(), 1)))(t), 12)
 }
 
 // A training finds how users come back to items, and the file keeps it.
@@ -28,14 +23,7 @@ func TestTrainingChoosesRepeats(t *testing.T) {
 	if spec.None() || spec.Constant+spec.Recency <= 0 || r.Live.Repeats < 0.2 {
 		t.Errorf("with %.2f repeats the constants are %s", r.Live.Repeats, spec)
 	}
-	file := filepath.Join(t.TempDir(), "model.gsimc")
-	must.Succeed(t, r.Model.WriteFile(file))
-	read := must.Get(model.Open(file))(t)
-	defer read.Close()
-	if d := cmp.Diff(spec, read.Spec().Again); d != "" || read.Version() != r.Model.Version() {
-		t.Errorf("version %s, in the file %s (-made +read):\n%s", r.Model.Version(),
-			read.Version(), d)
-	}
+	wantLiveKept(t, r.Model)
 }
 
 // Repeats change nothing but their own constants. Where users come back to nothing, or to few

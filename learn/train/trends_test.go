@@ -3,15 +3,11 @@ package train_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
 )
 
@@ -44,34 +40,22 @@ func seasonal(t *testing.T, fashions bool) *dataset.Partition {
 	return must.Get(d.Partition(train.Split(users, 1)))(t)
 }
 
-func learned(t *testing.T, p *dataset.Partition) *model.Model {
-	t.Helper()
-	r := must.Get(train.Run(p, train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1}))(t)
-	return r.Model
-}
-
 // A training finds the trends of its newest events, and the file keeps them.
 func TestTrainingChoosesTrends(t *testing.T) {
-	m := learned(t, seasonal(t, true))
+	m := trainOn(t, seasonal(t, true), 12).Model
 	spec := m.Spec().Trend
 	if !(spec.Gain > 0) || spec.HalfLife < 1 || spec.Span < 60 {
 		t.Errorf("with fashions the constants are %+v", spec)
 	}
-	file := filepath.Join(t.TempDir(), "model.gsimc")
-	must.Succeed(t, m.WriteFile(file))
-	again := must.Get(model.Open(file))(t)
-	defer again.Close()
-	if d := cmp.Diff(spec, again.Spec().Trend); d != "" || again.Version() != m.Version() {
-		t.Errorf("version %s, in the file %s (-made +read):\n%s", m.Version(), again.Version(), d)
-	}
+	wantLiveKept(t, m)
 }
 
 // Where nothing is in fashion nothing is added, and without times nothing is counted.
 func TestTrainingChoosesNoTrends(t *testing.T) {
-	if spec := learned(t, seasonal(t, false)).Spec().Trend; spec.Gain != 0 {
+	if spec := trainOn(t, seasonal(t, false), 12).Model.Spec().Trend; spec.Gain != 0 {
 		t.Errorf("without fashions the constants are %+v", spec)
 	}
 	p := seasonal(t, true)
 	p.Train.Time, p.Validation.Time, p.Test.Time = nil, nil, nil
-	must.Equal(t, trend.Spec{}, learned(t, p).Spec().Trend, "without times")
+	must.Equal(t, trend.Spec{}, trainOn(t, p, 12).Model.Spec().Trend, "without times")
 }
