@@ -58,10 +58,9 @@ nothing
 			path := writeFile(t, "items", pack(t, "gzip", []byte(c.text)))
 			var got []ItemRow
 			var bad []string
-			err := ReadItemRows(path, ItemRowsOptions{Separator: c.separator},
+			must.Succeed(t, ReadItemRows(path, ItemRowsOptions{Separator: c.separator},
 				func(r ItemRow) error { got = append(got, r); return nil },
-				func(e *RowError) error { bad = append(bad, e.Error()); return nil })
-			must.Succeed(t, err)
+				func(e *RowError) error { bad = append(bad, e.Error()); return nil }))
 			must.Equal(t, c.want, got, "rows")
 			if len(bad) != len(c.bad) {
 				t.Fatalf("faults %q, want %q", bad, c.bad)

@@ -22,11 +22,10 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 	spec.Window, spec.Dynamics.Positions = 40, 200
 	basis := basisOf(t, p, spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent,
 		Window: spec.Window}, 512)
-	results, err := evaluate.Run(p, evaluate.Options{
+	results := must.Get(evaluate.Run(p, evaluate.Options{
 		Methods: []evaluate.Method{evaluate.LearnedDynamics()},
 		Learned: evaluate.Ingredients{Basis: basis, Spec: spec},
-	})
-	must.Succeed(t, err)
+	}))(t)
 	checkReliability(t, results[0].Calibration.Reliability)
 	top := results[0].Metrics[0]
 	t.Logf("HR@10 %.4f ± %.4f, NDCG@10 %.4f ± %.4f", top.HR, top.HRErr, top.NDCG, top.NDCGErr)

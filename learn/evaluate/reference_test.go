@@ -147,10 +147,9 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 
 func checkFigures(t *testing.T, p *dataset.Partition, m evaluate.Method, want map[string]float64) {
 	t.Helper()
-	results, err := evaluate.Run(p, evaluate.Options{
+	results := must.Get(evaluate.Run(p, evaluate.Options{
 		Methods: []evaluate.Method{m}, MRFCFA: 2,
-	})
-	must.Succeed(t, err)
+	}))(t)
 	compareFigures(t, results[0], "", want)
 }
 

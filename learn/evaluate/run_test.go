@@ -41,13 +41,12 @@ func TestRunOnCheckerboard(t *testing.T) {
 		Deviation: true,
 	}
 	var finished []string
-	results, err := evaluate.Run(p, evaluate.Options{
+	results := must.Get(evaluate.Run(p, evaluate.Options{
 		Methods: evaluate.AllMethods(), MRFCFA: 2,
 		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
 		Learned: evaluate.Ingredients{Basis: basis, Spec: learned},
 		Done:    func(r *evaluate.Result) { finished = append(finished, r.Name) },
-	})
-	must.Succeed(t, err)
+	}))(t)
 	var want []string
 	for _, r := range results {
 		want = append(want, r.Name)
@@ -67,10 +66,9 @@ func TestCutoffMakesBGSEqualGS(t *testing.T) {
 	p := learntest.Checkerboard()
 	basis, spec := solve(t, p, 5)
 	methods := must.Get(evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff"))(t)
-	results, err := evaluate.Run(p, evaluate.Options{
+	results := must.Get(evaluate.Run(p, evaluate.Options{
 		Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec},
-	})
-	must.Succeed(t, err)
+	}))(t)
 	must.Equal(t, results[0].Ranks, results[1].Ranks, "ranks")
 }
 

@@ -17,10 +17,9 @@ func TestOnValidation(t *testing.T) {
 		result := must.Get(train.Run(p, train.Config{Spec: spec, Rank: 8}))(t)
 		got, popular := evaluate.OnValidation(result.Model, p, 0)
 		in := evaluate.Ingredients{Basis: result.Basis, Spec: result.Model.Spec()}
-		want, err := evaluate.Run(validationAsTest(p), evaluate.Options{
+		want := must.Get(evaluate.Run(validationAsTest(p), evaluate.Options{
 			Methods: methodsNamed(t, got.Name+","+evaluate.Popularity), Paper: in, Learned: in,
-		})
-		must.Succeed(t, err)
+		}))(t)
 		must.Equal(t, want[0].Ranks, got.Ranks, "%s: ranks", got.Name)
 		must.Equal(t, want[1].Ranks, popular.Ranks, "popularity: ranks")
 		if some, _ := evaluate.OnValidation(result.Model, p, 4); len(some.Ranks) != 4 {

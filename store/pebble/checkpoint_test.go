@@ -85,15 +85,14 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	must.Succeed(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || d.Name() == engine.LockName {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		files[path] = string(text)
 		return err
-	})
-	must.Succeed(t, err)
+	}))
 	return files
 }
 

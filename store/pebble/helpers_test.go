@@ -85,9 +85,8 @@ func withCrashes(disk *vfs.MemFS, rng *rand.Rand, crash func(copied func() *vfs.
 
 func journalRows(t testing.TB, s *Store) (n int) {
 	t.Helper()
-	it, err := s.engine.DB.NewIter(&lsm.IterOptions{LowerBound: row.JournalPrefix,
-		UpperBound: row.FirstUserKey})
-	must.Succeed(t, err)
+	it := must.Get(s.engine.DB.NewIter(&lsm.IterOptions{LowerBound: row.JournalPrefix,
+		UpperBound: row.FirstUserKey}))(t)
 	defer it.Close()
 	for valid := it.First(); valid; valid = it.Next() {
 		n++

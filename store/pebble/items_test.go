@@ -22,11 +22,10 @@ import (
 // dumpItems returns all items.
 func dumpItems(t *testing.T, s *Store) (items []store.Item) {
 	t.Helper()
-	err := s.EachItem(context.Background(), "", func(i store.Item) error {
+	must.Succeed(t, s.EachItem(context.Background(), "", func(i store.Item) error {
 		items = append(items, i)
 		return nil
-	})
-	must.Succeed(t, err)
+	}))
 	return items
 }
 

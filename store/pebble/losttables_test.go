@@ -273,11 +273,10 @@ func TestUsersAreCounted(t *testing.T) {
 	want("sorted", 3)
 	mustErase(t, s, "b")
 	want("erased", 2)
-	_, err := s.Rewrite(t.Context(), []string{"a", "c", "d"},
+	must.Get(s.Rewrite(t.Context(), []string{"a", "c", "d"},
 		func(events [][]store.Event) [][]store.Event {
 			return [][]store.Event{events[0][1:], {}, events[1]}
-		})
-	must.Succeed(t, err)
+		}))(t)
 	want("rewritten", 2)
 	s = reopen(t, s, "store", Options{FS: disk})
 	mustAppend(t, s, "b", 0, 1)

@@ -102,9 +102,8 @@ func newStoreDir(t *testing.T) string {
 func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
 	t.Helper()
 	removeSeal(t, dir)
-	db, err := lsm.Open(filepath.Join(dir, engine.DataName),
-		&lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: quiet{}})
-	must.Succeed(t, err)
+	db := must.Get(lsm.Open(filepath.Join(dir, engine.DataName),
+		&lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: quiet{}}))(t)
 	must.Succeed(t, edit(db))
 	must.Succeed(t, db.Close())
 }

@@ -22,11 +22,10 @@ import (
 // takeOut takes the events out of a history for which out is true.
 func takeOut(t *testing.T, s store.Store, user string, out func(store.Event) bool) store.Version {
 	t.Helper()
-	versions, err := s.Rewrite(context.Background(), []string{user},
+	versions := must.Get(s.Rewrite(context.Background(), []string{user},
 		func(h [][]store.Event) [][]store.Event {
 			return [][]store.Event{slices.DeleteFunc(append([]store.Event{}, h[0]...), out)}
-		})
-	must.Succeed(t, err)
+		}))(t)
 	return versions[0]
 }
 

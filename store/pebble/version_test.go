@@ -18,15 +18,14 @@ import (
 func versions(t *testing.T, s store.Store) map[string]store.Version {
 	t.Helper()
 	all := map[string]store.Version{}
-	err := s.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
+	must.Succeed(t, s.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
 		all[user] = head
 		got, same, err := s.Since(t.Context(), user, head, nil)
 		if got != head || !same {
 			err = errors.Join(err, fmt.Errorf("%s: %v since %v, same %v", user, got, head, same))
 		}
 		return err
-	})
-	must.Succeed(t, err)
+	}))
 	return all
 }
 

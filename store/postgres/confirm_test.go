@@ -20,9 +20,8 @@ func waiting(t *testing.T, p *enginetest.Postgres, do string) {
 	c := must.Get(p.Primary.Connect(ctx, "postgres"))(t)
 	defer c.Close(ctx)
 	for n := 0; n == 0; {
-		err := c.QueryRow(ctx, "SELECT count("+do+") FROM pg_stat_activity "+
-			"WHERE wait_event = 'SyncRep' AND application_name = 'gsimc'").Scan(&n)
-		must.Succeed(t, err)
+		must.Succeed(t, c.QueryRow(ctx, "SELECT count("+do+") FROM pg_stat_activity "+
+			"WHERE wait_event = 'SyncRep' AND application_name = 'gsimc'").Scan(&n))
 	}
 }
 

@@ -66,9 +66,8 @@ func statements(t *testing.T, c interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }, state string) (n int) {
 	t.Helper()
-	err := c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE "+
-		"pid <> pg_backend_pid() AND "+state).Scan(&n)
-	must.Succeed(t, err)
+	must.Succeed(t, c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE "+
+		"pid <> pg_backend_pid() AND "+state).Scan(&n))
 	return n
 }
 

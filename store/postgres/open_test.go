@@ -122,8 +122,7 @@ func TestSchema(t *testing.T) {
 	}
 	version := func(v string, more ...string) {
 		t.Helper()
-		err := p.Primary.SQL(append(more, "UPDATE "+schema+".store SET version = "+v)...)
-		must.Succeed(t, err)
+		must.Succeed(t, p.Primary.SQL(append(more, "UPDATE "+schema+".store SET version = "+v)...))
 	}
 	version("1", "DROP FUNCTION "+schema+".append")
 	s := openAt(t, url)

@@ -194,10 +194,9 @@ func TestByPopularityTenths(t *testing.T) {
 // fitted learns a model with learned dynamics, and without the deviation.
 func fitted(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, *model.Model) {
 	t.Helper()
-	basis, err := spectral.Solve(train.Incidence(p), spectral.Options{
+	basis := must.Get(spectral.Solve(train.Incidence(p), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank,
-	})
-	must.Succeed(t, err)
+	}))(t)
 	spec := model.DefaultSpec()
 	spec.TrainUsers, spec.DegreeRescale = int64(p.Train.Len()), 0.4
 	spec.Dynamics = model.DynamicsSpec{

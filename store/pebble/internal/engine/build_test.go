@@ -15,10 +15,9 @@ import (
 func TestBuildWithASlash(t *testing.T) {
 	fs := vfs.Default
 	dir := t.TempDir() + "/new/"
-	err := Build(fs, dir, func(building string) error {
+	must.Succeed(t, Build(fs, dir, func(building string) error {
 		return smallfile.Replace(fs, building, "file", nil)
-	})
-	must.Succeed(t, err)
+	}))
 	if names, err := fs.List(dir); err != nil || len(names) != 1 || names[0] != "file" {
 		t.Errorf("the folder holds %v, %v", names, err)
 	}
@@ -35,7 +34,7 @@ func TestBuildTwice(t *testing.T) {
 			mustCreate(t, fs, fs.PathJoin(left, "left"))
 			mustCreate(t, fs, fs.PathJoin(dir+unfinished, LockName))
 			never := func(string) error { t.Error("a second one builds"); return nil }
-			err := Build(fs, dir, func(building string) error {
+			must.Succeed(t, Build(fs, dir, func(building string) error {
 				mustCreate(t, fs, fs.PathJoin(building, "first"))
 				err := Build(fs, dir, never)
 				if err == nil || !strings.Contains(err.Error(), "another run") ||
@@ -43,8 +42,7 @@ func TestBuildTwice(t *testing.T) {
 					t.Errorf("the second one: %v", err)
 				}
 				return Build(fs, dir+"-too", func(string) error { return nil })
-			})
-			must.Succeed(t, err)
+			}))
 			names, err := fs.List(dir)
 			if err != nil || len(names) != 1 || names[0] != "first" {
 				t.Errorf("the folder holds %v, %v", names, err)
