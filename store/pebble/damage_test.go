@@ -93,11 +93,7 @@ func TestDamagedHeadOfJournal(t *testing.T) {
 		}); err != nil {
 			t.Fatalf("%s: %v", when, err)
 		}
-		var want []string
-		for i := range 5 {
-			want = append(want, testEvent(i).ID)
-		}
-		must.Equal(t, want, got, "%s", when)
+		must.Equal(t, step{from: 0, to: 5}.ids(), got, "%s", when)
 		flush(t, s)
 		mustClose(t, s)
 	}

@@ -37,6 +37,10 @@ func TestNegInvert(t *testing.T) {
 		if n == 0 {
 			continue
 		}
+		last := (n - 1) / stripRows
+		if end := stripOffset(n, last) + len(m.strip(last*stripRows).Data); end != len(m.data) {
+			t.Errorf("n = %d: the strips have %d numbers, the matrix %d", n, end, len(m.data))
+		}
 		var want mat.Dense
 		must.Succeed(t, want.Inverse(dense))
 		for i := range n {
