@@ -36,10 +36,15 @@ func Get[T any](value T, err error) func(tb testing.TB) T {
 	}
 }
 
-// Await waits until something holds, and ends the test if it takes too long.
+// Await waits until something holds, and ends the test if that takes more than 10 seconds.
 func Await(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	const patience = 20 * time.Second
+	Within(tb, 10*time.Second, what, holds)
+}
+
+// Within waits until something holds, and ends the test if that takes too long.
+func Within(tb testing.TB, patience time.Duration, what string, holds func() bool) {
+	tb.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			tb.Fatalf("waited %v until %s", patience, what)

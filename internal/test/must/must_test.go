@@ -17,6 +17,8 @@ func (r *recorder) Errorf(string, ...any)     { r.errs++ }
 func (r *recorder) Fatal(...any)              { r.ends++ }
 func (r *recorder) Fatalf(_ string, _ ...any) { r.ends++ }
 
+func call(err error) func() error { return func() error { return err } }
+
 // Each of these fails if it has to, and only then.
 func TestAllCanFail(t *testing.T) {
 	fault := errors.New("a fault")
@@ -36,8 +38,8 @@ func TestAllCanFail(t *testing.T) {
 			func(tb testing.TB) { Say(tb, fault, "a f", "x") }, 2, 0},
 		"Pass": {func(tb testing.TB) { Pass(tb, fault, "x") },
 			func(tb testing.TB) { Pass(tb, nil, "x") }, 1, 0},
-		"Return": {func(tb testing.TB) { Succeed(tb, Return(tb, "x", func() error { return fault })) },
-			func(tb testing.TB) { Succeed(tb, Return(tb, "x", func() error { return nil })) }, 0, 1},
+		"Return": {func(tb testing.TB) { Succeed(tb, Return(tb, "x", call(fault))) },
+			func(tb testing.TB) { Succeed(tb, Return(tb, "x", call(nil))) }, 0, 1},
 	} {
 		bad, good := &recorder{}, &recorder{}
 		c.bad(bad)

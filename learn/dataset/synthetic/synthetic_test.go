@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -280,5 +281,6 @@ func TestWriteError(t *testing.T) {
 		must.Fail(t, err, errFull, "Generate")
 	}
 	// A goroutine that has done its work takes a moment to be gone.
-	must.Await(t, "all have ended", func() bool { return runtime.NumGoroutine() <= before })
+	must.Within(t, 15*time.Second, "all have ended",
+		func() bool { return runtime.NumGoroutine() <= before })
 }
