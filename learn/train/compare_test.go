@@ -62,8 +62,7 @@ func TestCompare(t *testing.T) {
 	build := func(p *dataset.Partition, items []string) *model.Model {
 		named := *p
 		named.Items = items
-		result := must.Get(train.Run(&named, train.Config{Spec: train.Paper(), Rank: 8}))(t)
-		return result.Model
+		return must.Get(train.Run(&named, train.Config{Spec: train.Paper(), Rank: 8}))(t).Model
 	}
 	good := build(p, p.Items)
 	mixed := learntest.Checkerboard()

@@ -18,12 +18,8 @@ func TestRunTellsTheTimeOfTheSolver(t *testing.T) {
 		return now
 	}}
 	timed := must.Get(train.Run(p, cfg))(t)
-	if got := timed.Basis.Report.Elapsed; got != 3*time.Second {
-		t.Errorf("with a clock: %v, want 3s", got)
-	}
+	must.Equal(t, 3*time.Second, timed.Basis.Report.Elapsed, "with a clock")
 	cfg.Clock = nil
 	untimed := must.Get(train.Run(p, cfg))(t)
-	if got := untimed.Basis.Report.Elapsed; got != 0 {
-		t.Errorf("without a clock: %v, want 0", got)
-	}
+	must.Equal(t, 0*time.Second, untimed.Basis.Report.Elapsed, "without a clock")
 }

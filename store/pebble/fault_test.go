@@ -200,8 +200,7 @@ func (f fault) run() (reached bool, err error) {
 	}
 	// The process ends and the power stays on, or the power fails as well.
 	for _, percent := range []int{100, 0} {
-		clone := powerCut(disk, percent)
-		if err := openAfter(clone, possible); err != nil {
+		if err := openAfter(powerCut(disk, percent), possible); err != nil {
 			return reached, fmt.Errorf("after reopening with %d%% of the unsynced bytes: %w",
 				percent, err)
 		}
@@ -462,8 +461,7 @@ func TestHangingDisk(t *testing.T) {
 	mustAppend(t, s, "u", 0, 10)
 	refusal := func() error {
 		t.Helper()
-		stats := must.Get(s.Stats(t.Context()))(t)
-		return stats.Refusal
+		return must.Get(s.Stats(t.Context()))(t).Refusal
 	}
 	time.Sleep(100 * time.Millisecond)
 	must.Pass(t, refusal(), "while nothing is written")
