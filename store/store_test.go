@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -65,7 +65,7 @@ func TestValidate(t *testing.T) {
 		err := store.ValidateAll([]store.Record{{User: "v",
 			Event: store.Event{ID: "e", Item: "i"}}, r})
 		if test.want == "" {
-			must.Pass(t, err, "%+v is valid", r)
+			check.Pass(t, err, "%+v is valid", r)
 			continue
 		}
 		if want := "store: invalid record: " + test.want; err == nil ||

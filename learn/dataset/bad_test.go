@@ -11,7 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/gsimc/gsimc/internal/event"
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -153,7 +153,7 @@ func TestBadParquet(t *testing.T) {
 			"f:2: column item_id: null"},
 	} {
 		_, _, err := readBytes("f", tt.data, Options{})
-		must.Say(t, err, tt.want, "%s", name)
+		check.Says(t, err, tt.want, "%s", name)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestBadPaths(t *testing.T) {
 		{[]string{text}, "is not a Parquet file"},
 	} {
 		_, _, err := Read(tt.paths, Options{})
-		must.Say(t, err, tt.want, "Read(%v)", tt.paths)
+		check.Says(t, err, tt.want, "Read(%v)", tt.paths)
 	}
 	if _, _, err := Read([]string{filepath.Join(dir, "absent.csv")}, Options{}); !errors.Is(err,
 		os.ErrNotExist) {
@@ -213,7 +213,7 @@ func TestMaxBadRows(t *testing.T) {
 	if !errors.As(err, &bad) {
 		t.Fatalf("error %v, want a *RowError", err)
 	}
-	must.Equal(t, &RowError{File: "f", Line: 3, Column: "user_id", Reason: "empty id"}, bad,
+	check.Same(t, &RowError{File: "f", Line: 3, Column: "user_id", Reason: "empty id"}, bad,
 		"first bad row")
 	_, _, err = readBytes("f", text, Options{WeightColumn: "weight", MaxBadRows: 3})
 	if !errors.As(err, &bad) || bad.Line != 7 ||
@@ -221,7 +221,7 @@ func TestMaxBadRows(t *testing.T) {
 		t.Errorf("three of four tolerated: error %v, want the one of line 7", err)
 	}
 	d, report, err := readBytes("f", text, Options{WeightColumn: "weight", MaxBadRows: 4})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	if d.Len() != 2 || report.Rows != 6 || report.BadRows != 4 || len(report.BadRowMessages) != 4 {
 		t.Errorf("%d events, report %+v", d.Len(), report)
 	}

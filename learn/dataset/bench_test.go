@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // BenchmarkRead10M reads ten million rows of CSV in one pass. Three figures
@@ -42,7 +42,7 @@ func benchmarkRead(b *testing.B, rows int, shuffled, weights bool) {
 		start := time.Now()
 		d, _, err := Read([]string{path}, opt)
 		elapsed := time.Since(start)
-		must.Succeed(b, err)
+		check.Must(b, err)
 		heap, held := peak()
 		n := float64(d.Len())
 		b.ReportMetric(heap/n, "heap-B/int")
@@ -57,7 +57,7 @@ func benchmarkRead(b *testing.B, rows int, shuffled, weights bool) {
 // to the number of items makes a user's items all different.
 func writeBenchCSV(b *testing.B, path string, rows int, shuffled bool) {
 	const users, items = 100_000, 20_000
-	f := must.Get(os.Create(path))(b)
+	f := check.Get(os.Create(path))(b)
 	w := bufio.NewWriterSize(f, 1<<20)
 	w.WriteString("user_id,item_id,timestamp,weight\n")
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -76,8 +76,8 @@ func writeBenchCSV(b *testing.B, path string, rows int, shuffled bool) {
 		line = append(line, ",0.5\n"...)
 		w.Write(line)
 	}
-	must.Succeed(b, w.Flush())
-	must.Succeed(b, f.Close())
+	check.Must(b, w.Flush())
+	check.Must(b, f.Close())
 }
 
 // idMemory returns the bytes that collecting the ids of d takes.

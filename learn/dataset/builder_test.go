@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestBuilderIsRead builds random events with repeats, ties and weights and writes them to a file as well: both ways give the same.
@@ -17,7 +17,7 @@ func TestBuilderIsRead(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 5))
 		opt := Options{MinUserEvents: rng.IntN(4), MinItemEvents: rng.IntN(4)}
 		weighted := seed%2 == 0
-		b := must.Get(NewBuilder("events", opt))(t)
+		b := check.Get(NewBuilder("events", opt))(t)
 		file := "user_id,item_id,timestamp,w\n"
 		for range 300 {
 			user, item, at, w := fmt.Sprint("u", rng.IntN(20)), fmt.Sprint("i", rng.IntN(25)),
@@ -25,19 +25,19 @@ func TestBuilderIsRead(t *testing.T) {
 			if weighted {
 				w = float64(rng.IntN(5)) / 2
 			}
-			must.Succeed(t, b.Add(user, item, at, w))
+			check.Must(t, b.Add(user, item, at, w))
 			if w > 0 {
 				file += fmt.Sprintf("%s,%s,%d,%v\n", user, item, at, w)
 			}
 		}
 		got, report, err := b.Interactions()
-		must.Succeed(t, err)
+		check.Must(t, err)
 		if weighted {
 			opt.WeightColumn = "w"
 		}
 		want, wantReport, err := readBytes("events.csv", []byte(file), opt)
-		must.Succeed(t, err)
-		must.Equal(t, want, got, "seed %d: interactions differ from those of the file", seed)
+		check.Must(t, err)
+		check.Same(t, want, got, "seed %d: interactions differ from those of the file", seed)
 		if report.Rows != 300 || report.Unliked != 300-wantReport.Rows ||
 			report.Duplicates != wantReport.Duplicates ||
 			report.Filtered != wantReport.Filtered || report.Hash != wantReport.Hash {
@@ -62,8 +62,8 @@ func TestBuilderRefuses(t *testing.T) {
 	} {
 		for _, tolerated := range []int64{0, 1} {
 			b, err := NewBuilder("events", Options{MaxBadRows: tolerated})
-			must.Succeed(t, err)
-			must.Succeed(t, b.Add("u", "j", 1, 1))
+			check.Must(t, err)
+			check.Must(t, b.Add("u", "j", 1, 1))
 			err = b.Add(c.user, c.item, c.time, c.weight)
 			if tolerated == 0 {
 				if _, is := errors.AsType[*RowError](err); !is ||
@@ -81,9 +81,9 @@ func TestBuilderRefuses(t *testing.T) {
 	if _, err := NewBuilder("events", Options{MinUserEvents: -1}); err == nil {
 		t.Error("bad options were taken")
 	}
-	b := must.Get(NewBuilder("events", Options{}))(t)
+	b := check.Get(NewBuilder("events", Options{}))(t)
 	for _, w := range []float64{0, -1} {
-		must.Succeed(t, b.Add("u", "i", 1, w))
+		check.Must(t, b.Add("u", "i", 1, w))
 	}
 	if _, _, err := b.Interactions(); !errors.Is(err, ErrNoData) ||
 		!strings.Contains(err.Error(), "2 of a weight") {

@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestCreate gives the writing of a file up, and exchanges it: nothing is there but the old text or
@@ -22,26 +22,26 @@ func TestCreate(t *testing.T) {
 		path := writeFile(t, name, []byte("old"))
 		wantOld := func(when string) {
 			t.Helper()
-			if old := must.Get(os.ReadFile(path))(t); string(old) != "old" {
+			if old := check.Get(os.ReadFile(path))(t); string(old) != "old" {
 				t.Errorf("%s: %s: the old file is %q", name, when, old)
 			}
 		}
 		begin := func() *File {
-			f := must.Get(Create(path))(t)
-			must.Get(io.WriteString(f, text))(t)
+			f := check.Get(Create(path))(t)
+			check.Get(io.WriteString(f, text))(t)
 			wantOld("before Close")
 			return f
 		}
 		f := begin()
-		must.Succeed(t, f.Abort())
+		check.Must(t, f.Abort())
 		if err := f.Close(); err == nil {
 			t.Errorf("%s: Close after Abort must fail", name)
 		}
 		onlyFile(t, path)
 		wantOld("after Abort")
 		f = begin()
-		must.Succeed(t, f.Close())
-		must.Succeed(t, f.Abort())
+		check.Must(t, f.Close())
+		check.Must(t, f.Abort())
 		if got := unpack(t, compression, path); string(got) != text {
 			t.Errorf("%s: %d bytes of %s, want %d", name, len(got), compression, len(text))
 		}
@@ -55,8 +55,8 @@ func TestCreate(t *testing.T) {
 // TestCreateWriteError loses the file under the writer: Close must not rename.
 func TestCreateWriteError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.csv")
-	f := must.Get(Create(path))(t)
-	must.Succeed(t, f.out.Abort())
+	f := check.Get(Create(path))(t)
+	check.Must(t, f.out.Abort())
 	io.WriteString(f, strings.Repeat("x", 1<<20))
 	if err := f.Close(); err == nil {
 		t.Error("no error from Close after a failed write")
@@ -69,7 +69,7 @@ func TestCreateWriteError(t *testing.T) {
 // onlyFile fails the test if the folder of path holds anything else.
 func onlyFile(t *testing.T, path string) {
 	t.Helper()
-	entries := must.Get(os.ReadDir(filepath.Dir(path)))(t)
+	entries := check.Get(os.ReadDir(filepath.Dir(path)))(t)
 	if len(entries) != 1 || entries[0].Name() != filepath.Base(path) {
 		t.Errorf("left in the folder: %v", entries)
 	}
@@ -79,7 +79,7 @@ func onlyFile(t *testing.T, path string) {
 func unpack(t *testing.T, compression, path string) []byte {
 	t.Helper()
 	f, err := os.Open(path)
-	must.Succeed(t, err)
+	check.Must(t, err)
 	defer f.Close()
 	var text io.Reader = f
 	switch compression {
@@ -88,6 +88,6 @@ func unpack(t *testing.T, compression, path string) []byte {
 	case "zstd":
 		text, err = zstd.NewReader(f)
 	}
-	must.Succeed(t, err)
-	return must.Get(io.ReadAll(text))(t)
+	check.Must(t, err)
+	return check.Get(io.ReadAll(text))(t)
 }

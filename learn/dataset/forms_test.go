@@ -16,7 +16,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // at is the time of the events in this file, in seconds.
@@ -73,8 +73,8 @@ func TestForms(t *testing.T) {
 			t.Run(tt.name+"/"+compression, func(t *testing.T) {
 				data := pack(t, compression, []byte(tt.text))
 				got, report, err := Read([]string{writeFile(t, "events", data)}, tt.opt)
-				must.Succeed(t, err)
-				must.Equal(t, plain, got, "interactions")
+				check.Must(t, err)
+				check.Same(t, plain, got, "interactions")
 				f := report.Files[0]
 				if f.Delimiter != tt.delimiter || f.TimeUnit != tt.unit ||
 					f.Compression != compression || report.OrdinalTimes {
@@ -234,19 +234,19 @@ func TestEventTypes(t *testing.T) {
 		EventWeights: event.Weights{"view": 0.2, "dislike": -1, "zero": 0, "buy": 5},
 	}
 	d, report, err := readBytes("f", []byte(text), opt)
-	must.Succeed(t, err)
+	check.Must(t, err)
 	want := &Interactions{
 		Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2}, Item: []int32{0, 1},
 		Time: []int64{at, at + 1}, Weight: []float32{0.2, 2},
 		Repeats: Repeats{{Time: at + 3, Place: 2, Item: 0, Weight: 15}},
 	}
-	must.Equal(t, want, d, "interactions")
+	check.Same(t, want, d, "interactions")
 	if report.Unliked != 2 || report.Duplicates != 1 || report.UnusedTypeColumn != "" {
 		t.Errorf("report %+v", report)
 	}
 
 	e, _, err := ReadEvents([]string{writeFile(t, "f", []byte(text))}, opt)
-	must.Succeed(t, err)
+	check.Must(t, err)
 	all := &Events{
 		Histories: Interactions{
 			Users: []string{"u", "v"}, Items: []string{"a", "b", "c", "d"}, Ptr: []int64{0, 4, 5},
@@ -256,13 +256,13 @@ func TestEventTypes(t *testing.T) {
 		Kind: []uint16{4 - 1, 2, 1, 0, 4}, Types: []string{"buy", "dislike", "like", "view",
 			"zero"},
 	}
-	must.Equal(t, all, e, "events")
+	check.Same(t, all, e, "events")
 	opt.TypeColumn, opt.EventWeights = "", nil
 	if e, _, err = ReadEvents([]string{writeFile(t, "f", []byte(text))}, opt); err != nil {
 		t.Fatal(err)
 	}
 	all.Kind, all.Types = nil, nil
-	must.Equal(t, all, e, "events without types")
+	check.Same(t, all, e, "events without types")
 }
 
 // TestEventTypesOfFormats reads the same typed events from the other formats.
@@ -330,8 +330,8 @@ func TestStdin(t *testing.T) {
 			total := int64(-1)
 			d, report, err := Read([]string{other, "-"},
 				Options{Stdin: r, Progress: func(_, n, _ int64) { total = n }})
-			must.Succeed(t, err)
-			must.Equal(t, plain, d, "%s %s", name, compression)
+			check.Must(t, err)
+			check.Same(t, plain, d, "%s %s", name, compression)
 			if report.Files[1].Path != "standard input" ||
 				report.Files[1].Compression != compression || total != 0 {
 				t.Errorf("%+v, total %d", report.Files, total)
@@ -366,15 +366,15 @@ func TestStdin(t *testing.T) {
 func TestZip(t *testing.T) {
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
-	must.Get(w.Create("events.csv"))(t)
-	must.Succeed(t, w.Close())
+	check.Get(w.Create("events.csv"))(t)
+	check.Must(t, w.Close())
 	path := writeFile(t, "d.zip", archive.Bytes())
 	_, _, ofFile := Read([]string{path}, Options{})
 	_, _, ofStream := Read([]string{Stdin}, Options{Stdin: &archive})
 	_, ofItems := ReadItems(path)
 	want := "zip archives are not read: unpack it first, or on the way, with unzip -p"
 	for _, err := range []error{ofFile, ofStream, ofItems} {
-		must.Say(t, err, want, "an archive")
+		check.Says(t, err, want, "an archive")
 	}
 }
 

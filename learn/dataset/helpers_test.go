@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
@@ -18,7 +18,7 @@ import (
 func writeFile(tb testing.TB, name string, data []byte) string {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), name)
-	must.Succeed(tb, os.WriteFile(path, data, 0o600))
+	check.Must(tb, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -31,13 +31,13 @@ func pack(tb testing.TB, how string, data []byte) []byte {
 	case "gzip":
 		w = gzip.NewWriter(&b)
 	case "zstd":
-		z := must.Get(zstd.NewWriter(&b))(tb)
+		z := check.Get(zstd.NewWriter(&b))(tb)
 		w = z
 	default:
 		return data
 	}
-	must.Get(w.Write(data))(tb)
-	must.Succeed(tb, w.Close())
+	check.Get(w.Write(data))(tb)
+	check.Must(tb, w.Close())
 	return b.Bytes()
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // threeUsers are users of three, one and two events.
@@ -35,8 +35,8 @@ func TestHoldOutLast(t *testing.T) {
 		got, want := threeUsers(), threeUsers()
 		c.want(want)
 		items := got.HoldOutLast(c.users)
-		must.Equal(t, c.items, items, "%v: items", c.users)
-		must.Equal(t, want, got, "%v: the rest", c.users)
+		check.Same(t, c.items, items, "%v: items", c.users)
+		check.Same(t, want, got, "%v: the rest", c.users)
 	}
 	for _, users := range [][]int32{{1, 1}, {2, 0}, {3}} {
 		func() {
@@ -58,7 +58,7 @@ func TestOnly(t *testing.T) {
 		Weight: []float32{.1, .2, .3, .5, .6},
 	}
 	got := d.Only([]int32{0, 2})
-	must.Equal(t, want, got, "users 0 and 2")
+	check.Same(t, want, got, "users 0 and 2")
 	if got.Item[0] = 1; d.Item[0] != 2 {
 		t.Error("the copy shares memory")
 	}

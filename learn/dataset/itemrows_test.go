@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // CSV and JSON Lines of the same items are the same rows; what a row does not have is not in its
@@ -58,10 +58,10 @@ nothing
 			path := writeFile(t, "items", pack(t, "gzip", []byte(c.text)))
 			var got []ItemRow
 			var bad []string
-			must.Succeed(t, ReadItemRows(path, ItemRowsOptions{Separator: c.separator},
+			check.Must(t, ReadItemRows(path, ItemRowsOptions{Separator: c.separator},
 				func(r ItemRow) error { got = append(got, r); return nil },
 				func(e *RowError) error { bad = append(bad, e.Error()); return nil }))
-			must.Equal(t, c.want, got, "rows")
+			check.Same(t, c.want, got, "rows")
 			if len(bad) != len(c.bad) {
 				t.Fatalf("faults %q, want %q", bad, c.bad)
 			}

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestReadItems(t *testing.T) {
 	text := []byte("title,item_id,year,categories\n\"Toy, " +
 		"Story\",1,1995,Fun|Kids\nHeat,2,,Crime\n,3,,\n")
 	for _, compression := range []string{"none", "gzip", "zstd"} {
-		c := must.Get(ReadItems(writeFile(t, "items", pack(t, compression, text))))(t)
+		c := check.Get(ReadItems(writeFile(t, "items", pack(t, compression, text))))(t)
 		for id, want := range map[string]string{"1": "Toy, Story", "2": "Heat", "3": "",
 			"unknown": ""} {
 			if got := c[id]; got != want {

@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // powerLaw adds users of 12 common items each, and as many rare items with one user each.
 func powerLaw(t *testing.T, users, common, rare int, opt Options) (*Interactions, *Report) {
 	t.Helper()
-	b := must.Get(NewBuilder("test", opt))(t)
+	b := check.Get(NewBuilder("test", opt))(t)
 	add := func(user, item string) {
-		must.Succeed(t, b.Add(user, item, 0, 1))
+		check.Must(t, b.Add(user, item, 0, 1))
 	}
 	for u := range users {
 		for j := range 12 {
@@ -25,7 +25,7 @@ func powerLaw(t *testing.T, users, common, rare int, opt Options) (*Interactions
 		add(fmt.Sprint("u", i%users), fmt.Sprint("r", i))
 	}
 	d, report, err := b.Interactions()
-	must.Succeed(t, err)
+	check.Must(t, err)
 	return d, report
 }
 

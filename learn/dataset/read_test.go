@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -31,8 +31,8 @@ func parquetBytes[T any](tb testing.TB, rows []T, opts ...parquet.WriterOption) 
 	tb.Helper()
 	var b bytes.Buffer
 	w := parquet.NewGenericWriter[T](&b, opts...)
-	must.Get(w.Write(rows))(tb)
-	must.Succeed(tb, w.Close())
+	check.Get(w.Write(rows))(tb)
+	check.Must(tb, w.Close())
 	return b.Bytes()
 }
 
@@ -76,9 +76,9 @@ func TestReadFormats(t *testing.T) {
 	check := func(t *testing.T, name string, data []byte, format, compression string) {
 		d, report, err := Read([]string{writeFile(t, name, data)},
 			Options{WeightColumn: "weight", TimeUnit: "s"})
-		must.Succeed(t, err)
+		check.Must(t, err)
 		checkInvariants(t, d)
-		must.Equal(t, small.want, d, "interactions")
+		check.Same(t, small.want, d, "interactions")
 		want := &Report{
 			Files: []FileReport{{Path: report.Files[0].Path, Format: format,
 				Compression: compression,
@@ -86,7 +86,7 @@ func TestReadFormats(t *testing.T) {
 				Rows: 7}},
 			Rows: 7, Duplicates: 2, Hash: report.Hash,
 		}
-		must.Equal(t, want, report, "report")
+		check.Same(t, want, report, "report")
 		if hash == "" {
 			hash = report.Hash
 		}
@@ -162,7 +162,7 @@ func TestReadWithoutTimes(t *testing.T) {
 		}
 		want := &Interactions{Users: []string{"u"}, Items: []string{"a", "b"}, Ptr: []int64{0, 2},
 			Item: []int32{1, 0}}
-		must.Equal(t, want, d, "%s: interactions in the order of the file", name)
+		check.Same(t, want, d, "%s: interactions in the order of the file", name)
 	}
 }
 
@@ -170,7 +170,7 @@ func TestReadSeveralFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		must.Succeed(t, os.WriteFile(path, []byte(text), 0o600))
+		check.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	a := write("a.csv", "user_id,item_id,timestamp\nu,b,1\nv,b,9\n")
@@ -181,7 +181,7 @@ func TestReadSeveralFiles(t *testing.T) {
 	d, report, err := Read([]string{a, b}, Options{Progress: func(read, total, rows int64) {
 		calls = append(calls, [3]int64{read, total, rows})
 	}})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	if want := []int32{1, 0}; !slices.Equal(d.Of(0), want) {
 		t.Errorf("ties must keep the order of the files: got %v, want %v", d.Of(0), want)
 	}
@@ -194,7 +194,7 @@ func TestReadSeveralFiles(t *testing.T) {
 		t.Errorf("progress %v, want %v", calls, want)
 	}
 	_, _, err = Read([]string{a, c}, Options{})
-	must.Say(t, err, "must all have them", "files with and without times")
+	check.Says(t, err, "must all have them", "files with and without times")
 }
 
 // TestReadProgress reads enough rows for several calls of Progress, from files
@@ -212,7 +212,7 @@ func TestReadProgress(t *testing.T) {
 			Options{Progress: func(read, total, rows int64) {
 				calls = append(calls, [3]int64{read, total, rows})
 			}})
-		must.Succeed(t, err)
+		check.Must(t, err)
 		size := int64(len(data))
 		if len(calls) != 4 || calls[3] != [3]int64{size, size, rows} {
 			t.Fatalf("%s: progress %v, want four calls and in the end %d bytes and %d rows",
@@ -347,7 +347,7 @@ func TestReadManyChunks(t *testing.T) {
 	for r := range n {
 		// Backwards in time, users in turn: every row has to move.
 		u, i := fmt.Appendf(nil, "%02d", r%50), fmt.Appendf(nil, "%06d", r/50)
-		must.Succeed(t, c.add(users.of(u), items.of(i), int64(n-r), float32(r+1), 0,
+		check.Must(t, c.add(users.of(u), items.of(i), int64(n-r), float32(r+1), 0,
 			columnSet{time: true, weight: true}))
 	}
 	d, _ := c.interactions(users, items, false)
@@ -369,7 +369,7 @@ func TestHashDiffers(t *testing.T) {
 	base := "user_id,item_id,timestamp\nu,a,1\nu,b,2\nv,a,3\n"
 	hash := func(text string) string {
 		_, report, err := readBytes("x", []byte(text), Options{})
-		must.Succeed(t, err)
+		check.Must(t, err)
 		return report.Hash
 	}
 	want := hash(base)

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -20,26 +20,26 @@ func TestReference(t *testing.T) {
 			if os.IsNotExist(err) {
 				t.Skipf("no reference data: %v", err)
 			}
-			must.Succeed(t, err)
+			check.Must(t, err)
 			type sizes struct {
 				Users             map[string]int `json:"users"`
 				Items             int            `json:"items"`
 				InteractionsTrain int            `json:"interactions_train"`
 			}
 			var want sizes
-			must.Succeed(t, json.Unmarshal(raw, &want))
+			check.Must(t, json.Unmarshal(raw, &want))
 			d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")},
 				dataset.Options{})
-			must.Succeed(t, err)
-			split := must.Get(dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d))(t)
-			p := must.Get(d.Partition(split))(t)
+			check.Must(t, err)
+			split := check.Get(dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d))(t)
+			p := check.Get(d.Partition(split))(t)
 			got := sizes{
 				Users: map[string]int{"train": p.Train.Len(),
 					"validation": p.Validation.Len(), "test": p.Test.Len()},
 				Items:             len(p.Items),
 				InteractionsTrain: len(p.Train.Item),
 			}
-			must.Equal(t, want, got, "sizes of the partition")
+			check.Same(t, want, got, "sizes of the partition")
 			// No held-out user of the reference data is too short, so its
 			// numbers are those before and after such users are dropped.
 			for role, n := range want.Users {

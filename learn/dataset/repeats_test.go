@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestWhole merges first places and repeats of random data, through every step from the rows to
@@ -33,7 +33,7 @@ func TestWhole(t *testing.T) {
 		if err != nil {
 			continue // the filters left nothing
 		}
-		check := func(what, user string, items []string, got []Row, until int64) {
+		whole := func(what, user string, items []string, got []Row, until int64) {
 			var want, have []row
 			for _, r := range rows[user] {
 				if slices.Contains(items, r.item) && r.time < until {
@@ -44,21 +44,21 @@ func TestWhole(t *testing.T) {
 			for _, r := range got {
 				have = append(have, row{items[r.Item], r.Time, r.Weight})
 			}
-			must.Equal(t, fmt.Sprint(want), fmt.Sprint(have),
+			check.Same(t, fmt.Sprint(want), fmt.Sprint(have),
 				"trial %d, %s, user %s", trial, what, user)
 		}
 		for u, user := range d.Users {
-			check("read", user, d.Items, d.Whole(u), 50)
-			check("before", user, d.Items, d.Before(20).Whole(u), 20)
+			whole("read", user, d.Items, d.Whole(u), 50)
+			whole("before", user, d.Items, d.Before(20).Whole(u), 20)
 		}
 		split := make(Split, len(d.Users))
 		for u := range split {
 			split[u] = Role(rng.IntN(3))
 		}
 		split[rng.IntN(len(split))] = Train
-		p := must.Get(d.Partition(split))(t)
+		p := check.Get(d.Partition(split))(t)
 		for k, u := range p.Train.User {
-			check("training", d.Users[u], p.Items, p.Train.Whole(k), 50)
+			whole("training", d.Users[u], p.Items, p.Train.Whole(k), 50)
 		}
 		u := rng.IntN(len(d.Users))
 		last := d.Time[d.Ptr[u+1]-1]
@@ -70,7 +70,7 @@ func TestWhole(t *testing.T) {
 		for len(got) > 0 && got[len(got)-1].Time == last { // in the same second, but before it
 			got = got[:len(got)-1]
 		}
-		check("held out", d.Users[u], d.Items, got, last)
+		whole("held out", d.Users[u], d.Items, got, last)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestRepeatsNeedTimes(t *testing.T) {
 	} {
 		text := header + strings.Repeat(row, 3)
 		d, report, err := readBytes("f", []byte(text), Options{TimeUnit: "auto"})
-		must.Succeed(t, err)
+		check.Must(t, err)
 		if d.Repeats != nil || report.Duplicates != 2 {
 			t.Errorf("%s: repeats %v of %d", header, d.Repeats, report.Duplicates)
 		}

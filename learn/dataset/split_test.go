@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -51,9 +51,9 @@ func TestReadSplitOfQuotedIDs(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	must.Succeed(t, csv.NewWriter(&text).WriteAll(rows))
+	check.Must(t, csv.NewWriter(&text).WriteAll(rows))
 	for _, name := range []string{"none", "gzip", "zstd"} {
-		got := must.Get(ReadSplit(writeFile(t, "split", pack(t, name, text.Bytes())), d))(t)
+		got := check.Get(ReadSplit(writeFile(t, "split", pack(t, name, text.Bytes())), d))(t)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
@@ -96,9 +96,9 @@ func TestPartition(t *testing.T) {
 		"x1,c,1,9\n"+ // loses everything
 		"x2,d,1,10\nx2,b,1,11\nx2,c,1,12\n"+
 		"z,b,1,1\nz,d,2,1\n"), Options{WeightColumn: "weight"})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	got, err := d.Partition(Split{Train, Train, Validation, Validation, Test, Test, Unassigned})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	want := &Partition{
 		Items: []string{"b", "d"},
 		Train: Histories{[]int32{0, 1}, []int64{0, 2, 3}, []int32{0, 1, 1}, []int64{1, 2, 1},
@@ -108,7 +108,7 @@ func TestPartition(t *testing.T) {
 		Test: Histories{[]int32{5}, []int64{0, 2}, []int32{1, 0}, []int64{1, 1},
 			[]float32{10, 11}, nil},
 	}
-	must.Equal(t, want, got, "partition")
+	check.Same(t, want, got, "partition")
 	v := &got.Validation
 	if v.Len() != 1 || !slices.Equal(v.Of(0), []int32{1, 0}) ||
 		!slices.Equal(v.Times(0), []int64{2, 3}) || !slices.Equal(v.Weights(0), []float32{5, 6}) {
@@ -141,12 +141,12 @@ func TestPartitionInvariants(t *testing.T) {
 			fmt.Fprintf(&b, "%d,%d\n", rng.IntN(40), rng.IntN(60))
 		}
 		d, _, err := readBytes("f", b.Bytes(), Options{})
-		must.Succeed(t, err)
+		check.Must(t, err)
 		s := SeededSplit(d.NumUsers(), uint64(round))
-		p := must.Get(d.Partition(s))(t)
+		p := check.Get(d.Partition(s))(t)
 		dealt := *d
 		dealt.Item = slices.Clone(d.Item)
-		inPlace := must.Get(dealt.PartitionInPlace(s))(t)
+		inPlace := check.Get(dealt.PartitionInPlace(s))(t)
 		if diff := cmp.Diff(p, inPlace); diff != "" {
 			t.Fatalf("dealt in place (-copy +in place):\n%s", diff)
 		}

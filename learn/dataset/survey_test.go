@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestInspect(t *testing.T) {
@@ -19,7 +19,7 @@ func TestInspect(t *testing.T) {
 	path := writeFile(t, "events.csv", []byte(text))
 	got, events, err := Inspect([]string{path},
 		Options{TypeColumn: "kind", TimeUnit: "s", MinItemEvents: 2})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	if events.NumItems() != 1 || got.FilteredItems != 2 {
 		t.Errorf("%d items left, %d filtered", events.NumItems(), got.FilteredItems)
 	}
@@ -28,7 +28,7 @@ func TestInspect(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%d %s", bad.Line, bad.Column))
 	}
 	want := []string{"6 user_id", "7 timestamp", "8 item_id", "9 kind"}
-	must.Equal(t, want, lines, "bad rows")
+	check.Same(t, want, lines, "bad rows")
 	got.Report, got.Bad = nil, nil
 	survey := &Survey{
 		Users: 3, Items: 3, Interactions: 4, OneItemUsers: 2, OneUserItems: 2,
@@ -40,7 +40,7 @@ func TestInspect(t *testing.T) {
 		},
 		LongIDs: 1,
 	}
-	must.Equal(t, survey, got, "survey")
+	check.Same(t, survey, got, "survey")
 }
 
 // Inspect returns the interactions of Read, and a survey of data in which nothing is good.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/learntest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -44,7 +44,7 @@ func TestAllNext(t *testing.T) {
 // The targets of a user are visits, each with all events before it.
 func TestNextTargets(t *testing.T) {
 	d := learntest.Returning(t, 0.5, 0)
-	x := must.Get(SplitByTime(d, TimeSplit{Share: 0.1, Users: 7}))(t)
+	x := check.Get(SplitByTime(d, TimeSplit{Share: 0.1, Users: 7}))(t)
 	all, users := x.nextTargets()
 	byUser := map[int32]int{}
 	for _, target := range all {

@@ -3,7 +3,7 @@ package evaluate
 import (
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 )
@@ -31,11 +31,11 @@ func TestArrivals(t *testing.T) {
 	if got.LeftOut.New != 0 || got.Served.New < 0.9 || got.Served.All <= got.LeftOut.All {
 		t.Errorf("%+v: an item that all take is not listed, or it is when it is left out", got)
 	}
-	a := must.Get(x.newArrivals(x.Fitted.model, x.Fitted.trend))(t)
+	a := check.Get(x.newArrivals(x.Fitted.model, x.Fitted.trend))(t)
 	for _, time := range times {
 		for span := a.spec.SpanOf(time); span <= a.spec.SpanOf(time)+1; span++ {
 			models, index, err := a.at(span)
-			must.Succeed(t, err)
+			check.Must(t, err)
 			taken := 0
 			for _, time := range times {
 				if a.spec.SpanOf(time) < span {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/spectral"
@@ -94,7 +94,7 @@ func TestSplitByTime(t *testing.T) {
 		d := timedEvents(rng, 20+rng.IntN(60), 20+rng.IntN(60))
 		o := TimeSplit{Later: int(seed % 4)}
 		o.Share = (0.1 + 0.3*rng.Float64()) / float64(1+o.Later)
-		x := must.Get(SplitByTime(d, o))(t)
+		x := check.Get(SplitByTime(d, o))(t)
 		checkCut(t, d, x, o)
 		warm, cold, unknown := oracleByTime(d, x.Begin, x.Begin, x.End)
 		if diff := cmp.Diff(warm, describe(d, x.Final, &x.Final.Test)); diff != "" {
@@ -164,8 +164,8 @@ func checkTraining(t *testing.T, d *dataset.Interactions, p *dataset.Partition, 
 
 func TestSplitByTimeLimitsUsers(t *testing.T) {
 	d := timedEvents(rand.New(rand.NewPCG(1, 1)), 80, 40)
-	all := must.Get(SplitByTime(d, TimeSplit{Share: 0.3}))(t)
-	some := must.Get(SplitByTime(d, TimeSplit{Share: 0.3, Users: 5}))(t)
+	all := check.Get(SplitByTime(d, TimeSplit{Share: 0.3}))(t)
+	some := check.Get(SplitByTime(d, TimeSplit{Share: 0.3, Users: 5}))(t)
 	tested := func(x *ByTime) int {
 		return len(slices.Compact(slices.Sorted(slices.Values(x.targets.users))))
 	}
@@ -199,7 +199,7 @@ func TestSplitByTimeRefuses(t *testing.T) {
 		{fresh, 0.4, "whose items also have earlier ones"},
 	} {
 		_, err := SplitByTime(c.d, TimeSplit{Share: c.share})
-		must.Say(t, err, c.want, "SplitByTime")
+		check.Says(t, err, c.want, "SplitByTime")
 	}
 }
 
@@ -210,12 +210,12 @@ func TestChooseIsWhatRunChooses(t *testing.T) {
 	if got := namesOf(Choosers(methods)); got != "vsknn; markov; ease; ease-forgetting" {
 		t.Errorf("%s choose", got)
 	}
-	want := must.Get(Run(p, Options{Methods: methods}))(t)
-	chosen := must.Get(Choose(p, Options{Methods: methods}))(t)
+	want := check.Get(Run(p, Options{Methods: methods}))(t)
+	chosen := check.Get(Choose(p, Options{Methods: methods}))(t)
 	blind := *p
 	blind.Validation = dataset.Histories{Ptr: []int64{0}}
-	got := must.Get(Run(&blind, Options{Methods: chosen}))(t)
-	must.Equal(t, want, got, "results")
+	got := check.Get(Run(&blind, Options{Methods: chosen}))(t)
+	check.Same(t, want, got, "results")
 	for _, m := range methods[1:] {
 		opt := Options{Methods: []Method{m}}
 		_, err := Run(&blind, opt)
@@ -249,7 +249,7 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 	}
 	spec := train.Recommended()
 	spec.TrainUsers = users
-	basis := must.Get(train.Solve(p, train.Config{Spec: spec, Rank: 40}))(t)
+	basis := check.Get(train.Solve(p, train.Config{Spec: spec, Rank: 40}))(t)
 	opt := Options{
 		Methods: []Method{LearnedDynamics(), Filtered(GS, spectral.RandomWalk)},
 		Learned: Ingredients{
@@ -259,16 +259,16 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 	if got := namesOf(Choosers(opt.Methods)); got != Dynamics {
 		t.Errorf("%s choose, want %s alone", got, Dynamics)
 	}
-	chosen := must.Get(Choose(p, opt))(t)
+	chosen := check.Get(Choose(p, opt))(t)
 	opt.Methods = opt.Methods[:1]
-	want := must.Get(Run(p, opt))(t)
+	want := check.Get(Run(p, opt))(t)
 	if want[0].Chosen[ChosenRank] == 0 {
 		t.Fatal("nothing was chosen")
 	}
 	opt.Methods = chosen[:1]
-	got := must.Get(Run(p, opt))(t)
-	must.Equal(t, want[0].Ranks, got[0].Ranks, "ranks")
-	must.Equal(t, want[0].Chosen, got[0].Chosen, "constants")
+	got := check.Get(Run(p, opt))(t)
+	check.Same(t, want[0].Ranks, got[0].Ranks, "ranks")
+	check.Same(t, want[0].Chosen, got[0].Chosen, "constants")
 }
 
 // The error of targets of different users is the usual one. Copies of a user's target change

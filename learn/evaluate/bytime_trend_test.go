@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model/trend"
@@ -56,12 +56,12 @@ func cutOf(
 	t *testing.T, d *dataset.Interactions, o TimeSplit, old *Aged,
 ) (x *ByTime, results []Result) {
 	t.Helper()
-	x = must.Get(SplitByTime(d, o))(t)
+	x = check.Get(SplitByTime(d, o))(t)
 	x.Old = old
 	opt := func(p *dataset.Partition) Options {
 		spec := train.Recommended()
 		spec.TrainUsers = int64(p.Train.Len())
-		basis := must.Get(train.Solve(p, train.Config{Spec: spec, Rank: 10}))(t)
+		basis := check.Get(train.Solve(p, train.Config{Spec: spec, Rank: 10}))(t)
 		return Options{
 			Methods: []Method{LearnedDynamics()},
 			Learned: Ingredients{
@@ -70,7 +70,7 @@ func cutOf(
 		}
 	}
 	methods, err := x.Choose(opt(x.Choosing))
-	must.Succeed(t, err)
+	check.Must(t, err)
 	final := opt(x.Final)
 	final.Methods = methods
 	if results, err = x.Run(final); err != nil {

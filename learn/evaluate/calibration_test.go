@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/kalman"
@@ -23,8 +23,8 @@ func TestCalibration(t *testing.T) {
 	p, _ := loadReference(t, "movietweetings")
 	spec := learnedSpec(p)
 	basis := basisOf(t, p, spectral.Graph{Kind: spec.Graph, DegreeExponent: 0.8}, 200)
-	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
-	c := must.Get(m.Calibration(train.Histories(&p.Test)))(t)
+	m := check.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
+	c := check.Get(m.Calibration(train.Histories(&p.Test)))(t)
 	t.Logf("%d events: overall %.4f, by frequency %.4f", c.Events, c.Overall, c.Bands)
 	if math.Abs(c.Overall-1) > 0.1 {
 		t.Errorf("overall: ν²/(P̄ + Σ_ν) is %.3f in the mean, want 1 within 10 %%", c.Overall)
@@ -37,7 +37,7 @@ func TestCalibration(t *testing.T) {
 	}
 	// The error of the query itself, which is what answers report, is in products of two errors
 	// with independent noise. They scatter widely, so only the whole is compared, and only roughly.
-	evidence := must.Get(m.TasteEvidence(train.Histories(&p.Test)))(t)
+	evidence := check.Get(m.TasteEvidence(train.Histories(&p.Test)))(t)
 	product, variance := 0.0, 0.0
 	for _, e := range evidence {
 		t.Logf("%d pairs of events after %.1f: products %.2e, variance %.2e", e.Pairs, e.Events,

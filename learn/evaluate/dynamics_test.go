@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/spectral"
@@ -22,7 +22,7 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 	spec.Window, spec.Dynamics.Positions = 40, 200
 	basis := basisOf(t, p, spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent,
 		Window: spec.Window}, 512)
-	results := must.Get(evaluate.Run(p, evaluate.Options{
+	results := check.Get(evaluate.Run(p, evaluate.Options{
 		Methods: []evaluate.Method{evaluate.LearnedDynamics()},
 		Learned: evaluate.Ingredients{Basis: basis, Spec: spec},
 	}))(t)

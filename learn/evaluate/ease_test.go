@@ -11,7 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/regression"
@@ -71,7 +71,7 @@ func denseEASE(t *testing.T, r *spectral.Incidence, lambda float64) *mat.Dense {
 	for i := range n {
 		g.Set(i, i, g.At(i, i)+lambda)
 	}
-	must.Succeed(t, p.Inverse(&g))
+	check.Must(t, p.Inverse(&g))
 	b := mat.NewDense(n, n, nil)
 	b.Apply(func(i, j int, v float64) float64 {
 		if i == j {
@@ -93,7 +93,7 @@ func TestEASEWeights(t *testing.T) {
 		for _, lambda := range []float64{0.5, 30} {
 			p := randomPartition(uint64(n), 2*n+3, max(n, 16))
 			r := train.Incidence(p)
-			got := must.Get(regression.New(r, lambda, symmetric.New(r.NumItems), nil))(t)
+			got := check.Get(regression.New(r, lambda, symmetric.New(r.NumItems), nil))(t)
 			want := denseEASE(t, r, lambda)
 			s := got.Scorer(1)
 			for i := range r.NumItems {
@@ -177,13 +177,13 @@ func TestEASEChoosesOnValidation(t *testing.T) {
 		for range 2 { // the second run must not differ in anything
 			var seen []int
 			progress := func(_ string, done, _ int) { seen = append(seen, done) }
-			got := must.Get(Run(p, Options{Methods: []Method{m}, Progress: progress}))(t)
+			got := check.Get(Run(p, Options{Methods: []Method{m}, Progress: progress}))(t)
 			if !slices.IsSorted(seen) || len(seen) < len(easeLambdas) ||
 				seen[len(seen)-1] != p.Test.Len() {
 				t.Errorf("progress was %v, want it to rise to %d", seen, p.Test.Len())
 			}
-			must.Equal(t, chosen, got[0].Chosen, "%s: constants", m.Name())
-			must.Equal(t, ranks, got[0].Ranks, "%s: ranks", m.Name())
+			check.Same(t, chosen, got[0].Chosen, "%s: constants", m.Name())
+			check.Same(t, ranks, got[0].Ranks, "%s: ranks", m.Name())
 			if f := got[0].Figures(); f["lambda"] != chosen["lambda"] ||
 				f["alpha"] != chosen["alpha"] {
 				t.Errorf("%v: figures %v, want those of %v among them", m.Name(), f, chosen)
@@ -236,8 +236,8 @@ func TestClimb(t *testing.T) {
 				got = append(got, place)
 				return tt.values[place], nil
 			})
-			must.Succeed(t, err)
-			must.Equal(t, tt.want, got, "calls")
+			check.Must(t, err)
+			check.Same(t, tt.want, got, "calls")
 		})
 	}
 	fault := errors.New("fault")

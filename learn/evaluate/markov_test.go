@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
@@ -14,7 +14,7 @@ import (
 func TestMarkov(t *testing.T) {
 	p := randomPartition(6, 400, 60)
 	c := newChain(p)
-	spec := must.Get(chooseMarkov(newTask(p, &Options{}, markov{}), c))(t)
+	spec := check.Get(chooseMarkov(newTask(p, &Options{}, markov{}), c))(t)
 	c.Fit(spec)
 	var want []int32
 	for _, h := range train.Histories(&p.Test) {
@@ -31,9 +31,9 @@ func TestMarkov(t *testing.T) {
 		got, err := Run(p, Options{Methods: []Method{markov{}}, Progress: func(_ string, done, _ int) {
 			seen = append(seen, done)
 		}})
-		must.Succeed(t, err)
-		must.Equal(t, want, got[0].Ranks, "%d processors: ranks", processors)
-		must.Equal(t, chosen, got[0].Chosen, "%d processors: constants", processors)
+		check.Must(t, err)
+		check.Same(t, want, got[0].Ranks, "%d processors: ranks", processors)
+		check.Same(t, chosen, got[0].Chosen, "%d processors: constants", processors)
 		if processors == 1 && (len(seen) == 0 || !slices.IsSorted(seen)) {
 			t.Errorf("progress was %v, want it to rise", seen)
 		}

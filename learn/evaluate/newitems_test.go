@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/learntest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
@@ -21,7 +21,7 @@ import (
 
 func hide(t *testing.T, p *dataset.Partition, share float64, seed uint64) *evaluate.NewItems {
 	t.Helper()
-	return must.Get(evaluate.HideItems(p, share, seed))(t)
+	return check.Get(evaluate.HideItems(p, share, seed))(t)
 }
 
 // runNewItems trains with learned dynamics on what is not hidden, and runs the protocol.
@@ -32,7 +32,7 @@ func runNewItems(t *testing.T, x *evaluate.NewItems, rank int) []evaluate.NewIte
 	spec.Dynamics.Positions, spec.Dynamics.Deviation = 200, false
 	graph := spectral.Graph{Kind: spec.Graph, DegreeExponent: spec.DegreeExponent}
 	basis := basisOf(t, p, graph, rank)
-	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
+	m := check.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
 	targets, results, err := x.Run(m, nil)
 	if err != nil || targets[0] == 0 || targets[1] == 0 {
 		t.Fatalf("%d new and %d known targets: %v", targets[0], targets[1], err)
@@ -66,7 +66,7 @@ func TestHideItems(t *testing.T) {
 			t.Fatalf("user %d (-want +got):\n%s", u, diff)
 		}
 	}
-	must.Equal(t, x.Hidden, hide(t, p, 0.25, 1).Hidden, "the same seed hides other items")
+	check.Same(t, x.Hidden, hide(t, p, 0.25, 1).Hidden, "the same seed hides other items")
 	if cmp.Equal(x.Hidden, hide(t, p, 0.25, 2).Hidden) {
 		t.Error("another seed hides the same items")
 	}

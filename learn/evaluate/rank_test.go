@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -55,7 +55,7 @@ func TestMetric(t *testing.T) {
 		if i > 0 {
 			m.HRErr, m.NDCGErr = 0, 0
 		}
-		must.Equal(t, want[i], m, "at %d", m.N)
+		check.Same(t, want[i], m, "at %d", m.N)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestParseMethods(t *testing.T) {
 	for _, tt := range tests {
 		got, err := ParseMethods(tt.list)
 		if tt.wantErr != "" {
-			must.Say(t, err, tt.wantErr, "%q", tt.list)
+			check.Says(t, err, tt.wantErr, "%q", tt.list)
 			continue
 		}
 		if s := namesOf(got); err != nil || s != tt.want {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -90,17 +90,17 @@ func loadReference(t *testing.T, name string) (*dataset.Partition, *expectation)
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("no reference data: ../shared/reference/%s is not beside the repository", name)
 	}
-	must.Succeed(t, err)
+	check.Must(t, err)
 	want := new(expectation)
-	must.Succeed(t, json.Unmarshal(raw, want))
+	check.Must(t, json.Unmarshal(raw, want))
 	var all map[string]json.RawMessage
-	must.Succeed(t, json.Unmarshal(raw, &all))
-	must.Succeed(t, json.Unmarshal(all["mrfcf (full rank, a=2)"], &want.MRFCF))
+	check.Must(t, json.Unmarshal(raw, &all))
+	check.Must(t, json.Unmarshal(all["mrfcf (full rank, a=2)"], &want.MRFCF))
 	d, _, err := dataset.Read([]string{filepath.Join(dir, "interactions.csv.gz")},
 		dataset.Options{})
-	must.Succeed(t, err)
-	split := must.Get(dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d))(t)
-	p := must.Get(d.Partition(split))(t)
+	check.Must(t, err)
+	split := check.Get(dataset.ReadSplit(filepath.Join(dir, "split.csv.gz"), d))(t)
+	p := check.Get(d.Partition(split))(t)
 	return p, want
 }
 
@@ -139,7 +139,7 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 		opt.Methods = append(opt.Methods, methods[0])
 		figures = append(figures, f)
 	}
-	results := must.Get(evaluate.Run(p, opt))(t)
+	results := check.Get(evaluate.Run(p, opt))(t)
 	for i, r := range results {
 		compareFigures(t, r, suffix, figures[i])
 	}
@@ -147,7 +147,7 @@ func checkMethods(t *testing.T, p *dataset.Partition, basis *spectral.Basis, lab
 
 func checkFigures(t *testing.T, p *dataset.Partition, m evaluate.Method, want map[string]float64) {
 	t.Helper()
-	results := must.Get(evaluate.Run(p, evaluate.Options{
+	results := check.Get(evaluate.Run(p, evaluate.Options{
 		Methods: []evaluate.Method{m}, MRFCFA: 2,
 	}))(t)
 	compareFigures(t, results[0], "", want)
@@ -177,7 +177,7 @@ func TestReferencePrior(t *testing.T) {
 	basis := basisOf(t, p, graphOf("hypergraph"), want.Rank)
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(p.Train.Len())
-	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
+	m := check.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
 	for j, w := range want.Graphs["hypergraph"].P0 {
 		if got := float64(m.NewState().P[j]); math.Abs(got/w-1) > 1e-3 {
 			t.Errorf("P_0[%d] = %v, want %v", j, got, w)

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/learntest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/kalman"
@@ -19,7 +19,7 @@ import (
 func basisOf(t *testing.T, p *dataset.Partition, g spectral.Graph, rank int) *spectral.Basis {
 	t.Helper()
 	options := spectral.Options{Graph: g, Rank: rank, Seed: 1}
-	return must.Get(spectral.Solve(train.Incidence(p), options))(t)
+	return check.Get(spectral.Solve(train.Incidence(p), options))(t)
 }
 
 func solve(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, model.Spec) {
@@ -41,7 +41,7 @@ func TestRunOnCheckerboard(t *testing.T) {
 		Deviation: true,
 	}
 	var finished []string
-	results := must.Get(evaluate.Run(p, evaluate.Options{
+	results := check.Get(evaluate.Run(p, evaluate.Options{
 		Methods: evaluate.AllMethods(), MRFCFA: 2,
 		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
 		Learned: evaluate.Ingredients{Basis: basis, Spec: learned},
@@ -56,7 +56,7 @@ func TestRunOnCheckerboard(t *testing.T) {
 			}
 		}
 	}
-	must.Equal(t, want, finished, "Done calls")
+	check.Same(t, want, finished, "Done calls")
 }
 
 // The cutoff filter passes everything in the band, so BGS-IMC's estimate is
@@ -65,17 +65,17 @@ func TestRunOnCheckerboard(t *testing.T) {
 func TestCutoffMakesBGSEqualGS(t *testing.T) {
 	p := learntest.Checkerboard()
 	basis, spec := solve(t, p, 5)
-	methods := must.Get(evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff"))(t)
-	results := must.Get(evaluate.Run(p, evaluate.Options{
+	methods := check.Get(evaluate.ParseMethods("gs-imc cutoff, bgs-imc cutoff"))(t)
+	results := check.Get(evaluate.Run(p, evaluate.Options{
 		Methods: methods, Paper: evaluate.Ingredients{Basis: basis, Spec: spec},
 	}))(t)
-	must.Equal(t, results[0].Ranks, results[1].Ranks, "ranks")
+	check.Same(t, results[0].Ranks, results[1].Ranks, "ranks")
 }
 
 // methodsNamed returns the methods of a list.
 func methodsNamed(t *testing.T, list string) []evaluate.Method {
 	t.Helper()
-	return must.Get(evaluate.ParseMethods(list))(t)
+	return check.Get(evaluate.ParseMethods(list))(t)
 }
 
 // On the checkerboard all filters find the colour; the first of the best is chosen, and its ranks
@@ -87,8 +87,8 @@ func TestBestFilterIsChosenOnValidation(t *testing.T) {
 		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
 		Methods: methodsNamed(t, evaluate.BestGS+", "+evaluate.GS),
 	}
-	results := must.Get(evaluate.Run(p, opt))(t)
-	onValidation := must.Get(evaluate.Run(validationAsTest(p), opt))(t)
+	results := check.Get(evaluate.Run(p, opt))(t)
+	onValidation := check.Get(evaluate.Run(validationAsTest(p), opt))(t)
 	best := 1 // of the filters, by NDCG@10 on the validation users
 	for i := range onValidation[1:] {
 		if onValidation[i+1].Metrics[0].NDCG > onValidation[best].Metrics[0].NDCG {
@@ -98,7 +98,7 @@ func TestBestFilterIsChosenOnValidation(t *testing.T) {
 	if got, want := evaluate.GS+" "+results[0].Variant, onValidation[best].Name; got != want {
 		t.Errorf("chose %q, want %q", got, want)
 	}
-	must.Equal(t, results[best].Ranks, results[0].Ranks, "ranks of %s", results[best].Name)
+	check.Same(t, results[best].Ranks, results[0].Ranks, "ranks of %s", results[best].Name)
 }
 
 // validationAsTest returns p with its validation users as test users.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -141,7 +141,7 @@ func TestVSKNNChoosesOnValidation(t *testing.T) {
 	results, err := Run(p, Options{Methods: []Method{vsknn{}}, Progress: func(_ string, done, _ int) {
 		seen = append(seen, done)
 	}})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	got := &results[0]
 	var at vsknnPoint
 	at[0] = slices.Index(vsknnK, int(got.Chosen["k"]))
@@ -168,7 +168,7 @@ func TestVSKNNChoosesOnValidation(t *testing.T) {
 			}
 		}
 	}
-	must.Equal(t, index.ranks(&p.Test, at.spec(), func(int) {}), got.Ranks, "ranks")
+	check.Same(t, index.ranks(&p.Test, at.spec(), func(int) {}), got.Ranks, "ranks")
 	if !slices.IsSorted(seen) || slices.Max(seen) > p.Test.Len() {
 		t.Errorf("progress was %v, want it to rise to %d", seen, p.Test.Len())
 	}
@@ -180,10 +180,10 @@ func TestVSKNNDoesNotDependOnProcessors(t *testing.T) {
 	var first []Result
 	for _, processors := range []int{1, 2, 5} {
 		runtime.GOMAXPROCS(processors)
-		got := must.Get(Run(p, Options{Methods: []Method{vsknn{}}}))(t)
+		got := check.Get(Run(p, Options{Methods: []Method{vsknn{}}}))(t)
 		if first == nil {
 			first = got
 		}
-		must.Equal(t, first, got, "%d processors", processors)
+		check.Same(t, first, got, "%d processors", processors)
 	}
 }

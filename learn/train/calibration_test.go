@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 )
@@ -23,7 +23,7 @@ func TestCalibrationOnPieces(t *testing.T) {
 			body: 4000, cliques: 300, perClique: 50, train: 2, validation: 1, test: 2,
 		})
 		m := trainOn(t, p, 400).Model
-		c := must.Get(m.Calibration(train.Histories(&p.Test)))(t)
+		c := check.Get(m.Calibration(train.Histories(&p.Test)))(t)
 		t.Logf("seed %d: %d validation events, between halves %.2f; %d test events, overall %.2f, "+
 			"by frequency %.2f", seed, len(p.Validation.Item),
 			m.Describe().Deviation.Calibration, c.Events, c.Overall, c.Bands)
@@ -58,7 +58,7 @@ func TestVariancesAreWithheld(t *testing.T) {
 			t.Errorf("%s: no error for the calibration of what is withheld", name)
 		}
 	}
-	must.Equal(t, m.Describe().Deviation, read.Describe().Deviation,
+	check.Same(t, m.Describe().Deviation, read.Describe().Deviation,
 		"the file has another deviation")
 	trained, opened := m.NewQuery(), read.NewQuery()
 	for _, h := range train.Histories(&p.Test) {

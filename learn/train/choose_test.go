@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
@@ -56,7 +56,7 @@ func TestRunChooses(t *testing.T) {
 			told = append(told, stage)
 		}
 	}
-	r := must.Get(train.Run(p, cfg))(t)
+	r := check.Get(train.Run(p, cfg))(t)
 	c := r.Choice
 	if c == nil || c.Rank >= c.Of || c.Of != 300 {
 		t.Fatalf("choice %+v, want a rank below 300: walks among few communities", c)
@@ -82,9 +82,9 @@ func TestRunChooses(t *testing.T) {
 	for _, s := range train.NewPlan(p, cfg).Announced() {
 		planned = append(planned, s.Name)
 	}
-	must.Equal(t, append(told, train.StageWrite), planned, "stages")
+	check.Same(t, append(told, train.StageWrite), planned, "stages")
 	like := train.Like(r.Model)
-	again := must.Get(train.Run(p, like.Apply(choosing())))(t)
+	again := check.Get(train.Run(p, like.Apply(choosing())))(t)
 	if again.Choice != nil || again.Model.Rank() != c.Rank ||
 		again.Model.Spec().Dynamics.Ridge != c.Ridge {
 		t.Errorf("trained like it: rank %d, ridge %v, choice %v", again.Model.Rank(),

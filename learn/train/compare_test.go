@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/learntest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -41,7 +41,7 @@ func TestRecentUsers(t *testing.T) {
 	if got[19]-got[0] < 40 {
 		t.Errorf("got %v, want users from all of the latest 80", got)
 	}
-	must.Equal(t, got, train.RecentUsers(d, 0, 20), "a second call")
+	check.Same(t, got, train.RecentUsers(d, 0, 20), "a second call")
 	if all := train.RecentUsers(d, 0, 1000); len(all) != 180 {
 		t.Errorf("%d users in all, want 180", len(all))
 	}
@@ -62,7 +62,7 @@ func TestCompare(t *testing.T) {
 	build := func(p *dataset.Partition, items []string) *model.Model {
 		named := *p
 		named.Items = items
-		return must.Get(train.Run(&named, train.Config{Spec: train.Paper(), Rank: 8}))(t).Model
+		return check.Get(train.Run(&named, train.Config{Spec: train.Paper(), Rank: 8}))(t).Model
 	}
 	good := build(p, p.Items)
 	mixed := learntest.Checkerboard()

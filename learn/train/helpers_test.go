@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -13,16 +13,16 @@ import (
 // trainOn trains the recommended model.
 func trainOn(t *testing.T, p *dataset.Partition, rank int) *train.Result {
 	t.Helper()
-	return must.Get(train.Run(p, train.Config{Spec: train.Recommended(), Rank: rank, Seed: 1}))(t)
+	return check.Get(train.Run(p, train.Config{Spec: train.Recommended(), Rank: rank, Seed: 1}))(t)
 }
 
 // reread returns a model as its file has it.
 func reread(t *testing.T, m *model.Model) *model.Model {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.gsimc")
-	must.Succeed(t, m.WriteFile(path))
-	read := must.Get(model.Open(path))(t)
-	t.Cleanup(func() { must.Pass(t, read.Close(), "Close") })
+	check.Must(t, m.WriteFile(path))
+	read := check.Get(model.Open(path))(t)
+	t.Cleanup(func() { check.Pass(t, read.Close(), "Close") })
 	return read
 }
 
@@ -30,7 +30,7 @@ func reread(t *testing.T, m *model.Model) *model.Model {
 func wantLiveKept(t *testing.T, m *model.Model) {
 	t.Helper()
 	read := reread(t, m)
-	must.Equal(t, m.Spec().Trend, read.Spec().Trend, "trends in the file")
-	must.Equal(t, m.Spec().Again, read.Spec().Again, "repeats in the file")
-	must.Equal(t, m.Version(), read.Version(), "version in the file")
+	check.Same(t, m.Spec().Trend, read.Spec().Trend, "trends in the file")
+	check.Same(t, m.Spec().Again, read.Spec().Again, "repeats in the file")
+	check.Same(t, m.Version(), read.Version(), "version in the file")
 }

@@ -5,15 +5,15 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/learntest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
 func trainingOf(t *testing.T, d *dataset.Interactions) *train.Result {
 	t.Helper()
-	return trainOn(t, must.Get(d.Partition(train.Split(d.NumUsers(), 1)))(t), 12)
+	return trainOn(t, check.Get(d.Partition(train.Split(d.NumUsers(), 1)))(t), 12)
 }
 
 // A training finds how users come back to items, and the file keeps it.
@@ -38,7 +38,7 @@ func TestTrainingWithoutRepeats(t *testing.T) {
 		t.Errorf("without repeats the constants are %s", spec.Again)
 	}
 	spec.Again = with.Model.Spec().Again
-	must.Succeed(t, without.Model.SetLive(spec.Trend, spec.Again))
+	check.Must(t, without.Model.SetLive(spec.Trend, spec.Again))
 	if got, want := without.Model.Version(), with.Model.Version(); got != want {
 		t.Errorf("the rest of the model is %s, with repeats %s", got, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -74,7 +74,7 @@ func pieces(t *testing.T, seed uint64, s shape) *dataset.Partition {
 			split[u] = dataset.Test
 		}
 	}
-	return must.Get(d.PartitionInPlace(split))(t)
+	return check.Get(d.PartitionInPlace(split))(t)
 }
 
 // addUser adds a user with the different items of take, in order.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/learntest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
@@ -17,9 +17,9 @@ func TestRunTellsTheTimeOfTheSolver(t *testing.T) {
 		now = now.Add(3 * time.Second)
 		return now
 	}}
-	timed := must.Get(train.Run(p, cfg))(t)
-	must.Equal(t, 3*time.Second, timed.Basis.Report.Elapsed, "with a clock")
+	timed := check.Get(train.Run(p, cfg))(t)
+	check.Same(t, 3*time.Second, timed.Basis.Report.Elapsed, "with a clock")
 	cfg.Clock = nil
-	untimed := must.Get(train.Run(p, cfg))(t)
-	must.Equal(t, 0*time.Second, untimed.Basis.Report.Elapsed, "without a clock")
+	untimed := check.Get(train.Run(p, cfg))(t)
+	check.Same(t, 0*time.Second, untimed.Basis.Report.Elapsed, "without a clock")
 }

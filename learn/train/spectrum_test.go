@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/file/safetensors"
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -42,9 +42,9 @@ func lake(t *testing.T) (*dataset.Partition, train.Config) {
 
 func writeSpectrum(t *testing.T, f *spectrumtest.File) string {
 	t.Helper()
-	data := must.Get(f.Sealed())(t)
+	data := check.Get(f.Sealed())(t)
 	path := filepath.Join(t.TempDir(), "spectrum.safetensors")
-	must.Succeed(t, os.WriteFile(path, data, 0o600))
+	check.Must(t, os.WriteFile(path, data, 0o600))
 	return path
 }
 
@@ -54,8 +54,8 @@ func spectrumOf(
 	t *testing.T, p *dataset.Partition, cfg train.Config,
 ) (*spectrumtest.File, *train.Spectrum) {
 	t.Helper()
-	file := must.Get(spectrumtest.New(p, cfg))(t)
-	s := must.Get(train.ReadSpectrum(writeSpectrum(t, file), 0))(t)
+	file := check.Get(spectrumtest.New(p, cfg))(t)
+	s := check.Get(train.ReadSpectrum(writeSpectrum(t, file), 0))(t)
 	return file, s
 }
 
@@ -63,9 +63,9 @@ func spectrumOf(
 func arraysOf(t *testing.T, m *model.Model) map[string][]byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.gsimc")
-	must.Succeed(t, m.WriteFile(path))
-	data := must.Get(os.ReadFile(path))(t)
-	f := must.Get(safetensors.Parse(data))(t)
+	check.Must(t, m.WriteFile(path))
+	data := check.Get(os.ReadFile(path))(t)
+	f := check.Get(safetensors.Parse(data))(t)
 	arrays := map[string][]byte{}
 	for name, info := range f.Arrays {
 		arrays[name] = f.Body[info.Offsets[0]:info.Offsets[1]]
@@ -97,15 +97,15 @@ func TestSpectrumTrainsAlike(t *testing.T) {
 		t.Run(cases[i].name, func(t *testing.T) {
 			cfg := cfg
 			cases[i].change(&cfg)
-			want := must.Get(train.Run(p, cfg))(t)
+			want := check.Get(train.Run(p, cfg))(t)
 			cfg.Rank = 0
 			cfg.Spec.Window, cfg.Spec.DegreeRescale = 5, 2 // those of the job count
-			got := must.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
-			must.Equal(t, arraysOf(t, want.Model), arraysOf(t, got.Model), "arrays")
+			got := check.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
+			check.Same(t, arraysOf(t, want.Model), arraysOf(t, got.Model), "arrays")
 			a, b := want.Model.Spec(), got.Model.Spec()
 			a.Provenance, b.Provenance = nil, nil
-			must.Equal(t, a, b, "specs")
-			must.Equal(t, want.Choice, got.Choice, "choices")
+			check.Same(t, a, b, "specs")
+			check.Same(t, want.Choice, got.Choice, "choices")
 		})
 	}
 }
@@ -115,13 +115,13 @@ func TestSpectrumTrainsAlike(t *testing.T) {
 func TestSpectrumOfSmallerRank(t *testing.T) {
 	p, cfg := lake(t)
 	_, s := spectrumOf(t, p, cfg)
-	basis := must.Get(train.Solve(p, cfg))(t)
-	want := must.Get(train.Learn(p, cfg, basis.Prefix(10)))(t)
+	basis := check.Get(train.Solve(p, cfg))(t)
+	want := check.Get(train.Learn(p, cfg, basis.Prefix(10)))(t)
 	cfg.Rank = 10
-	got := must.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
+	got := check.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
 	// The mean of the diagonal that the ridge is a multiple of is summed up in another order.
 	for _, name := range []string{"basis", "eigenvalues", "local_items"} {
-		must.Equal(t, arraysOf(t, want.Model)[name], arraysOf(t, got.Model)[name], "%s", name)
+		check.Same(t, arraysOf(t, want.Model)[name], arraysOf(t, got.Model)[name], "%s", name)
 	}
 	if k := got.Model.Rank(); k != 10 {
 		t.Errorf("rank %d, want 10", k)
@@ -139,7 +139,7 @@ func TestSpectrumOrigin(t *testing.T) {
 	file, s := spectrumOf(t, p, cfg)
 	cfg = s.Apply(cfg)
 	cfg.Origin = s.Origin("hash of the sample")
-	r := must.Get(s.Learn(heldOut(p), cfg))(t)
+	r := check.Get(s.Learn(heldOut(p), cfg))(t)
 	got := r.Model.Spec().Provenance
 	if _, has := got[train.KeyDataHash]; has {
 		t.Error("the hash of the sample stands for that of the events")
@@ -203,7 +203,7 @@ func TestSpectrumRefusesSamples(t *testing.T) {
 // TestSpectrumRefusals: every fault of a file is an error that names it.
 func TestSpectrumRefusals(t *testing.T) {
 	p, cfg := lake(t)
-	good := must.Get(spectrumtest.New(p, cfg))(t)
+	good := check.Get(spectrumtest.New(p, cfg))(t)
 	setFloat := func(name string, at int, x float64) func(*spectrumtest.File) {
 		return func(f *spectrumtest.File) {
 			binary.LittleEndian.PutUint64(f.Arrays[name].Data[8*at:], math.Float64bits(x))
@@ -310,12 +310,12 @@ func TestSpectrumRefusals(t *testing.T) {
 func TestSpectrumDamage(t *testing.T) {
 	p, cfg := lake(t)
 	cfg.Rank = 5
-	file := must.Get(spectrumtest.New(p, cfg))(t)
+	file := check.Get(spectrumtest.New(p, cfg))(t)
 	path := writeSpectrum(t, file)
-	data := must.Get(os.ReadFile(path))(t)
+	data := check.Get(os.ReadFile(path))(t)
 	refused := func(what string, data []byte) {
 		t.Helper()
-		must.Succeed(t, os.WriteFile(path, data, 0o600))
+		check.Must(t, os.WriteFile(path, data, 0o600))
 		_, err := train.ReadSpectrum(path, 0)
 		if err == nil || !strings.Contains(err.Error(), "damaged") &&
 			!strings.Contains(err.Error(), "spectrum.safetensors that the job wrote") {
@@ -336,7 +336,7 @@ func TestSpectrumDamage(t *testing.T) {
 	}
 	soak.Injected(t, trials, "cut files")
 	soak.Injected(t, trials, "flipped bits")
-	must.Succeed(t, os.WriteFile(path, data, 0o600))
+	check.Must(t, os.WriteFile(path, data, 0o600))
 	if _, err := train.ReadSpectrum(path, 0); err != nil {
 		t.Errorf("the file itself: %v", err)
 	}

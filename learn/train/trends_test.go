@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model/trend"
@@ -37,7 +37,7 @@ func seasonal(t *testing.T, fashions bool) *dataset.Partition {
 		}
 		d.Ptr = append(d.Ptr, int64(len(d.Item)))
 	}
-	return must.Get(d.Partition(train.Split(users, 1)))(t)
+	return check.Get(d.Partition(train.Split(users, 1)))(t)
 }
 
 // A training finds the trends of its newest events, and the file keeps them.
@@ -57,5 +57,5 @@ func TestTrainingChoosesNoTrends(t *testing.T) {
 	}
 	p := seasonal(t, true)
 	p.Train.Time, p.Validation.Time, p.Test.Time = nil, nil, nil
-	must.Equal(t, trend.Spec{}, trainOn(t, p, 12).Model.Spec().Trend, "without times")
+	check.Same(t, trend.Spec{}, trainOn(t, p, 12).Model.Spec().Trend, "without times")
 }

@@ -3,7 +3,7 @@ package memory_test
 import (
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -21,6 +21,6 @@ func TestModel(t *testing.T) {
 	}
 	for seed := range uint64(seeds) {
 		s := storetest.Model(t, memory.New(), seed, 2000, nil)
-		must.Pass(t, s.Close(), "Close")
+		check.Pass(t, s.Close(), "Close")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -27,7 +27,7 @@ func noProgress(Stage, int64, int64) {}
 
 func mustBackup(t *testing.T, disk vfs.FS, dir string) *Manifest {
 	t.Helper()
-	return must.Get(Backup(t.Context(), dir, "backup", Options{FS: disk}, noProgress))(t)
+	return check.Get(Backup(t.Context(), dir, "backup", Options{FS: disk}, noProgress))(t)
 }
 
 // TestBackupUnderLoad backs a checkpoint up while others write, and restores it: what was
@@ -59,12 +59,12 @@ func TestBackupUnderLoad(t *testing.T) {
 	for w := range writers {
 		before[w] = acknowledged[w].Load()
 	}
-	dir := must.Get(s.Checkpoint(t.Context()))(t)
+	dir := check.Get(s.Checkpoint(t.Context()))(t)
 	m := mustBackup(t, disk, disk.PathJoin("store", dir))
 	stop()
 	group.Wait()
 	mustClose(t, s)
-	must.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
+	check.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
 	all := histories(t, disk, "restored")
 	events := int64(0)
 	for w := range writers {
@@ -115,7 +115,7 @@ func TestBackupDamage(t *testing.T) {
 	for _, i := range soak.SomeOf(t, len(names), 4) {
 		name := names[i]
 		path := disk.PathJoin("backup", name)
-		content := must.Get(smallfile.Read(disk, path))(t)
+		content := check.Get(smallfile.Read(disk, path))(t)
 		if len(content) > 0 {
 			refused(flipped(t, disk, path, len(content)/2, 1), name, "flipped")
 			faults++
@@ -126,7 +126,7 @@ func TestBackupDamage(t *testing.T) {
 		cut := flipped(t, disk, path, 0, 0)
 		writeFile(t, cut, path, content[:len(content)-1])
 		refused(cut, name, "cut")
-		must.Succeed(t, cut.Remove(path))
+		check.Must(t, cut.Remove(path))
 		refused(cut, name, "removed")
 		faults += 2
 	}
@@ -135,8 +135,8 @@ func TestBackupDamage(t *testing.T) {
 		!strings.Contains(err.Error(), "not empty") {
 		t.Errorf("restoring over a store: %v", err)
 	}
-	must.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
-	must.Equal(t, before, histories(t, disk, "restored"), "the restored store")
+	check.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
+	check.Same(t, before, histories(t, disk, "restored"), "the restored store")
 }
 
 // TestIDIsNotShown: the id of a store is the key of session tokens. The manifest of a backup, its
@@ -149,16 +149,16 @@ func TestIDIsNotShown(t *testing.T) {
 	id := s.Identity().ID
 	mustClose(t, s)
 	made := mustBackup(t, disk, "store")
-	content := must.Get(smallfile.Read(disk, "backup/"+manifest.Name))(t)
+	content := check.Get(smallfile.Read(disk, "backup/"+manifest.Name))(t)
 	early := *made
 	early.Store = hex.EncodeToString(id[:])
-	must.Succeed(t, manifest.Write(disk, "backup", early))
+	check.Must(t, manifest.Write(disk, "backup", early))
 	restored, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress)
-	must.Succeed(t, err)
+	check.Must(t, err)
 	if restored.Store != made.Store {
 		t.Errorf("the backup of store %s is that of store %s", made.Store, restored.Store)
 	}
-	must.Succeed(t, disk.RemoveAll("store/"+engine.DataName))
+	check.Must(t, disk.RemoveAll("store/"+engine.DataName))
 	_, loss := Open(t.Context(), "store", Options{FS: disk})
 	if loss == nil || !strings.Contains(loss.Error(), made.Store) {
 		t.Errorf("a lost store %s: %v", made.Store, loss)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -74,7 +74,7 @@ func BenchmarkErase(b *testing.B) {
 					User: fmt.Sprint("user-", from+i%1000), Event: testEvent(i / 1000),
 				}
 			}
-			must.Get(s.Append(context.Background(), records))(b)
+			check.Get(s.Append(context.Background(), records))(b)
 		}
 		flush(b, s)
 		event := 0
@@ -142,7 +142,7 @@ func TestBoundedMemory(t *testing.T) {
 				Type: string(item[:200]), Value: 1}
 			records[i] = store.Record{User: fmt.Sprintf("user-%07d", (from+i)*7919%users), Event: e}
 		}
-		must.Get(s.Append(context.Background(), records))(t)
+		check.Get(s.Append(context.Background(), records))(t)
 		if from%(20*batch) == 0 {
 			peak = max(peak, residentBytes(t)-before)
 		}
@@ -153,7 +153,7 @@ func TestBoundedMemory(t *testing.T) {
 		t.Fatalf("Each: got %d, %v, want %d", n, err, users)
 	}
 	peak = max(peak, residentBytes(t)-before)
-	stats := must.Get(s.Stats(context.Background()))(t)
+	stats := check.Get(s.Stats(context.Background()))(t)
 	t.Logf("%d users, %d MiB on disk, at most %d MiB of memory", n, stats.Bytes>>20, peak>>20)
 	if peak > limit {
 		t.Errorf("%d MiB of memory in use, want at most %d", peak>>20, limit>>20)
@@ -170,7 +170,7 @@ func residentBytes(t *testing.T) int64 {
 		t.Skip("needs /proc/self/statm to know the memory of the process")
 	}
 	var total, resident int64
-	must.Get(fmt.Sscan(string(content), &total, &resident))(t)
+	check.Get(fmt.Sscan(string(content), &total, &resident))(t)
 	return resident * int64(os.Getpagesize())
 }
 
@@ -206,7 +206,7 @@ func BenchmarkRewrite(b *testing.B) {
 			for next := n; b.Loop(); next++ {
 				_, err := s.Rewrite(b.Context(), []string{"u"},
 					func(h [][]store.Event) [][]store.Event { return [][]store.Event{h[0][1:]} })
-				must.Succeed(b, err)
+				check.Must(b, err)
 				mustAppend(b, s, "u", next, next+1)
 			}
 			mustClose(b, s)

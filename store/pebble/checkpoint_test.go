@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -59,9 +59,9 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 	s := mustOpen(t, dir, Options{})
 	mustAppend(t, s, "u", 0, 4)
 	name, err := s.Checkpoint(context.Background()) // like the directory of a store that was killed
-	must.Succeed(t, err)
+	check.Must(t, err)
 	killed := filepath.Join(t.TempDir(), "killed")
-	must.Succeed(t, os.CopyFS(killed, os.DirFS(filepath.Join(dir, name))))
+	check.Must(t, os.CopyFS(killed, os.DirFS(filepath.Join(dir, name))))
 	// our own lock gives another error
 	if _, err := readDir(vfs.Default, dir); err == nil || errors.Is(err, ErrInUse) {
 		t.Errorf("reading a store that is open: got error %v", err)
@@ -74,7 +74,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 				t.Fatalf("got %v, %v, want 4 events", h, err)
 			}
 		}
-		must.Equal(t, before, contents(t, dir), "reading changed files")
+		check.Same(t, before, contents(t, dir), "reading changed files")
 		s := mustOpen(t, dir, Options{})
 		mustAppend(t, s, "u", 4, 5)
 		mustClose(t, s)
@@ -85,7 +85,7 @@ func TestReadOnlyChangesNothing(t *testing.T) {
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	must.Succeed(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	check.Must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || d.Name() == engine.LockName {
 			return err
 		}
@@ -102,7 +102,7 @@ func TestReadOnlyRefuses(t *testing.T) {
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs: %v, %v", logs, err)
 	}
-	must.Succeed(t, os.WriteFile(logs[0], []byte("damage"), 0o600))
+	check.Must(t, os.WriteFile(logs[0], []byte("damage"), 0o600))
 	for dir, want := range map[string]string{
 		filepath.Join(empty, "absent"): "no such file",
 		empty:                          "there is no store in the directory",
@@ -125,11 +125,11 @@ func TestOldCheckpoints(t *testing.T) {
 	mustAppend(t, s, "u", 0, 2)
 	var names []string
 	for range 2 {
-		name := must.Get(s.Checkpoint(context.Background()))(t)
+		name := check.Get(s.Checkpoint(context.Background()))(t)
 		names = append(names, name)
 	}
 	mustClose(t, s)
-	r := must.Get(OpenReadOnly(filepath.Join(dir, names[1]), Options{}))(t)
+	r := check.Get(OpenReadOnly(filepath.Join(dir, names[1]), Options{}))(t)
 	s = mustOpen(t, dir, Options{})
 	if _, err := os.Stat(filepath.Join(dir, names[0])); !os.IsNotExist(err) {
 		t.Errorf("the first checkpoint is still there: %v", err)
@@ -142,7 +142,7 @@ func TestOldCheckpoints(t *testing.T) {
 	if name, err := s.Checkpoint(context.Background()); err != nil || slices.Contains(names, name) {
 		t.Errorf("got checkpoint %q, %v, want a name that is not in use", name, err)
 	}
-	must.Pass(t, r.Close(), "Close")
+	check.Pass(t, r.Close(), "Close")
 	mustClose(t, s)
 	mustClose(t, mustOpen(t, dir, Options{}))
 	if left, _ := os.ReadDir(filepath.Join(dir, engine.CopiesName)); len(left) != 0 {
@@ -218,11 +218,11 @@ func TestCheckpointOfGrowingLog(t *testing.T) {
 	defer mustClose(t, s)
 	const early = 1000 // a log in the middle of a piece of 32 KiB
 	mustAppend(t, s, "early", 0, early)
-	name := must.Get(s.Checkpoint(context.Background()))(t)
+	name := check.Get(s.Checkpoint(context.Background()))(t)
 	if reads.Load() == 0 {
 		t.Fatal("no log was read: the test does not test it")
 	}
-	got := must.Get(readDir(fs, fs.PathJoin("store", name)))(t)
+	got := check.Get(readDir(fs, fs.PathJoin("store", name)))(t)
 	if len(got["early"]) != early {
 		t.Errorf("the copy has %d of %d events", len(got["early"]), early)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -32,7 +32,7 @@ func TestRecordsStayTheCallers(t *testing.T) {
 				record[0] = store.Record{User: fmt.Sprint("user", caller), Event: testEvent(i)}
 				go cancel()
 				_, err := s.Append(ctx, record)
-				must.Fail(t, err, context.Canceled, "Append")
+				check.Fails(t, err, context.Canceled, "Append")
 				// With the error alone nothing was applied.
 				if err == context.Canceled { //nolint:errorlint // see above
 					untouched.Add(1)
@@ -65,7 +65,7 @@ func appendOneEach(t *testing.T, s *Store, from, to int) {
 	for u := from; u < to; u++ {
 		records = append(records, store.Record{User: fmt.Sprint("user-", u), Event: testEvent(0)})
 	}
-	must.Succeed(t, appendAll(t.Context(), s, records))
+	check.Must(t, appendAll(t.Context(), s, records))
 }
 
 // TestBoundedByDuplicates sends an event of each user again, and then erases users, in a store that
@@ -115,7 +115,7 @@ func TestBurstIsLetGoOf(t *testing.T) {
 		t.Fatalf("the burst takes %d bytes, want more than %d for the test", bytes, 2*limit)
 	}
 	settle(t, s)
-	must.Await(t, "the histories take little", func() bool { return s.histories.Bytes() <= limit })
+	check.Await(t, "the histories take little", func() bool { return s.histories.Bytes() <= limit })
 }
 
 // TestSortDueWhileSorting asks for sorting while the sorter is held up, and then leaves the store
@@ -135,5 +135,5 @@ func TestSortDueWhileSorting(t *testing.T) {
 	sortNow(s)
 	time.Sleep(20 * time.Millisecond) // for the committer to see that it must wait
 	s.sorter.unlockRows()
-	must.Await(t, "the journal is sorted", func() bool { return journalRows(t, s) == 0 })
+	check.Await(t, "the journal is sorted", func() bool { return journalRows(t, s) == 0 })
 }

@@ -9,7 +9,7 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -25,7 +25,7 @@ func TestDamagedHistory(t *testing.T) {
 	}
 	flush(t, s)
 	for _, key := range [][]byte{row.HeadKey(nil, "bad head"), row.EventKey(nil, "bad events", 1)} {
-		must.Succeed(t, s.engine.DB.Set(key, []byte("damaged"), lsm.Sync))
+		check.Must(t, s.engine.DB.Set(key, []byte("damaged"), lsm.Sync))
 	}
 	mustClose(t, s) // and forget the histories in memory
 	s = mustOpen(t, "store", Options{FS: disk})
@@ -41,7 +41,7 @@ func TestDamagedHistory(t *testing.T) {
 		{"bad events", 2, 0}, // it may be new or not
 	} {
 		first := store.Record{User: "first " + test.user, Event: testEvent(test.event)}
-		before := must.Get(storetest.Revision(context.Background(), s, first.User))(t)
+		before := check.Get(storetest.Revision(context.Background(), s, first.User))(t)
 		got, err := s.Append(context.Background(),
 			[]store.Record{first, {User: test.user, Event: testEvent(test.event)}, first})
 		if err != nil || got[0].Revision != before+1 || got[0].Err != nil || !got[2].Duplicate {
@@ -79,7 +79,7 @@ func TestDamagedHeadOfJournal(t *testing.T) {
 	mustAppend(t, s, "u", 0, 3)
 	flush(t, s)
 	mustAppend(t, s, "u", 3, 5)
-	must.Succeed(t, s.engine.DB.Set(row.HeadKey(nil, "u"), []byte("damaged"), lsm.Sync))
+	check.Must(t, s.engine.DB.Set(row.HeadKey(nil, "u"), []byte("damaged"), lsm.Sync))
 	mustClose(t, s)
 	for _, when := range []string{"in the journal", "in rows"} {
 		s = mustOpen(t, "store", Options{FS: disk})
@@ -93,7 +93,7 @@ func TestDamagedHeadOfJournal(t *testing.T) {
 		}); err != nil {
 			t.Fatalf("%s: %v", when, err)
 		}
-		must.Equal(t, step{from: 0, to: 5}.ids(), got, "%s", when)
+		check.Same(t, step{from: 0, to: 5}.ids(), got, "%s", when)
 		flush(t, s)
 		mustClose(t, s)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -83,7 +83,7 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 	disk.hang()
 	defer disk.goOn()
 	h.calls.Go(func() {
-		must.Pass(t, tryAppend(context.Background(), s, "first", 0), "Append")
+		check.Pass(t, tryAppend(context.Background(), s, "first", 0), "Append")
 	})
 	<-disk.waiting // while the group of the first hangs, that of all others comes together
 	after := map[string][]string{"first": {testEvent(0).ID}, "forgotten": before["forgotten"]}
@@ -115,7 +115,7 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 				t.Errorf("%s: revision of %q: got %d, %v, want %d", when, user, r, err, len(ids))
 			}
 		}
-		must.Equal(t, want, dump(t, s), "%s: histories", when)
+		check.Same(t, want, dump(t, s), "%s: histories", when)
 	}
 	see("the disk hangs", before)
 	disk.pass <- struct{}{}
@@ -127,7 +127,7 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 	defer cancel()
 	// Where others append, this one is a duplicate, which must not be answered before its original
 	// is on disk.
-	must.Fail(t, tryAppend(ctx, s, "new", 200),
+	check.Fails(t, tryAppend(ctx, s, "new", 200),
 		context.DeadlineExceeded, "a write while the disk hangs")
 	disk.goOn()
 	h.calls.Wait()
@@ -146,9 +146,9 @@ type heldCalls struct {
 func (h *heldCalls) begin(t *testing.T, s *Store, write func(context.Context) error) {
 	h.queued++
 	h.calls.Go(func() {
-		must.Pass(t, write(context.Background()), "a write")
+		check.Pass(t, write(context.Background()), "a write")
 	})
-	must.Await(t, "a write queues up", func() bool {
+	check.Await(t, "a write queues up", func() bool {
 		s.queue.mu.Lock()
 		defer s.queue.mu.Unlock()
 		return len(s.queue.calls) == h.queued

@@ -11,8 +11,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/filetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -50,7 +50,7 @@ func TestForgotten(t *testing.T) {
 		flush(t, s)
 		if round == 1 {
 			err := s.engine.DB.Compact(context.Background(), row.JournalPrefix, row.LastKey, false)
-			must.Succeed(t, err)
+			check.Must(t, err)
 		}
 	}
 	for u := range victims {
@@ -84,7 +84,7 @@ func TestForgotten(t *testing.T) {
 	// Erasures that are not forgotten before the store is closed.
 	flush(t, s)
 	s.stop()
-	must.Get(s.Erase(context.Background(), "0"+mark))(t)
+	check.Get(s.Erase(context.Background(), "0"+mark))(t)
 	mustClose(t, s)
 	if len(filetest.With(t, dir, mark)) == 0 {
 		t.Error("the mark is in no file of the closed store: nothing is tested")
@@ -95,8 +95,8 @@ func TestForgotten(t *testing.T) {
 		t.Errorf("after a restart the mark is still in %v", files)
 	}
 	// The note is removed after those who wait are told.
-	must.Await(t, "the next start would forget nobody", func() bool {
-		erased := must.Get(hasErased(s.engine.DB))(t)
+	check.Await(t, "the next start would forget nobody", func() bool {
+		erased := check.Get(hasErased(s.engine.DB))(t)
 		return !erased
 	})
 }
@@ -105,7 +105,7 @@ func forgotten(t *testing.T, s *Store) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	must.Succeed(t, s.Forgotten(ctx))
+	check.Must(t, s.Forgotten(ctx))
 }
 
 // TestErasureOfNobody erases users without history. Nothing must be written, nor stay in memory.
@@ -171,7 +171,7 @@ func TestErasuresShareACommit(t *testing.T) {
 		t.Errorf("%d syncs for a write and %d erasures that waited for it, want 2", n, users)
 	}
 	for when := range 2 {
-		must.Equal(t, map[string][]string{"first": {testEvent(0).ID}}, dump(t, s),
+		check.Same(t, map[string][]string{"first": {testEvent(0).ID}}, dump(t, s),
 			"%d: histories", when)
 		flush(t, s)
 	}
@@ -187,8 +187,8 @@ func TestSyncedEvent(t *testing.T) {
 	defer mustClose(t, s)
 	mustAppend(t, s, "u", 0, 5)
 	mustAppend(t, s, "u", 0, 5) // duplicates wait for a sync too
-	must.Get(s.Append(context.Background(), []store.Record{}))(t)
-	must.Get(s.Erase(context.Background(), "u"))(t)
+	check.Get(s.Append(context.Background(), []store.Record{}))(t)
+	check.Get(s.Erase(context.Background(), "u"))(t)
 	if got := synced.Load(); got != 3 {
 		t.Errorf("Synced was called %d times, want 3", got)
 	}
@@ -210,11 +210,11 @@ func TestClosedWhileErasureWaits(t *testing.T) {
 	s := mustOpen(t, "store", opts)
 	mustAppend(t, s, secret, 0, 10)
 	full.Store(true)
-	must.Get(s.Erase(t.Context(), secret))(t)
-	must.Await(t, "something is written to be forgotten", refused.Load)
-	must.Succeed(t, must.Return(t, "Close", s.Close))
+	check.Get(s.Erase(t.Context(), secret))(t)
+	check.Await(t, "something is written to be forgotten", refused.Load)
+	check.Must(t, check.Return(t, "Close", s.Close))
 	full.Store(false)
 	s = mustOpen(t, "store", opts)
-	must.Pass(t, s.Forgotten(t.Context()), "Forgotten")
+	check.Pass(t, s.Forgotten(t.Context()), "Forgotten")
 	mustClose(t, s)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -43,7 +43,7 @@ func TestEveryOperationFails(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			f.everywhere(t, func(f fault) bool {
 				reached, err := f.run()
-				must.Pass(t, err, "operation %d fails", f.at)
+				check.Pass(t, err, "operation %d fails", f.at)
 				return reached
 			})
 		})
@@ -377,7 +377,7 @@ func TestCloseDuringCopy(t *testing.T) {
 		t.Fatalf("the checkpoint does not wait: %v", err)
 	case <-time.After(100 * time.Millisecond): // it waits, on all but the slowest machines
 	}
-	must.Fail(t, must.Return(t, "Close", s.Close), store.ErrFailed, "Close")
+	check.Fails(t, check.Return(t, "Close", s.Close), store.ErrFailed, "Close")
 	if err := <-copied; !errors.Is(err, store.ErrFailed) && !errors.Is(err, store.ErrClosed) {
 		t.Errorf("Checkpoint: got error %v, want ErrFailed", err)
 	}
@@ -412,7 +412,7 @@ func TestTablesOutOfSpace(t *testing.T) {
 func passes(t *testing.T, s *Store, refusal error, over func()) {
 	t.Helper()
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
-	must.Await(t, "Append is refused", func() bool {
+	check.Await(t, "Append is refused", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := s.Append(ctx, record) // one that is under way waits for the end of the shortage
@@ -461,10 +461,10 @@ func TestHangingDisk(t *testing.T) {
 	mustAppend(t, s, "u", 0, 10)
 	refusal := func() error {
 		t.Helper()
-		return must.Get(s.Stats(t.Context()))(t).Refusal
+		return check.Get(s.Stats(t.Context()))(t).Refusal
 	}
 	time.Sleep(100 * time.Millisecond)
-	must.Pass(t, refusal(), "while nothing is written")
+	check.Pass(t, refusal(), "while nothing is written")
 	disk.hang()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
@@ -472,14 +472,14 @@ func TestHangingDisk(t *testing.T) {
 	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Append: got error %v, want DeadlineExceeded", err)
 	}
-	must.Await(t, "the store says that the disk hangs",
+	check.Await(t, "the store says that the disk hangs",
 		func() bool { return errors.Is(refusal(), store.ErrStalled) })
 	if n, err := storetest.Revision(t.Context(), s, "u"); n < 10 || err != nil {
 		t.Errorf("reading: %d, %v", n, err)
 	}
 	disk.goOn()
 	awaitAppend(t, s, record, nil)
-	must.Pass(t, refusal(), "when the disk answers")
+	check.Pass(t, refusal(), "when the disk answers")
 	mustClose(t, s)
 }
 
@@ -510,11 +510,11 @@ func TestReserve(t *testing.T) {
 	awaitAppend(t, s, []store.Record{{User: "t", Event: testEvent(0)}}, store.ErrFull)
 	record := []store.Record{{User: "v", Event: testEvent(0)}}
 	_, err := s.Append(context.Background(), record)
-	must.Say(t, err, "63 MiB are free, 64 MiB are kept in reserve", "Append")
+	check.Says(t, err, "63 MiB are free, 64 MiB are kept in reserve", "Append")
 	wantRevision(t, s, "v", 0)
 	_, err = s.Rewrite(context.Background(), []string{"u"},
 		func(h [][]store.Event) [][]store.Event { return [][]store.Event{h[0][:5]} })
-	must.Fail(t, err, store.ErrFull, "Rewrite on the full disk")
+	check.Fails(t, err, store.ErrFull, "Rewrite on the full disk")
 	wantErased(t, s, "u", 10)
 	setFree(disk, 65<<20)
 	awaitAppend(t, s, record, nil)
@@ -562,11 +562,11 @@ func TestDamagedFiles(t *testing.T) {
 	disk, want := buildForDamage(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	data := disk.PathJoin("store", engine.DataName)
-	names := must.Get(disk.List(data))(t)
+	names := check.Get(disk.List(data))(t)
 	outcomes := map[string]int{}
 	for _, name := range append(names, "../"+engine.SealName) {
 		path := disk.PathJoin(data, name)
-		content := must.Get(smallfile.Read(disk, path))(t)
+		content := check.Get(smallfile.Read(disk, path))(t)
 		for i := range max(3, soak.Times(20)) {
 			copied := disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rng})
 			what := name + " " + damage(t, copied, path, content, rng, i)
@@ -587,7 +587,7 @@ func TestDamagedFiles(t *testing.T) {
 // damage changes a file, in a way that depends on i, and returns a description.
 func damage(t *testing.T, fs vfs.FS, path string, content []byte, rng *rand.Rand, i int) string {
 	if i == 0 || len(content) == 0 {
-		must.Succeed(t, fs.Remove(path))
+		check.Must(t, fs.Remove(path))
 		// The seal is the exception: a store without a seal counts as one that was not closed.
 		if strings.HasSuffix(path, engine.SealName) {
 			writeFile(t, fs, path, nil)
@@ -622,7 +622,7 @@ func TestSealCanBeRemoved(t *testing.T) {
 			t.Errorf("Open: got error %v, want a SealError that names the log", err)
 		}
 		if !accept {
-			must.Succeed(t, disk.Remove("store/"+engine.SealName))
+			check.Must(t, disk.Remove("store/"+engine.SealName))
 		}
 		mustClose(t, mustOpen(t, "store", Options{FS: disk, AcceptLoss: accept}))
 		mustClose(t, mustOpen(t, "store", Options{FS: disk}))
@@ -643,7 +643,7 @@ func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
 		flush(t, s)
 		if i == 1 {
 			err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{1}, false)
-			must.Succeed(t, err)
+			check.Must(t, err)
 		}
 	}
 	want := dump(t, s)
@@ -698,5 +698,5 @@ func damageOutcome(t *testing.T, disk vfs.FS, what string, want map[string][]str
 
 func writeFile(t *testing.T, fs vfs.FS, path string, content []byte) {
 	t.Helper()
-	must.Succeed(t, smallfile.Replace(fs, fs.PathDir(path), fs.PathBase(path), content))
+	check.Must(t, smallfile.Replace(fs, fs.PathDir(path), fs.PathBase(path), content))
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
@@ -45,7 +45,7 @@ func writeHistories(t *testing.T, s *Store) {
 	}
 	settle(t, s)
 	flush(t, s)
-	must.Get(s.Erase(context.Background(), "erased"))(t)
+	check.Get(s.Erase(context.Background(), "erased"))(t)
 	for user, ids := range goldenHistories() {
 		appendRange(t, s, user, half[user], len(ids))
 	}
@@ -66,16 +66,16 @@ func goldenFolder(format int, ending string) string {
 // copyTree copies a folder with all that is in it.
 func copyTree(t *testing.T, from vfs.FS, source string, to vfs.FS, target string) {
 	t.Helper()
-	must.Succeed(t, to.MkdirAll(target, 0o755))
-	names := must.Get(from.List(source))(t)
+	check.Must(t, to.MkdirAll(target, 0o755))
+	names := check.Get(from.List(source))(t)
 	for _, name := range names {
 		path, copied := from.PathJoin(source, name), to.PathJoin(target, name)
-		info := must.Get(from.Stat(path))(t)
+		info := check.Get(from.Stat(path))(t)
 		if info.IsDir() {
 			copyTree(t, from, path, to, copied)
 			continue
 		}
-		content := must.Get(smallfile.Read(from, path))(t)
+		content := check.Get(smallfile.Read(from, path))(t)
 		writeFile(t, to, copied, content)
 	}
 }
@@ -115,17 +115,17 @@ func TestGoldenFolders(t *testing.T) {
 					t.Errorf("to read: %d users, %v", len(h), err)
 				}
 				s := mustOpen(t, "store", Options{FS: disk})
-				must.Equal(t, want, dump(t, s), "opened")
+				check.Same(t, want, dump(t, s), "opened")
 				before := versions(t, s)
 				appendRange(t, s, "user 0", 1, 3)
 				s = reopen(t, s, "store", Options{FS: disk})
 				defer mustClose(t, s)
 				want["user 0"] = append(want["user 0"], testEvent(1).ID, testEvent(2).ID)
-				must.Equal(t, want, dump(t, s), "opened again")
+				check.Same(t, want, dump(t, s), "opened again")
 				before["user 0"] = store.Version{Revision: 3, Mark: before["user 0"].Mark}
-				must.Equal(t, before, versions(t, s), "versions when opened again")
+				check.Same(t, before, versions(t, s), "versions when opened again")
 				wantMarks(t, before)
-				must.Get(s.Erase(t.Context(), "user 1"))(t)
+				check.Get(s.Erase(t.Context(), "user 1"))(t)
 				appendRange(t, s, "user 1", 0, len(want["user 1"]))
 				flush(t, s)
 				if v := versions(t, s)["user 1"]; v.Mark == before["user 1"].Mark {

@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -37,7 +37,7 @@ func sortNow(s *Store) {
 // settle waits until everything is in rows and the journal is empty.
 func settle(t testing.TB, s *Store) {
 	t.Helper()
-	must.Await(t, "the journal is sorted", func() bool {
+	check.Await(t, "the journal is sorted", func() bool {
 		sorted := journalRows(t, s) == 0
 		if !sorted {
 			sortNow(s)
@@ -51,7 +51,7 @@ func wantThere(t testing.TB, fs vfs.FS, dir string, want map[string][]string) {
 	t.Helper()
 	s := mustOpen(t, dir, Options{FS: fs})
 	defer mustClose(t, s)
-	must.Equal(t, want, dump(t, s), "opened again")
+	check.Same(t, want, dump(t, s), "opened again")
 }
 
 // withoutTables is a disk on which tables cannot be written while fails returns an error.
@@ -85,13 +85,13 @@ func withCrashes(disk *vfs.MemFS, rng *rand.Rand, crash func(copied func() *vfs.
 
 func journalRows(t testing.TB, s *Store) (n int) {
 	t.Helper()
-	it := must.Get(s.engine.DB.NewIter(&lsm.IterOptions{LowerBound: row.JournalPrefix,
+	it := check.Get(s.engine.DB.NewIter(&lsm.IterOptions{LowerBound: row.JournalPrefix,
 		UpperBound: row.FirstUserKey}))(t)
 	defer it.Close()
 	for valid := it.First(); valid; valid = it.Next() {
 		n++
 	}
-	must.Succeed(t, it.Error())
+	check.Must(t, it.Error())
 	return n
 }
 
@@ -99,7 +99,7 @@ func journalRows(t testing.TB, s *Store) (n int) {
 func flush(t testing.TB, s *Store) {
 	t.Helper()
 	settle(t, s)
-	must.Succeed(t, s.engine.DB.Flush())
+	check.Must(t, s.engine.DB.Flush())
 }
 
 // mustErase erases a user who has events.
@@ -129,7 +129,7 @@ func wantRevision(t testing.TB, s store.Store, user string, events uint64) {
 // filesIn returns the paths of the files of a folder whose names begin and end with these, sorted.
 func filesIn(t testing.TB, fs vfs.FS, dir, begin, end string) (paths []string) {
 	t.Helper()
-	for _, name := range must.Get(fs.List(dir))(t) {
+	for _, name := range check.Get(fs.List(dir))(t) {
 		if strings.HasPrefix(name, begin) && strings.HasSuffix(name, end) {
 			paths = append(paths, fs.PathJoin(dir, name))
 		}

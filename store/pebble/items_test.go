@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -22,7 +22,7 @@ import (
 // dumpItems returns all items.
 func dumpItems(t *testing.T, s *Store) (items []store.Item) {
 	t.Helper()
-	must.Succeed(t, s.EachItem(context.Background(), "", func(i store.Item) error {
+	check.Must(t, s.EachItem(context.Background(), "", func(i store.Item) error {
 		items = append(items, i)
 		return nil
 	}))
@@ -55,7 +55,7 @@ func TestItemsMeetCrashes(t *testing.T) {
 			i.ID = string(rune('a'+n)) + i.ID[:min(len(i.ID), 99)]
 			batches[n] = append(batches[n], i)
 		}
-		must.Succeed(t, s.PutItems(context.Background(), batches[n]))
+		check.Must(t, s.PutItems(context.Background(), batches[n]))
 		acknowledged.Store(int64(n + 1))
 		mustAppend(t, s, "u", n, n+1)
 	}
@@ -66,7 +66,7 @@ func TestItemsMeetCrashes(t *testing.T) {
 	states := make([][]store.Item, len(batches)+1)
 	clean := mustOpen(t, "clean", Options{FS: vfs.NewMem()})
 	for n, batch := range batches {
-		must.Succeed(t, clean.PutItems(context.Background(), batch))
+		check.Must(t, clean.PutItems(context.Background(), batch))
 		states[n+1] = dumpItems(t, clean)
 	}
 	mustClose(t, clean)
@@ -94,7 +94,7 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	s := mustOpen(t, filepath.Join(dir, "store"), Options{})
 	want := []store.Item{{ID: "a", Labels: []string{"x"}}, {ID: "b", Hidden: true}, {ID: "c"}}
-	must.Succeed(t, s.PutItems(ctx, want))
+	check.Must(t, s.PutItems(ctx, want))
 	mustAppend(t, s, "u", 1, 2)
 	key := row.ItemKey(nil, "b")
 	value := bytes.Repeat([]byte{7}, 20)
@@ -102,13 +102,13 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 	none, progress := func(string, Condition) error { return nil }, func(int64, int64) {}
 	verify := func() *Report {
 		t.Helper()
-		return must.Get(Verify(ctx, filepath.Join(dir, "store"), Options{}, progress, none))(t)
+		return check.Get(Verify(ctx, filepath.Join(dir, "store"), Options{}, progress, none))(t)
 	}
 	if r := verify(); !r.Whole() || r.Items != 3 || r.Users != 1 {
 		t.Errorf("report %+v, want 3 items and 1 user, whole", r)
 	}
 	s = mustOpen(t, filepath.Join(dir, "store"), Options{})
-	must.Succeed(t, s.engine.DB.Set(key, value, nil))
+	check.Must(t, s.engine.DB.Set(key, value, nil))
 	var read []string
 	err := s.EachItem(ctx, "", func(i store.Item) error { read = append(read, i.ID); return nil })
 	damaged, ok := errors.AsType[*store.DamagedItemsError](err)

@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -109,7 +109,7 @@ func makeTables(t *testing.T) (disk *vfs.MemFS, tables []string) {
 		flush(t, s)
 		if i == 3 {
 			err := s.engine.DB.Compact(context.Background(), row.FirstUserKey, []byte{1}, false)
-			must.Succeed(t, err)
+			check.Must(t, err)
 		}
 	}
 	mustClose(t, s)
@@ -129,7 +129,7 @@ func tablesOf(t *testing.T, disk vfs.FS) []string {
 
 func sizeOf(t *testing.T, disk vfs.FS, path string) int {
 	t.Helper()
-	info := must.Get(disk.Stat(path))(t)
+	info := check.Get(disk.Stat(path))(t)
 	return int(info.Size())
 }
 
@@ -137,7 +137,7 @@ func sizeOf(t *testing.T, disk vfs.FS, path string) int {
 func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.MemFS {
 	t.Helper()
 	copied := powerCut(disk, 100)
-	content := must.Get(smallfile.Read(copied, path))(t)
+	content := check.Get(smallfile.Read(copied, path))(t)
 	content = bytes.Clone(content)
 	content[at] ^= bit
 	writeFile(t, copied, path, content)
@@ -216,9 +216,9 @@ func TestDamageIsForgotten(t *testing.T) {
 		t.Fatal("the damage harms nobody")
 	}
 	mustClose(t, s)
-	must.Get(damaged.Stat("store/" + engine.DamageName))(t)
+	check.Get(damaged.Stat("store/" + engine.DamageName))(t)
 	whole := flipped(t, damaged, tables[0], 5000, 1)
-	must.Succeed(t, table.Whole(whole, tables[0]))
+	check.Must(t, table.Whole(whole, tables[0]))
 	s = mustOpen(t, "store", Options{FS: whole})
 	if stats, err := s.Stats(t.Context()); err != nil || stats.Damage != nil {
 		t.Errorf("Stats tells %v, %v after the repair", stats.Damage, err)
@@ -239,7 +239,7 @@ func TestDamagedFilter(t *testing.T) {
 	appendBig(t, s, 0, 1)
 	flush(t, s)
 	// A table that is merged after the opening gets a new filter, and no read meets the damage.
-	must.Succeed(t, s.engine.DB.Compact(t.Context(), row.JournalPrefix, row.LastKey, false))
+	check.Must(t, s.engine.DB.Compact(t.Context(), row.JournalPrefix, row.LastKey, false))
 	mustClose(t, s)
 	path := largestTable(t, disk)
 	size := sizeOf(t, disk, path)
@@ -259,7 +259,7 @@ func TestDamagedFilter(t *testing.T) {
 		if len(unreadable(t, s, 1)) == 0 && s.engine.Damage() != nil {
 			harmless++
 		}
-		must.Pass(t, s.engine.Err(), "byte %d: the store failed", at)
+		check.Pass(t, s.engine.Err(), "byte %d: the store failed", at)
 		mustClose(t, s)
 	}
 	if harmless < 2 {
@@ -270,9 +270,9 @@ func TestDamagedFilter(t *testing.T) {
 // filterOf returns the offset of the filter in a table.
 func filterOf(t *testing.T, disk vfs.FS, path string) int {
 	t.Helper()
-	file := must.Get(disk.Open(path))(t)
-	readable := must.Get(sstable.NewSimpleReadable(file))(t)
-	r := must.Get(sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{}))(t)
+	file := check.Get(disk.Open(path))(t)
+	readable := check.Get(sstable.NewSimpleReadable(file))(t)
+	r := check.Get(sstable.NewReader(t.Context(), readable, sstable.ReaderOptions{}))(t)
 	defer func() { _ = r.Close() }() // it was only read
 	layout, err := r.Layout()
 	if err != nil || len(layout.Filter) == 0 {
@@ -326,14 +326,14 @@ func ownRows(t *testing.T, sorted int, erased bool) *vfs.MemFS {
 	s := mustOpen(t, "store", Options{FS: disk, eraseDelay: time.Hour})
 	if erased { // and not forgotten, so that the store has a row that says so
 		mustAppend(t, s, "erased", 0, 1)
-		must.Get(s.Erase(t.Context(), "erased"))(t)
+		check.Get(s.Erase(t.Context(), "erased"))(t)
 	}
 	for i := range 2 {
 		appendBig(t, s, i, i+1)
 		if i < sorted {
 			settle(t, s)
 		}
-		must.Succeed(t, s.engine.DB.Flush())
+		check.Must(t, s.engine.DB.Flush())
 	}
 	mustClose(t, s)
 	return disk
@@ -342,9 +342,9 @@ func ownRows(t *testing.T, sorted int, erased bool) *vfs.MemFS {
 // ownTables returns the names of the tables without rows of users, the newest last.
 func ownTables(t *testing.T, disk vfs.FS) (own []string) {
 	t.Helper()
-	r := must.Get(OpenReadOnly("store", Options{FS: disk}))(t)
+	r := check.Get(OpenReadOnly("store", Options{FS: disk}))(t)
 	tables, err := r.engine.Tables()
-	must.Succeed(t, errors.Join(err, r.Close()))
+	check.Must(t, errors.Join(err, r.Close()))
 	for _, table := range tables {
 		if bytes.Compare(table.Largest, row.FirstUserKey) < 0 ||
 			bytes.Equal(table.Largest, row.FirstUserKey) { // the end of a range
@@ -361,7 +361,7 @@ func opensDamaged(t *testing.T, fs vfs.FS, name string) bool {
 	t.Helper()
 	s, err := openSoon("store", Options{FS: fs})
 	if err != nil {
-		must.Fail(t, err, store.ErrCorrupt, "%s", name)
+		check.Fails(t, err, store.ErrCorrupt, "%s", name)
 		return false
 	}
 	if n := len(unreadable(t, s, 2)); n > 0 {

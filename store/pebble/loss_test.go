@@ -12,7 +12,7 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -43,9 +43,9 @@ func crashedStore(t *testing.T, calls int, tables bool) (*vfs.MemFS, map[string]
 func awaitMark(t *testing.T, fs vfs.FS, s *Store) {
 	t.Helper()
 	want := rowsWritten(t, s)
-	must.Await(t, "the mark says what is durable", func() bool {
+	check.Await(t, "the mark says what is durable", func() bool {
 		m, _, err := mark.Read(fs, "store")
-		must.Succeed(t, err)
+		check.Must(t, err)
 		return m.Commit == want
 	})
 }
@@ -60,7 +60,7 @@ func rowsWritten(t *testing.T, s *Store) uint64 {
 			return err
 		})
 	}
-	must.Succeed(t, err)
+	check.Must(t, err)
 	return last
 }
 
@@ -68,7 +68,7 @@ func rowsWritten(t *testing.T, s *Store) uint64 {
 func newestLog(t *testing.T, fs vfs.FS) (path string, content []byte) {
 	t.Helper()
 	path = slices.Max(filesIn(t, fs, dataDir, "", ".log"))
-	return path, must.Get(smallfile.Read(fs, path))(t)
+	return path, check.Get(smallfile.Read(fs, path))(t)
 }
 
 // TestLossIsNoticed damages stores after a crash in the ways that the engine takes for a write that
@@ -109,7 +109,7 @@ func TestLossIsNoticed(t *testing.T) {
 				outcomes["cut: "+openedAfter(t, damaged, fmt.Sprint("cut at ", at), want)]++
 			}
 			removed := powerCut(disk, 100)
-			must.Succeed(t, removed.Remove(log))
+			check.Must(t, removed.Remove(log))
 			outcomes["removed: "+openedAfter(t, removed, "log removed", want)]++
 			t.Logf("%v", outcomes)
 			if outcomes["removed: refused"] == 0 || outcomes["flip: refused"] == 0 {
@@ -126,7 +126,7 @@ func openedAfter(t *testing.T, disk vfs.FS, what string, want map[string][]strin
 	s, err := openSoon("store", Options{FS: disk})
 	if err == nil {
 		defer mustClose(t, s)
-		must.Equal(t, want, dump(t, s), "%s: opened as if nothing were missing", what)
+		check.Same(t, want, dump(t, s), "%s: opened as if nothing were missing", what)
 		return "whole"
 	}
 	if !errors.Is(err, store.ErrCorrupt) ||
@@ -170,19 +170,19 @@ func TestFolderIsNoticed(t *testing.T) {
 		}
 	}
 	gone := powerCut(disk, 100)
-	must.Succeed(t, gone.RemoveAll(dataDir))
+	check.Must(t, gone.RemoveAll(dataDir))
 	refused("folder removed", gone, mark.Gone)
 
 	closed := powerCut(disk, 100) // with everything that may stand beside the folder
 	s := mustOpen(t, "store", Options{FS: closed})
-	must.Get(s.Checkpoint(t.Context()))(t)
+	check.Get(s.Checkpoint(t.Context()))(t)
 	mustClose(t, s)
 	writeFile(t, closed, "store/"+engine.DamageName, []byte("000005.sst\n"))
-	must.Succeed(t, closed.RemoveAll(dataDir))
+	check.Must(t, closed.RemoveAll(dataDir))
 	refused("folder of a closed store removed", closed, mark.Gone)
 
 	emptied := powerCut(disk, 100)
-	must.Succeed(t, errors.Join(emptied.RemoveAll(dataDir), emptied.MkdirAll(dataDir, 0o700)))
+	check.Must(t, errors.Join(emptied.RemoveAll(dataDir), emptied.MkdirAll(dataDir, 0o700)))
 	refused("folder emptied", emptied, mark.Emptied)
 
 	exchanged := powerCut(disk, 100)
@@ -195,7 +195,7 @@ func TestFolderIsNoticed(t *testing.T) {
 	mustAppend(t, s, "u", 30, 31)
 	mustClose(t, s)
 	copyFolder(t, disk, older, dataDir)
-	must.Succeed(t, older.Remove("store/"+engine.SealName))
+	check.Must(t, older.Remove("store/"+engine.SealName))
 	refused("an older copy", older, mark.Behind)
 
 	damaged := powerCut(disk, 100)
@@ -203,7 +203,7 @@ func TestFolderIsNoticed(t *testing.T) {
 	refused("mark damaged", damaged, mark.Unknown)
 
 	unmarked := powerCut(disk, 100) // as beside a copy of the folder alone
-	must.Succeed(t, unmarked.Remove("store/"+mark.Name))
+	check.Must(t, unmarked.Remove("store/"+mark.Name))
 	if got := openedAfter(t, unmarked, "mark removed", want); got != "whole" {
 		t.Errorf("mark removed: %s", got)
 	}
@@ -215,7 +215,7 @@ func TestFolderIsNoticed(t *testing.T) {
 // copyFolder puts the files of a folder of one disk in the place of that of another.
 func copyFolder(t *testing.T, from, to vfs.FS, dir string) {
 	t.Helper()
-	must.Succeed(t, to.RemoveAll(dir))
+	check.Must(t, to.RemoveAll(dir))
 	copyTree(t, from, dir, to, dir)
 }
 
@@ -227,12 +227,12 @@ func TestGapHidesALife(t *testing.T) {
 	mustAppend(t, s, "ann", 0, 5)
 	mustAppend(t, s, "bob", 0, 5)
 	first := rowsWritten(t, s) + 1
-	must.Get(s.Erase(t.Context(), "ann"))(t)
+	check.Get(s.Erase(t.Context(), "ann"))(t)
 	mustAppend(t, s, "ann", 10, 15)
 	end := rowsWritten(t, s) + 1
 	mustAppend(t, s, "ann", 15, 18)
 	err := s.engine.DB.DeleteRange(row.JournalKey(nil, first), row.JournalKey(nil, end), lsm.Sync)
-	must.Succeed(t, err)
+	check.Must(t, err)
 	mustClose(t, s)
 	_, err = openSoon("store", Options{FS: disk})
 	if loss, ok := errors.AsType[*LossError](err); !ok || loss.Kind != mark.Gap ||
@@ -258,7 +258,7 @@ func TestCheckpointIsMarked(t *testing.T) {
 	defer mustClose(t, s)
 	mustAppend(t, s, "u", 0, 1)
 	mustAppend(t, s, "u", 1, 2)
-	name := must.Get(s.Checkpoint(t.Context()))(t)
+	name := check.Get(s.Checkpoint(t.Context()))(t)
 	dir := disk.PathJoin("store", name)
 	if h, err := readDir(disk, dir); len(h["u"]) != 2 || err != nil {
 		t.Fatalf("the copy has %d events, %v", len(h["u"]), err)

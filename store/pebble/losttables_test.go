@@ -10,7 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -36,7 +36,7 @@ func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 				events[u]++
 			}
 		}
-		must.Succeed(t, appendAll(t.Context(), s, records))
+		check.Must(t, appendAll(t.Context(), s, records))
 	}
 	s := mustOpen(t, "store", Options{FS: disk})
 	for i, part := range [][2]int{{0, 4}, {2, 6}, {3, 8}} { // in eighths
@@ -47,7 +47,7 @@ func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 		}
 		flush(t, s)
 		if i == 1 { // the newer layers lie above
-			must.Succeed(t, s.engine.DB.Compact(t.Context(), row.FirstUserKey, row.LastKey, false))
+			check.Must(t, s.engine.DB.Compact(t.Context(), row.FirstUserKey, row.LastKey, false))
 		}
 	}
 	add(s, users*7/8, users*9/8)
@@ -214,7 +214,7 @@ func TestSalvageLostTables(t *testing.T) {
 			tables = tables[len(tables)-2:]
 		}
 		for _, path := range tables {
-			content := must.Get(smallfile.Read(disk, path))(t)
+			content := check.Get(smallfile.Read(disk, path))(t)
 			for name, spoiled := range spoil(content) {
 				if soak.Brief() && name != "halved" && spoiled != nil {
 					continue
@@ -256,12 +256,12 @@ func TestUsersAreCounted(t *testing.T) {
 		t.Helper()
 		awaitMark(t, disk, s)
 		for _, disk := range []*vfs.MemFS{powerCut(disk, 0), powerCut(disk, 100)} {
-			r := must.Get(OpenReadOnly("store", Options{FS: disk}))(t)
+			r := check.Get(OpenReadOnly("store", Options{FS: disk}))(t)
 			m := r.engine.Marked()
 			if r.users != users || m == nil || m.Users != users {
 				t.Errorf("%s: %d users, the mark is %+v, want %d", when, r.users, m, users)
 			}
-			must.Succeed(t, r.Close())
+			check.Must(t, r.Close())
 		}
 	}
 	for _, user := range []string{"a", "b", "c"} {
@@ -273,7 +273,7 @@ func TestUsersAreCounted(t *testing.T) {
 	want("sorted", 3)
 	mustErase(t, s, "b")
 	want("erased", 2)
-	must.Get(s.Rewrite(t.Context(), []string{"a", "c", "d"},
+	check.Get(s.Rewrite(t.Context(), []string{"a", "c", "d"},
 		func(events [][]store.Event) [][]store.Event {
 			return [][]store.Event{events[0][1:], {}, events[1]}
 		}))(t)

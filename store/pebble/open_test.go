@@ -10,7 +10,7 @@ import (
 
 	lsm "github.com/cockroachdb/pebble/v2"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -27,7 +27,7 @@ func mustAppend(t testing.TB, s store.Store, user string, from, to int) {
 	for i := from; i < to; i++ {
 		records = append(records, store.Record{User: user, Event: testEvent(i)})
 	}
-	must.Succeed(t, appendAll(context.Background(), s, records))
+	check.Must(t, appendAll(context.Background(), s, records))
 }
 
 // wantRefused opens a directory and checks that it is refused with the message.
@@ -46,7 +46,7 @@ func wantRefused(t *testing.T, dir, message string) {
 func TestOpenRefuses(t *testing.T) {
 	t.Run("foreign directory", func(t *testing.T) {
 		dir := t.TempDir()
-		must.Succeed(t, os.WriteFile(filepath.Join(dir, "thesis.tex"), []byte("x"), 0o600))
+		check.Must(t, os.WriteFile(filepath.Join(dir, "thesis.tex"), []byte("x"), 0o600))
 		wantRefused(t, dir, "is not empty and holds no store")
 		if names, _ := os.ReadDir(dir); len(names) != 1 {
 			t.Errorf("the refused directory now holds %d files, want 1", len(names))
@@ -54,14 +54,14 @@ func TestOpenRefuses(t *testing.T) {
 	})
 	t.Run("file", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "file")
-		must.Succeed(t, os.WriteFile(file, nil, 0o600))
+		check.Must(t, os.WriteFile(file, nil, 0o600))
 		wantRefused(t, file, "is a file, want a directory")
 	})
 	t.Run("emptied store", func(t *testing.T) {
 		dir := newStoreDir(t)
 		data := filepath.Join(dir, engine.DataName)
-		must.Succeed(t, os.RemoveAll(data))
-		must.Succeed(t, os.Mkdir(data, 0o700))
+		check.Must(t, os.RemoveAll(data))
+		check.Must(t, os.Mkdir(data, 0o700))
 		wantRefused(t, dir, "(1 acknowledged commits at ")
 		removeSeal(t, dir)
 		wantRefused(t, dir, "database does not exist")
@@ -102,21 +102,21 @@ func newStoreDir(t *testing.T) string {
 func editFormat(t *testing.T, dir string, edit func(*lsm.DB) error) {
 	t.Helper()
 	removeSeal(t, dir)
-	db := must.Get(lsm.Open(filepath.Join(dir, engine.DataName),
+	db := check.Get(lsm.Open(filepath.Join(dir, engine.DataName),
 		&lsm.Options{FormatMajorVersion: lsm.FormatNewest, Logger: quiet{}}))(t)
-	must.Succeed(t, edit(db))
-	must.Succeed(t, db.Close())
+	check.Must(t, edit(db))
+	check.Must(t, db.Close())
 }
 
 func removeSeal(t *testing.T, dir string) {
 	t.Helper()
-	must.Succeed(t, os.Remove(filepath.Join(dir, engine.SealName)))
+	check.Must(t, os.Remove(filepath.Join(dir, engine.SealName)))
 }
 
 func TestDirectoryIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	mustClose(t, mustOpen(t, dir, Options{}))
-	info := must.Get(os.Stat(dir))(t)
+	info := check.Get(os.Stat(dir))(t)
 	if got := info.Mode().Perm(); got != 0o700 {
 		t.Errorf("permissions of the directory: got %o, want 700", got)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
@@ -35,7 +35,7 @@ func unwrittenTables(t *testing.T) (*vfs.MemFS, map[string][]string) {
 	}
 	settle(t, s)
 	mustAppend(t, s, "u0", 20, 25)
-	must.Succeed(t, s.PutItems(t.Context(), []store.Item{{ID: "kept"}}))
+	check.Must(t, s.PutItems(t.Context(), []store.Item{{ID: "kept"}}))
 	want := dump(t, s)
 	mustClose(t, s)
 	return disk, want
@@ -83,7 +83,7 @@ func TestUpgradeOnFullDisk(t *testing.T) {
 		"hanging": func() error { cancel(); <-release; return nil },
 	} {
 		unmarked := powerCut(disk, 100)
-		must.Succeed(t, unmarked.Remove("dir/store/"+mark.Name))
+		check.Must(t, unmarked.Remove("dir/store/"+mark.Name))
 		fs := errorfs.Wrap(unmarked, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind == errorfs.OpFileWrite && strings.HasSuffix(op.Path, ".log") {
 				return fails()
@@ -94,7 +94,7 @@ func TestUpgradeOnFullDisk(t *testing.T) {
 		if what == "full" {
 			ctx, cause = context.Background(), store.ErrFull
 		}
-		must.Fail(t, must.Return(t, "the opening", func() error {
+		check.Fails(t, check.Return(t, "the opening", func() error {
 			_, err := Open(ctx, "dir/store", Options{FS: fs, closePatience: time.Millisecond})
 			return err
 		}), cause, "%s", what)
@@ -127,7 +127,7 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 	}
 	close(release)
 	// The engine opens after all and is closed, as no caller waits for it.
-	must.Await(t, "the store can be opened again", func() bool {
+	check.Await(t, "the store can be opened again", func() bool {
 		s, err := openSoon("dir/store", Options{FS: fs})
 		if err != nil {
 			return false
@@ -192,8 +192,8 @@ func (f fault) open(t *testing.T, disk *vfs.MemFS, want map[string][]string) (op
 			t.Errorf("operation %d failed; on a good disk: %v", f.at, err)
 			continue
 		}
-		must.Pass(t, (outcomes{want}).check(s), "operation %d failed; on a good disk", f.at)
-		must.Pass(t, s.Close(), "operation %d failed; on a good disk", f.at)
+		check.Pass(t, (outcomes{want}).check(s), "operation %d failed; on a good disk", f.at)
+		check.Pass(t, s.Close(), "operation %d failed; on a good disk", f.at)
 	}
 	return err == nil, reached
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -18,7 +18,7 @@ import (
 // mustOpen opens a store and fails the test if it cannot.
 func mustOpen(t testing.TB, dir string, opts Options) *Store {
 	t.Helper()
-	s := must.Get(openSoon(dir, opts))(t)
+	s := check.Get(openSoon(dir, opts))(t)
 	return s
 }
 
@@ -30,7 +30,7 @@ func openSoon(dir string, opts Options) (*Store, error) {
 
 func mustClose(t testing.TB, s store.Store) {
 	t.Helper()
-	must.Succeed(t, s.Close())
+	check.Must(t, s.Close())
 }
 
 // reopen closes a store and opens what is then in a directory.
@@ -120,5 +120,5 @@ func disturb(t *testing.T, s *Store, rng *rand.Rand) {
 	default:
 		_, err = s.Checkpoint(t.Context())
 	}
-	must.Succeed(t, err)
+	check.Must(t, err)
 }

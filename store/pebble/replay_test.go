@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
@@ -29,17 +29,17 @@ func TestLostRows(t *testing.T) {
 	flush(t, s)
 	mustAppend(t, s, "u", 4, 6)
 	mustAppend(t, s, "v", 0, 1)
-	must.Succeed(t, s.engine.DB.DeleteRange(row.HeadKey(nil, "u"), row.EndKey(nil, "u"),
+	check.Must(t, s.engine.DB.DeleteRange(row.HeadKey(nil, "u"), row.EndKey(nil, "u"),
 		lsm.Sync))
 	mustClose(t, s)
-	r := must.Get(OpenReadOnly("store", Options{FS: disk}))(t)
-	must.Fail(t, r.Each(ctx, func(string, uint64, store.Event) error { return nil }),
+	r := check.Get(OpenReadOnly("store", Options{FS: disk}))(t)
+	check.Fails(t, r.Each(ctx, func(string, uint64, store.Event) error { return nil }),
 		store.ErrCorrupt, "Each")
-	must.Succeed(t, r.Close())
+	check.Must(t, r.Close())
 	for _, when := range []string{"in the journal", "sorted"} {
 		s = mustOpen(t, "store", Options{FS: disk})
 		err := storetest.Read(ctx, s, "u", 0, func(uint64, store.Event) error { return nil })
-		must.Fail(t, err, store.ErrCorrupt, "%s: Read", when)
+		check.Fails(t, err, store.ErrCorrupt, "%s: Read", when)
 		results, err := s.Append(ctx, []store.Record{{User: "u", Event: testEvent(9)}})
 		if err != nil || !errors.Is(results[0].Err, store.ErrCorrupt) {
 			t.Errorf("%s: Append: got %v, %v, want ErrCorrupt", when, results, err)

@@ -13,8 +13,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/filetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -22,7 +22,7 @@ import (
 // takeOut takes the events out of a history for which out is true.
 func takeOut(t *testing.T, s store.Store, user string, out func(store.Event) bool) store.Version {
 	t.Helper()
-	versions := must.Get(s.Rewrite(context.Background(), []string{user},
+	versions := check.Get(s.Rewrite(context.Background(), []string{user},
 		func(h [][]store.Event) [][]store.Event {
 			return [][]store.Event{slices.DeleteFunc(append([]store.Event{}, h[0]...), out)}
 		}))(t)
@@ -46,7 +46,7 @@ func TestRetractedBytesLeaveTheDisk(t *testing.T) {
 			}
 			records = append(records, store.Record{User: user, Event: e})
 		}
-		must.Succeed(t, appendAll(context.Background(), s, records))
+		check.Must(t, appendAll(context.Background(), s, records))
 	}
 	for round := range 3 {
 		write("ann", 200*round, 200*round+200)
@@ -74,7 +74,7 @@ func TestRetractedBytesLeaveTheDisk(t *testing.T) {
 					want = append(want, testEvent(i).ID)
 				}
 			}
-			must.Equal(t, want, got[user], "events of %s", user)
+			check.Same(t, want, got[user], "events of %s", user)
 		}
 	}
 	check()
@@ -111,7 +111,7 @@ func TestLongRewriteMeetsCrashes(t *testing.T) {
 			after = append(after, e.ID)
 		}
 	}
-	must.Succeed(t, appendAll(context.Background(), s, records))
+	check.Must(t, appendAll(context.Background(), s, records))
 	old := map[string][]string{"u": before, long: before}
 	armed.Store(true)
 	_, err := s.Rewrite(context.Background(), []string{"u", long},
@@ -121,7 +121,7 @@ func TestLongRewriteMeetsCrashes(t *testing.T) {
 			return [][]store.Event{{}, kept}
 		})
 	armed.Store(false)
-	must.Succeed(t, err)
+	check.Must(t, err)
 	final := powerCut(disk, 0)
 	mustClose(t, s)
 	crashes = append(crashes, final)

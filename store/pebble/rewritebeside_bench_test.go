@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -39,7 +39,7 @@ func BenchmarkAppendBesideRewrite(b *testing.B) {
 				at := due
 				appends.Go(func() {
 					record := store.Record{User: fmt.Sprint("other-", i), Event: testEvent(0)}
-					must.Pass(b, appendAll(b.Context(), s, []store.Record{record}), "Append")
+					check.Pass(b, appendAll(b.Context(), s, []store.Record{record}), "Append")
 					mu.Lock()
 					defer mu.Unlock()
 					took = append(took, time.Since(at))

@@ -17,7 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -28,7 +28,7 @@ import (
 // histories returns all that Each finds in a store on the disk.
 func histories(t *testing.T, disk vfs.FS, dir string) map[string][]store.Event {
 	t.Helper()
-	return must.Get(readDir(disk, dir))(t)
+	return check.Get(readDir(disk, dir))(t)
 }
 
 // salvaged salvages "store" to "new" and returns the users who are left out.
@@ -90,7 +90,7 @@ func filesOf(t *testing.T, disk vfs.FS) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, dir := range []string{"store", dataDir} {
-		names := must.Get(disk.List(dir))(t)
+		names := check.Get(disk.List(dir))(t)
 		for _, name := range names {
 			content, err := smallfile.Read(disk, disk.PathJoin(dir, name))
 			if err == nil && name != engine.LockName { // else a folder
@@ -179,7 +179,7 @@ func TestSalvageLogs(t *testing.T) {
 			t.Log(path, at, len(bytes.TrimRight(content, "\x00")), err)
 			continue
 		}
-		must.Succeed(t, err)
+		check.Must(t, err)
 		salvages++
 		kept += result.Users
 		checkSalvaged(t, damaged, before, result, lost)
@@ -202,7 +202,7 @@ func TestSalvageTellsOfItems(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: disk})
 	mustAppend(t, s, "u", 0, 3)
 	for _, id := range []string{"item1", "item2", "item3"} {
-		must.Succeed(t, s.PutItems(t.Context(), []store.Item{{ID: id}}))
+		check.Must(t, s.PutItems(t.Context(), []store.Item{{ID: id}}))
 	}
 	mustClose(t, s)
 	path, content := newestLog(t, disk)
@@ -223,7 +223,7 @@ func TestSalvageCountsDamagedRows(t *testing.T) {
 		mustAppend(t, s, "u", i, i+1)
 	}
 	last := row.JournalKey(nil, rowsWritten(t, s))
-	must.Succeed(t, s.engine.DB.Set(last, []byte("damaged"), lsm.Sync))
+	check.Must(t, s.engine.DB.Set(last, []byte("damaged"), lsm.Sync))
 	mustClose(t, s)
 	result, _, err := salvaged(t, disk)
 	if err != nil || result.Events != 2 || result.Found.LostCommits != 1 {
@@ -282,7 +282,7 @@ func TestSalvageOfWholeStore(t *testing.T) {
 	opened := &openings{FS: disk}
 	_, err = Salvage(ctx, "store", "other", Options{FS: opened}, func(int64, int64) {},
 		func(int64) { cancel() }, nil)
-	must.Fail(t, err, context.Canceled, "an interrupted salvage")
+	check.Fails(t, err, context.Canceled, "an interrupted salvage")
 	names, err := disk.List("")
 	if err != nil || slices.ContainsFunc(names, func(name string) bool {
 		return strings.HasPrefix(name, "other")

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -104,7 +104,7 @@ func TestVerifyNamesNeighbours(t *testing.T) {
 		at := 500 + 5000*i
 		damaged := flipped(t, disk, path, at, 1)
 		report, users, err := verified(t, damaged, "store")
-		must.Succeed(t, err)
+		check.Must(t, err)
 		s := mustOpen(t, "store", Options{FS: damaged})
 		refused := unreadable(t, s, 2)
 		mustClose(t, s)

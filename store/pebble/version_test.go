@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
@@ -18,7 +18,7 @@ import (
 func versions(t *testing.T, s store.Store) map[string]store.Version {
 	t.Helper()
 	all := map[string]store.Version{}
-	must.Succeed(t, s.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
+	check.Must(t, s.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
 		all[user] = head
 		got, same, err := s.Since(t.Context(), user, head, nil)
 		if got != head || !same {
@@ -56,7 +56,7 @@ func lives(t *testing.T, s *Store) {
 		mustAppend(t, s, fmt.Sprint("both-", i), 3, 5)
 		mustAppend(t, s, fmt.Sprint("journal-", i), 0, 2)
 		for _, user := range []string{"returned-", "gone-"} {
-			must.Get(s.Erase(t.Context(), fmt.Sprint(user, i)))(t)
+			check.Get(s.Erase(t.Context(), fmt.Sprint(user, i)))(t)
 		}
 		mustAppend(t, s, fmt.Sprint("returned-", i), 0, 3)
 	}
@@ -78,11 +78,11 @@ func TestVersionsStay(t *testing.T) {
 	for name, fs := range map[string]*vfs.MemFS{"closed": disk, "power cut": crashed} {
 		for start := range 4 {
 			s := mustOpen(t, "store", Options{FS: fs})
-			must.Equal(t, want, versions(t, s), "%s, start %d", name, start)
+			check.Same(t, want, versions(t, s), "%s, start %d", name, start)
 			if start > 0 {
 				flush(t, s)
 			}
-			must.Equal(t, want, versions(t, s), "%s, start %d, sorted", name, start)
+			check.Same(t, want, versions(t, s), "%s, start %d, sorted", name, start)
 			mustClose(t, s)
 		}
 	}
@@ -97,7 +97,7 @@ func TestAcceptingNoLossKeepsVersions(t *testing.T) {
 	want := versions(t, s)
 	s = reopen(t, s, "store", Options{FS: disk, AcceptLoss: true})
 	defer mustClose(t, s)
-	must.Equal(t, want, versions(t, s), "opened again")
+	check.Same(t, want, versions(t, s), "opened again")
 }
 
 // TestLossChangesVersions opens a store that has lost events, or may have: no history has a version
@@ -122,7 +122,7 @@ func TestLossChangesVersions(t *testing.T) {
 			lives(t, s)
 			before := versions(t, s)
 			mustClose(t, s)
-			opts := must.Get(lose(disk))(t)
+			opts := check.Get(lose(disk))(t)
 			opts.FS = disk
 			s = mustOpen(t, "store", opts)
 			after := versions(t, s)
@@ -136,7 +136,7 @@ func TestLossChangesVersions(t *testing.T) {
 			}
 			for start := range 3 {
 				s = reopen(t, s, "store", Options{FS: disk})
-				must.Equal(t, after, versions(t, s), "start %d", start)
+				check.Same(t, after, versions(t, s), "start %d", start)
 				if start == 1 {
 					flush(t, s)
 				}
@@ -155,8 +155,8 @@ func TestRestoreChangesVersions(t *testing.T) {
 	before := versions(t, s)
 	mustClose(t, s)
 	none := func(Stage, int64, int64) {}
-	must.Get(Backup(t.Context(), "store", "backup", Options{FS: disk}, none))(t)
-	must.Get(Restore(t.Context(), "backup", "again", Options{FS: disk}, none))(t)
+	check.Get(Backup(t.Context(), "store", "backup", Options{FS: disk}, none))(t)
+	check.Get(Restore(t.Context(), "backup", "again", Options{FS: disk}, none))(t)
 	s = mustOpen(t, "again", Options{FS: disk})
 	defer mustClose(t, s)
 	after := versions(t, s)

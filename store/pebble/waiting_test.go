@@ -16,7 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -31,7 +31,7 @@ func setFree(disk *vfs.MemFS, bytes uint64) {
 func mustWait(t testing.TB, fs vfs.FS, opts Options) store.Checkpointer {
 	t.Helper()
 	opts.FS, opts.roomEvery, opts.closePatience = fs, time.Millisecond, 100*time.Millisecond
-	return must.Get(OpenOrWait(context.Background(), "dir/store", opts))(t)
+	return check.Get(OpenOrWait(context.Background(), "dir/store", opts))(t)
 }
 
 // TestReadsOnFullDisk starts a store on a full disk: it is read, and written to as soon as there is
@@ -42,7 +42,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 	disk = powerCut(disk, 100)
 	setFree(disk, 3<<20)
 	s := mustWait(t, disk, Options{})
-	must.Equal(t, want, dump(t, s), "on the full disk")
+	check.Same(t, want, dump(t, s), "on the full disk")
 	items := s.(store.Items)
 	checkItems(t, items, "kept")
 	record := []store.Record{{User: "new", Event: testEvent(0)}}
@@ -53,7 +53,7 @@ func TestReadsOnFullDisk(t *testing.T) {
 	deleted := items.DeleteItems(t.Context(), []string{"kept"})
 	_, rewritten := s.Rewrite(t.Context(), []string{"u0"},
 		func(histories [][]store.Event) [][]store.Event { return histories })
-	stats := must.Get(s.Stats(t.Context()))(t)
+	stats := check.Get(s.Stats(t.Context()))(t)
 	for what, err := range map[string]error{"Append": appended, "Erase": erased,
 		"Checkpoint": copied, "PutItems": put, "DeleteItems": deleted, "Rewrite": rewritten,
 		"Stats": stats.Refusal} {
@@ -85,14 +85,14 @@ func TestReadsOnFullDisk(t *testing.T) {
 	setFree(disk, 1<<30)
 	awaitAppend(t, s, record, nil)
 	before := reads.Load()
-	must.Await(t, "readers go on", func() bool { return reads.Load() >= before+20 })
+	check.Await(t, "readers go on", func() bool { return reads.Load() >= before+20 })
 	stop()
 	readers.Wait()
 	if stats, err := s.Stats(t.Context()); stats.Refusal != nil || err != nil {
 		t.Errorf("Stats with room: %v, %v", stats.Refusal, err)
 	}
 	checkItems(t, items, "kept")
-	must.Pass(t, items.PutItems(t.Context(), []store.Item{{ID: "later"}}), "PutItems with room")
+	check.Pass(t, items.PutItems(t.Context(), []store.Item{{ID: "later"}}), "PutItems with room")
 	checkItems(t, items, "kept", "later")
 	mustClose(t, s)
 	want["new"] = []string{testEvent(0).ID}
@@ -127,8 +127,8 @@ func TestWaitingStoreConforms(t *testing.T) {
 		setFree(disk, 1<<20)
 		s := mustWait(t, disk, Options{})
 		setFree(disk, 1<<40)
-		must.Await(t, "the store is written to", func() bool {
-			stats := must.Get(s.Stats(context.Background()))(t)
+		check.Await(t, "the store is written to", func() bool {
+			stats := check.Get(s.Stats(context.Background()))(t)
 			return stats.Refusal == nil
 		})
 		return s
@@ -168,7 +168,7 @@ func TestChangeoverFails(t *testing.T) {
 	if _, err := s.Append(t.Context(), record); !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("Append: got error %v, want the cause", err)
 	}
-	must.Equal(t, want, dump(t, s), "read on")
+	check.Same(t, want, dump(t, s), "read on")
 	if _, err := openSoon("dir/store", Options{FS: disk}); err == nil {
 		t.Error("the store can be opened twice")
 	}
@@ -191,7 +191,7 @@ func TestClosedDuringChangeover(t *testing.T) {
 			setFree(disk, 1<<40)
 			time.Sleep(time.Duration(i%20) * time.Millisecond)
 		}
-		must.Succeed(t, must.Return(t, "Close", s.Close))
+		check.Must(t, check.Return(t, "Close", s.Close))
 		_, err := s.Append(t.Context(), []store.Record{{User: "u", Event: testEvent(0)}})
 		if !errors.Is(err, store.ErrClosed) || !errors.Is(s.Close(), store.ErrClosed) {
 			t.Errorf("after Close: got error %v, want ErrClosed", err)
@@ -212,7 +212,7 @@ func TestChangeoverDropsMemory(t *testing.T) {
 	histories := weak.Make(s.(*waiting).reads.histories)
 	setFree(disk, 1<<40)
 	awaitAppend(t, s, []store.Record{{User: "u", Event: testEvent(0)}}, nil)
-	must.Await(t, "they are not in memory any more", func() bool {
+	check.Await(t, "they are not in memory any more", func() bool {
 		runtime.GC()
 		return histories.Value() == nil
 	})

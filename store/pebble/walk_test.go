@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -43,9 +43,9 @@ func listed(t *testing.T, s store.Store) (map[string]uint64, store.SkippedError)
 func eachOnce(t *testing.T, disk vfs.FS) (map[string]int, store.SkippedError) {
 	t.Helper()
 	r, err := OpenReadOnly("store", Options{FS: disk})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	defer func() {
-		must.Pass(t, r.Close(), "Close")
+		check.Pass(t, r.Close(), "Close")
 	}()
 	users := map[string]int{}
 	err = r.Each(t.Context(), func(user string, revision uint64, e store.Event) error {
@@ -126,7 +126,7 @@ func TestUsersOfWholeStore(t *testing.T) {
 		t.Errorf("%d users, skipped %+v", len(users), skip)
 	}
 	r, err := OpenReadOnly("store", Options{FS: disk})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	defer r.Close()
 	err = r.Each(t.Context(), func(string, uint64, store.Event) error { return own })
 	if err != error(own) {

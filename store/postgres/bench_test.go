@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -61,7 +61,7 @@ func BenchmarkSince(b *testing.B) {
 		records = append(records, store.Record{User: "u", Event: store.Event{ID: fmt.Sprint(i),
 			Item: fmt.Sprint("item-", i), Value: 1}})
 	}
-	results := must.Get(s.Append(ctx, records))(b)
+	results := check.Get(s.Append(ctx, records))(b)
 	nothing := func(store.Version, store.Event) error { return nil }
 	for name, known := range map[string]store.Version{"warm": results[99].Version, "cold": {}} {
 		b.Run(name, func(b *testing.B) {

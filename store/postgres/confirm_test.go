@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -17,10 +17,10 @@ func waiting(t *testing.T, p *enginetest.Postgres, do string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	c := must.Get(p.Primary.Connect(ctx, "postgres"))(t)
+	c := check.Get(p.Primary.Connect(ctx, "postgres"))(t)
 	defer c.Close(ctx)
 	for n := 0; n == 0; {
-		must.Succeed(t, c.QueryRow(ctx, "SELECT count("+do+") FROM pg_stat_activity "+
+		check.Must(t, c.QueryRow(ctx, "SELECT count("+do+") FROM pg_stat_activity "+
 			"WHERE wait_event = 'SyncRep' AND application_name = 'gsimc'").Scan(&n))
 	}
 }
@@ -62,7 +62,7 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{Standby: true})
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
-	must.Get(s.Append(context.Background(), one("first")))(t)
+	check.Get(s.Append(context.Background(), one("first")))(t)
 	wantRevision(t, s, "to begin with", 1)
 	p.Standby.Kill()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,13 +70,13 @@ func TestUnconfirmedIsNotShown(t *testing.T) {
 	waiting(t, p, "*")
 	wantRevision(t, s, "while the standby is away", 1)
 	p.Primary.StopImmediate()
-	must.Succeed(t, p.Primary.Start())
+	check.Must(t, p.Primary.Start())
 	cancel()
-	must.Fail(t, <-left, context.Canceled, "Append")
+	check.Fails(t, <-left, context.Canceled, "Append")
 	if n, err := revision(s, 300*time.Millisecond); err == nil && n != 1 {
 		t.Errorf("after the crash, without the standby: revision %d is shown", n)
 	}
-	must.Succeed(t, p.Standby.Start())
+	check.Must(t, p.Standby.Start())
 	wantRevision(t, s, "with the standby", 2)
 }
 
@@ -87,7 +87,7 @@ func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
 	s := openAt(t, p.URL("postgres"))
 	defer closeAll(t, s)
 	// The connection that is made here has waited for the standby, so that the writes below do it.
-	must.Get(s.Erase(context.Background(), "nobody"))(t)
+	check.Get(s.Erase(context.Background(), "nobody"))(t)
 	for name, write := range map[string]func(context.Context) error{
 		"Append": func(ctx context.Context) error {
 			results, err := s.Append(ctx, one("first"))
@@ -111,8 +111,8 @@ func TestCancelledWaitIsNotAcknowledged(t *testing.T) {
 			t.Errorf("%s was acknowledged without a standby: %v", name, err)
 		default:
 		}
-		must.Succeed(t, p.Standby.Start())
-		must.Pass(t, <-done, "%s", name)
+		check.Must(t, p.Standby.Start())
+		check.Pass(t, <-done, "%s", name)
 	}
 }
 
@@ -126,7 +126,7 @@ func TestLeavingCancelsNothing(t *testing.T) {
 	left := appending(ctx, s, "first")
 	waiting(t, p, "*")
 	cancel()
-	must.Fail(t, <-left, context.Canceled, "Append")
+	check.Fails(t, <-left, context.Canceled, "Append")
 	closeAll(t, s) // drops the connection
 	waiting(t, p, "*")
 }
@@ -139,7 +139,7 @@ func TestWithoutStandbyNothingIsWritten(t *testing.T) {
 	defer closeAll(t, s)
 	set := func(names string) {
 		t.Helper()
-		must.Succeed(t, p.Primary.Set("synchronous_standby_names", names))
+		check.Must(t, p.Primary.Set("synchronous_standby_names", names))
 	}
 	set("")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -169,10 +169,10 @@ func TestRefusalAfterOpenAttempt(t *testing.T) {
 		t.Helper()
 		err := p.Primary.SQL("SET synchronous_commit = local", "CREATE OR REPLACE FUNCTION "+
 			"gsimc.confirm() RETURNS void LANGUAGE plpgsql AS $$ BEGIN "+body+" END $$")
-		must.Succeed(t, err)
+		check.Must(t, err)
 	}
 	// The connection that is made here has waited for the standby, so that the writes below do it.
-	must.Get(s.Append(context.Background(), one("before")))(t)
+	check.Get(s.Append(context.Background(), one("before")))(t)
 	p.Standby.Kill()
 	done := appending(context.Background(), s, "first")
 	waiting(t, p, "*")

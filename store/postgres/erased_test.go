@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/filetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -32,14 +32,14 @@ func TestErasedBytes(t *testing.T) {
 				store.Record{User: fmt.Sprint("kept-", u),
 					Event: store.Event{ID: fmt.Sprint(i), Item: "i"}})
 		}
-		must.Get(s.Append(ctx, records))(t)
+		check.Get(s.Append(ctx, records))(t)
 	}
 	for u := range 20 {
 		if n, err := s.Erase(ctx, fmt.Sprint(canary, u)); n != 50 || err != nil {
 			t.Fatalf("Erase: %d, %v", n, err)
 		}
 	}
-	must.Succeed(t, p.Primary.SQL("CHECKPOINT"))
+	check.Must(t, p.Primary.SQL("CHECKPOINT"))
 	if len(filetest.With(t, p.Primary.Data, canary)) == 0 {
 		t.Error("the test does not find bytes that are there")
 	}
@@ -47,13 +47,13 @@ func TestErasedBytes(t *testing.T) {
 	for part := range 16 {
 		full = append(full, fmt.Sprintf("VACUUM FULL gsimc.event_%d, gsimc.head_%[1]d", part))
 	}
-	must.Succeed(t, p.Primary.SQL(full...))
+	check.Must(t, p.Primary.SQL(full...))
 	// It takes two checkpoints to remove the log that the one before still needed, and those of the
 	// standby are of what has come from the primary.
 	files := []string{"all"}
 	for end := time.Now().Add(time.Minute); len(files) > 0 && time.Now().Before(end); {
-		must.Succeed(t, p.Primary.SQL("SELECT pg_switch_wal()", "CHECKPOINT"))
-		must.Succeed(t, p.Standby.SQL("CHECKPOINT"))
+		check.Must(t, p.Primary.SQL("SELECT pg_switch_wal()", "CHECKPOINT"))
+		check.Must(t, p.Standby.SQL("CHECKPOINT"))
 		files = append(filetest.With(t, p.Primary.Data, canary), filetest.With(t, p.Standby.Data, canary)...)
 	}
 	if len(files) > 0 {

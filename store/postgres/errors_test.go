@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -39,7 +39,7 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
-	must.Fail(t, explain(io.ErrUnexpectedEOF), store.ErrUnavailable, "a broken connection")
+	check.Fails(t, explain(io.ErrUnexpectedEOF), store.ErrUnavailable, "a broken connection")
 	for _, err := range []error{store.ErrClosed, store.ErrLeaseLost, errBadAnswer, nil} {
 		if got := explain(err); got != err { //nolint:errorlint // the same value
 			t.Errorf("%v has become %v", err, got)
@@ -50,11 +50,11 @@ func TestExplain(t *testing.T) {
 // A connection gets the password that its file has at that moment.
 func TestPasswordFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "password")
-	a := must.Get(parseAddress("postgres://u@h/d?password-file=" + file))(t)
+	a := check.Get(parseAddress("postgres://u@h/d?password-file=" + file))(t)
 	c := a.config.ConnConfig.Copy()
-	must.Fail(t, a.refresh(c), store.ErrUnavailable, "without the file")
+	check.Fails(t, a.refresh(c), store.ErrUnavailable, "without the file")
 	for _, want := range []string{"first", "the second"} {
-		must.Succeed(t, os.WriteFile(file, []byte(want+"\n"), 0o600))
+		check.Must(t, os.WriteFile(file, []byte(want+"\n"), 0o600))
 		if err := a.refresh(c); err != nil || c.Password != want {
 			t.Errorf("the password %q, %v, want %q", c.Password, err, want)
 		}

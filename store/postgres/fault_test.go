@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest/load"
@@ -50,7 +50,7 @@ func survive(
 	report := l.Check(read, time.Minute)
 	t.Logf("%v; longest time without an acknowledgement %v", report,
 		longest.Round(time.Millisecond))
-	must.Pass(t, report.Err(), "the report")
+	check.Pass(t, report.Err(), "the report")
 	// Without erasures nothing that was seen may vanish.
 	if keepUsers && report.Foreign > 0 {
 		t.Errorf("%d states were shown and vanished", report.Foreign)
@@ -62,7 +62,7 @@ func survive(
 
 func closeAll(t *testing.T, all ...store.Store) {
 	for _, s := range all {
-		must.Pass(t, s.Close(), "Close")
+		check.Pass(t, s.Close(), "Close")
 	}
 }
 

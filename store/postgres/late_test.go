@@ -9,8 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -24,15 +24,15 @@ func TestLateEventsAreNotAdded(t *testing.T) {
 	defer closeAll(t, s)
 	ctx := t.Context()
 	ofA := store.Record{User: "a", Event: store.Event{ID: "early", Item: "i"}}
-	must.Get(s.Append(ctx, []store.Record{ofA}))(t)
+	check.Get(s.Append(ctx, []store.Record{ofA}))(t)
 	ofA.Event.ID = "late"
 	_, schema, _ := strings.Cut(url, "&schema=")
-	other := must.Get(enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres"))(t)
+	other := check.Get(enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres"))(t)
 	defer other.Close(ctx)
 	tx, err := other.Begin(ctx)
-	must.Succeed(t, err)
+	check.Must(t, err)
 	_, err = tx.Exec(ctx, "SELECT 1 FROM "+schema+".head WHERE user_id = 'a' FOR UPDATE")
-	must.Succeed(t, err)
+	check.Must(t, err)
 	waits := "wait_event_type = 'Lock' AND query LIKE '%" + schema + ".append(%'"
 	for patience := time.Second; statements(t, tx, waits) == 0; patience *= 2 {
 		ctx, cancel := context.WithTimeout(ctx, patience)
@@ -42,8 +42,8 @@ func TestLateEventsAreNotAdded(t *testing.T) {
 			t.Fatalf("Append: %v, want the end of its time", err)
 		}
 	}
-	must.Get(s.Erase(ctx, "u"))(t)
-	must.Succeed(t, tx.Commit(ctx))
+	check.Get(s.Erase(ctx, "u"))(t)
+	check.Must(t, tx.Commit(ctx))
 	active := strings.Replace(waits, "wait_event_type = 'Lock'", "state = 'active'", 1)
 	for statements(t, other, active) > 0 {
 		time.Sleep(10 * time.Millisecond)
@@ -66,7 +66,7 @@ func statements(t *testing.T, c interface {
 	QueryRow(context.Context, string, ...any) pgx.Row
 }, state string) (n int) {
 	t.Helper()
-	must.Succeed(t, c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE "+
+	check.Must(t, c.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE "+
 		"pid <> pg_backend_pid() AND "+state).Scan(&n))
 	return n
 }
@@ -81,7 +81,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	watcher, err := p.Primary.Connect(t.Context(), "postgres")
-	must.Succeed(t, err)
+	check.Must(t, err)
 	defer watcher.Close(ctx)
 	// A new connection would wait for the standby. This makes two.
 	_, err = s.Rewrite(ctx, []string{"other"}, func([][]store.Event) [][]store.Event {
@@ -90,7 +90,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 		}
 		return [][]store.Event{nil}
 	})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	p.Standby.Kill()
 	left := appending(ctx, s, "first")
 	waiting(t, p, "*")
@@ -107,7 +107,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	for statements(t, watcher, "wait_event_type = 'Lock'") == 0 && len(erased) == 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
-	must.Succeed(t, p.Standby.Start())
+	check.Must(t, p.Standby.Start())
 	if n := <-erased; n != 1 {
 		t.Errorf("%d events were erased, want the one that waited", n)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/postgres"
@@ -58,7 +58,7 @@ func TestProfile(t *testing.T) {
 	}
 	set := func(name, value string) {
 		t.Helper()
-		must.Succeed(t, p.Primary.Set(name, value))
+		check.Must(t, p.Primary.Set(name, value))
 	}
 	refused("synchronous_standby_names")
 	set("synchronous_standby_names", "*")
@@ -122,7 +122,7 @@ func TestSchema(t *testing.T) {
 	}
 	version := func(v string, more ...string) {
 		t.Helper()
-		must.Succeed(t, p.Primary.SQL(append(more, "UPDATE "+schema+".store SET version = "+v)...))
+		check.Must(t, p.Primary.SQL(append(more, "UPDATE "+schema+".store SET version = "+v)...))
 	}
 	version("1", "DROP FUNCTION "+schema+".append")
 	s := openAt(t, url)
@@ -143,14 +143,14 @@ func TestLeastRights(t *testing.T) {
 	soak.Native(t)
 	p, schema := enginetest.SharedPostgres(t, true), enginetest.Namespace()
 	role := "r" + schema
-	must.Succeed(t, p.Primary.SQL("CREATE ROLE "+role+" LOGIN"))
+	check.Must(t, p.Primary.SQL("CREATE ROLE "+role+" LOGIN"))
 	url := strings.Replace(p.URL("postgres"), "gsimc@", role+"@", 1) + "&schema=" + schema
 	_, err := postgres.Open(context.Background(), url)
 	if _, ok := errors.AsType[*postgres.SchemaError](err); !ok {
 		t.Errorf("a role without rights: %v, want a SchemaError", err)
 	}
 	closeAll(t, openAt(t, p.URL("postgres")+"&schema="+schema))
-	must.Succeed(t, p.Primary.SQL(grants(t, schema, role)...))
+	check.Must(t, p.Primary.SQL(grants(t, schema, role)...))
 	s := openAt(t, url)
 	defer closeAll(t, s)
 	ctx := context.Background()
@@ -169,7 +169,7 @@ func TestLeastRights(t *testing.T) {
 			store.Fence{Lease: "l", Term: 1}),
 		"Release": s.Release(ctx, "l", "h"), "DeleteItems": s.DeleteItems(ctx, []string{"i"}),
 	} {
-		must.Pass(t, err, "%s by the role", what)
+		check.Pass(t, err, "%s by the role", what)
 	}
 	if _, err := s.Stats(ctx); err != nil || !held {
 		t.Errorf("Stats: %v; lease held: %v", err, held)
@@ -179,7 +179,7 @@ func TestLeastRights(t *testing.T) {
 // grants are the statements of docs/scale.md that give a role its rights.
 func grants(t *testing.T, schema, role string) []string {
 	t.Helper()
-	page := must.Get(os.ReadFile("../../docs/scale.md"))(t)
+	page := check.Get(os.ReadFile("../../docs/scale.md"))(t)
 	_, text, found := strings.Cut(string(page), "```sql\n")
 	text, _, ended := strings.Cut(text, "```")
 	if !found || !ended {
@@ -197,7 +197,7 @@ func TestTLSAndPasswords(t *testing.T) {
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
 	pair := ours.Issue(t, 1, time.Now().Add(time.Hour))
 	for name, text := range map[string][]byte{"server.crt": pair.Cert, "server.key": pair.Key} {
-		must.Succeed(t, p.WriteFile(name, text))
+		check.Must(t, p.WriteFile(name, text))
 	}
 	const secret = "a secret: with \\ signs"
 	err := p.Primary.SQL("CREATE ROLE app LOGIN SUPERUSER PASSWORD '" + secret + "'")
@@ -208,18 +208,18 @@ func TestTLSAndPasswords(t *testing.T) {
 	if err == nil {
 		err = p.Primary.Set("ssl", "on")
 	}
-	must.Succeed(t, err)
+	check.Must(t, err)
 	dir := t.TempDir()
 	password := func(text string) {
 		t.Helper()
 		file := filepath.Join(dir, "passwords")
 		text = strings.NewReplacer("\\", "\\\\", ":", "\\:").Replace(text)
-		must.Succeed(t, os.WriteFile(file, []byte("*:*:*:app:"+text+"\n"), 0o600))
+		check.Must(t, os.WriteFile(file, []byte("*:*:*:app:"+text+"\n"), 0o600))
 		t.Setenv("PGPASSFILE", file)
 	}
 	password(secret)
 	for name, a := range map[string]*certtest.Authority{"ours": ours, "others": others} {
-		must.Succeed(t, os.WriteFile(filepath.Join(dir, name), a.PEM, 0o600))
+		check.Must(t, os.WriteFile(filepath.Join(dir, name), a.PEM, 0o600))
 	}
 	url := strings.Replace(strings.Replace(p.URL("postgres"), "gsimc@", "app@", 1),
 		"sslmode=disable",
@@ -245,7 +245,7 @@ func TestTLSAndPasswords(t *testing.T) {
 		os.WriteFile(filepath.Join(dir, "ours"), others.PEM, 0o600),
 		p.Primary.SQL("ALTER ROLE app PASSWORD 'wrong: "+secret+"'", "SELECT pg_reload_conf()",
 			"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'"))
-	must.Succeed(t, err)
+	check.Must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := s.Append(ctx, one("first")); err != nil {

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/postgres"
@@ -65,7 +65,7 @@ func newURL(t testing.TB) string {
 
 func openAt(t testing.TB, url string) *postgres.Store {
 	t.Helper()
-	s := must.Get(postgres.Open(context.Background(), url))(t)
+	s := check.Get(postgres.Open(context.Background(), url))(t)
 	return s
 }
 
@@ -84,10 +84,10 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(seeds) {
 		url := newURL(t)
 		s := storetest.Model(t, openAt(t, url), seed, steps, func(s store.Store) store.Store {
-			must.Succeed(t, s.Close())
+			check.Must(t, s.Close())
 			return openAt(t, url)
 		})
-		must.Pass(t, s.Close(), "Close")
+		check.Pass(t, s.Close(), "Close")
 	}
 }
 
@@ -99,11 +99,11 @@ func TestErasureWaitsForRewrite(t *testing.T) {
 	defer closeAll(t, s)
 	ctx := t.Context()
 	for _, id := range []string{"first", "second"} {
-		must.Get(s.Append(ctx, one(id)))(t)
+		check.Get(s.Append(ctx, one(id)))(t)
 	}
 	_, schema, _ := strings.Cut(url, "&schema=")
 	watcher, err := enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres")
-	must.Succeed(t, err)
+	check.Must(t, err)
 	defer watcher.Close(ctx)
 	erased := make(chan uint64, 1)
 	_, err = s.Rewrite(ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event {
@@ -124,7 +124,7 @@ func TestErasureWaitsForRewrite(t *testing.T) {
 		}
 		return [][]store.Event{h[0][1:]}
 	})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	if n := <-erased; n != 1 {
 		t.Errorf("%d events were erased, want the one that was left", n)
 	}

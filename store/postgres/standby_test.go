@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -67,7 +67,7 @@ func TestStandbyIsAway(t *testing.T) {
 			}
 		})
 	}
-	must.Succeed(t, p.Standby.Start())
+	check.Must(t, p.Standby.Start())
 	await("the standby is back", func(degraded error) bool { return degraded == nil })
-	must.Pass(t, again(), "with the standby")
+	check.Pass(t, again(), "with the standby")
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -19,7 +19,7 @@ import (
 // with two replicas each. The processor time is that of all server processes.
 func subjects(b *testing.B, run func(b *testing.B, s store.Store)) {
 	b.Run("pebble", func(b *testing.B) {
-		s := must.Get(pebble.Open(b.Context(), b.TempDir(), pebble.Options{}))(b)
+		s := check.Get(pebble.Open(b.Context(), b.TempDir(), pebble.Options{}))(b)
 		defer s.Close()
 		run(b, s)
 	})
@@ -103,7 +103,7 @@ func BenchmarkSince(b *testing.B) {
 			r.User = "u"
 			records = append(records, r)
 		}
-		results := must.Get(s.Append(context.Background(), records))(b)
+		results := check.Get(s.Append(context.Background(), records))(b)
 		known := results[99].Version
 		for b.Loop() {
 			_, same, err := s.Since(context.Background(), "u", known, nil)

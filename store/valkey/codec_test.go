@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey/internal/cluster"
 )
@@ -19,7 +19,7 @@ func FuzzUnpackEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p string) {
 		mark, e, err := unpackEvent(p)
 		if err != nil {
-			must.Fail(t, err, store.ErrCorrupt, "a damaged event")
+			check.Fails(t, err, store.ErrCorrupt, "a damaged event")
 			return
 		}
 		again, same, err := unpackEvent(packEvent(mark, &e))
@@ -50,7 +50,7 @@ func FuzzUnpackItem(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p string) {
 		i, err := unpackItem("i", p)
 		if err != nil {
-			must.Fail(t, err, store.ErrCorrupt, "a damaged item")
+			check.Fails(t, err, store.ErrCorrupt, "a damaged item")
 			return
 		}
 		again, err := unpackItem("i", packItem(&i))

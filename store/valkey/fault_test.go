@@ -14,8 +14,8 @@ import (
 
 	"crypto/tls"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -40,7 +40,7 @@ func record(user string, i int) store.Record {
 // mustAppend appends an event of a user.
 func mustAppend(t *testing.T, s *valkey.Store, user string, i int) {
 	t.Helper()
-	must.Get(s.Append(t.Context(), []store.Record{record(user, i)}))(t)
+	check.Get(s.Append(t.Context(), []store.Record{record(user, i)}))(t)
 }
 
 // unchanging are calls that change nothing in a store with the first event of "u" and no user
@@ -88,7 +88,7 @@ func TestAnswersWaitForReplicas(t *testing.T) {
 	c, a, b := pair(t)
 	mustAppend(t, a, "gone", 1)
 	replica := c.ReplicasOf(0)[0]
-	must.Within(t, 20*time.Second, "the replica has acknowledged all", func() bool {
+	check.Within(t, 20*time.Second, "the replica has acknowledged all", func() bool {
 		info, err := c.Nodes[0].Do("INFO", "replication")
 		_, offset, _ := strings.Cut(info, "master_repl_offset:")
 		offset, _, _ = strings.Cut(offset, "\r")
@@ -111,7 +111,7 @@ func TestAnswersWaitForReplicas(t *testing.T) {
 	var asking sync.WaitGroup
 	for what, ask := range unchanging(b) {
 		asking.Go(func() {
-			must.Fail(t, ask(within(t, short)),
+			check.Fails(t, ask(within(t, short)),
 				store.ErrUnavailable, "%s of what no replica has", what)
 		})
 	}
@@ -137,7 +137,7 @@ func TestLateWritesAreNotDone(t *testing.T) {
 	for i := range 8 {
 		asking.Go(func() {
 			_, err := a.Append(within(t, 700*time.Millisecond), []store.Record{record("u", 100+i)})
-			must.Fail(t, err, store.ErrUnavailable, "Append to a node that hangs")
+			check.Fails(t, err, store.ErrUnavailable, "Append to a node that hangs")
 		})
 	}
 	asking.Wait()
@@ -158,7 +158,7 @@ func TestAnswersAreWrites(t *testing.T) {
 	c, a, b := pair(t)
 	written := func() int {
 		t.Helper()
-		stats := must.Get(c.ReplicasOf(0)[0].Do("INFO", "commandstats"))(t)
+		stats := check.Get(c.ReplicasOf(0)[0].Do("INFO", "commandstats"))(t)
 		n := 0
 		for line := range strings.Lines(stats) {
 			var calls int
@@ -173,7 +173,7 @@ func TestAnswersAreWrites(t *testing.T) {
 	mustAppend(t, a, "u", 1)
 	for what, ask := range unchanging(b) {
 		before := written()
-		must.Pass(t, ask(t.Context()), "%s", what)
+		check.Pass(t, ask(t.Context()), "%s", what)
 		if after := written(); after != before+1 {
 			t.Errorf("%s: the replica has seen %d writes, want 1", what, after-before)
 		}
@@ -191,13 +191,13 @@ func TestWriteWaitsForReplica(t *testing.T) {
 		_, err := a.Append(within(t, 25*time.Second), []store.Record{record("u", 1)})
 		done <- err
 	}()
-	must.Within(t, 20*time.Second, "Stats tells of the replica", func() bool {
+	check.Within(t, 20*time.Second, "Stats tells of the replica", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded != nil
 	})
-	must.Succeed(t, replica.Start())
-	must.Pass(t, <-done, "Append")
-	must.Within(t, 20*time.Second, "Stats tells that it is back", func() bool {
+	check.Must(t, replica.Start())
+	check.Pass(t, <-done, "Append")
+	check.Within(t, 20*time.Second, "Stats tells that it is back", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded == nil
 	})
@@ -237,22 +237,22 @@ func TestFailover(t *testing.T) {
 		}
 		return n
 	}
-	must.Within(t, 20*time.Second, "events are written", func() bool { return moves() > 1000 })
+	check.Within(t, 20*time.Second, "events are written", func() bool { return moves() > 1000 })
 	c.Nodes[0].Kill()
 	start := time.Now()
-	must.Within(t, 20*time.Second, "the replica takes over", func() bool {
+	check.Within(t, 20*time.Second, "the replica takes over", func() bool {
 		role, err := c.ReplicasOf(0)[0].Role()
 		return err == nil && role == "primary"
 	})
 	if err := c.Nodes[0].Start(); err != nil { // the new primary needs a replica
 		t.Fatal(err)
 	}
-	must.Succeed(t, c.Settled(20*time.Second))
+	check.Must(t, c.Settled(20*time.Second))
 	var before [len(written)]int64
 	for w := range written {
 		before[w] = written[w].Load()
 	}
-	must.Within(t, 20*time.Second, "all writers go on", func() bool {
+	check.Within(t, 20*time.Second, "all writers go on", func() bool {
 		for w := range written {
 			if written[w].Load() < before[w]+10 {
 				return false
@@ -307,11 +307,11 @@ func TestRoomOfPrimary(t *testing.T) {
 		waiting.Go(func() {
 			user := users[away.Addr][i]
 			_, err := s.Append(within(t, 3*time.Second), []store.Record{record(user, 2)})
-			must.Fail(t, err, store.ErrUnavailable, "a call that waits")
+			check.Fails(t, err, store.ErrUnavailable, "a call that waits")
 		})
 	}
 	defer waiting.Wait()
-	must.Within(t, 20*time.Second, "the room is taken", func() bool {
+	check.Within(t, 20*time.Second, "the room is taken", func() bool {
 		begin := time.Now()
 		ctx := within(t, time.Second)
 		_, err := s.Append(ctx, []store.Record{record(users[away.Addr][room], 2)})
@@ -327,7 +327,7 @@ func TestRoomOfPrimary(t *testing.T) {
 		}
 	}
 	stats, err := s.Stats(t.Context())
-	must.Pass(t, err, "Stats")
+	check.Pass(t, err, "Stats")
 	t.Logf("Stats: %+v", stats)
 }
 
@@ -380,9 +380,9 @@ func TestLostAnswers(t *testing.T) {
 	if n, err := s.Erase(t.Context(), "u"); n != 50 || err != nil {
 		t.Errorf("Erase: %d, %v, want 50", n, err)
 	}
-	revision := must.Get(s.ItemsRevision(t.Context()))(t)
+	revision := check.Get(s.ItemsRevision(t.Context()))(t)
 	armed.Store(true)
-	must.Pass(t, s.PutItems(t.Context(), []store.Item{{ID: "i"}}), "PutItems")
+	check.Pass(t, s.PutItems(t.Context(), []store.Item{{ID: "i"}}), "PutItems")
 	if again, err := s.ItemsRevision(t.Context()); again != revision+1 || err != nil {
 		t.Errorf("the revision of the catalogue went from %d to %d, %v", revision, again, err)
 	}
@@ -394,7 +394,7 @@ func TestFunctionsAreLoadedAgain(t *testing.T) {
 	t.Parallel()
 	c, s, _ := pair(t)
 	for i := range 3 {
-		must.Get(c.Nodes[0].Do("FUNCTION", "FLUSH"))(t)
+		check.Get(c.Nodes[0].Do("FUNCTION", "FLUSH"))(t)
 		if i == 1 {
 			if _, _, err := s.Since(t.Context(), "u", store.Version{}, nil); err != nil {
 				t.Errorf("Since: %v", err)
@@ -412,13 +412,13 @@ func TestMemoryIsFull(t *testing.T) {
 	t.Parallel()
 	c, s, _ := pair(t)
 	mustAppend(t, s, "u", 1)
-	must.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "1"))(t)
+	check.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "1"))(t)
 	_, err := s.Append(t.Context(), []store.Record{record("u", 2)})
-	must.Fail(t, err, store.ErrFull, "Append")
+	check.Fails(t, err, store.ErrFull, "Append")
 	if n, err := s.Erase(t.Context(), "u"); n != 1 || err != nil {
 		t.Errorf("Erase: %d, %v, want 1", n, err)
 	}
-	must.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "0"))(t)
+	check.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "0"))(t)
 	if _, err := s.Append(t.Context(), []store.Record{record("u", 2)}); err != nil {
 		t.Errorf("Append with room: %v", err)
 	}

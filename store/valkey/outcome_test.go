@@ -4,14 +4,14 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
 // A history that is damaged is the fault of its records alone, and Each goes on without it.
 func TestDamagedHistories(t *testing.T) {
 	c, a, _ := pair(t)
-	must.Get(c.Nodes[0].Do("SET", "{n:bad}h", "x"))(t)
+	check.Get(c.Nodes[0].Do("SET", "{n:bad}h", "x"))(t)
 	results, err := a.Append(t.Context(), []store.Record{record("bad", 1)})
 	if err != nil || len(results) != 1 || !errors.Is(results[0].Err, store.ErrCorrupt) {
 		t.Errorf("Append to a damaged history: %v, %v, want ErrCorrupt of the record", results, err)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -88,10 +88,10 @@ func TestSlotMoves(t *testing.T) {
 		}
 		return err
 	}
-	check := func(stage string) {
+	holds := func(stage string) {
 		t.Helper()
 		for user := range users {
-			must.Pass(t, add(within(t, 10*time.Second), user), "%s: Append", stage)
+			check.Pass(t, add(within(t, 10*time.Second), user), "%s: Append", stage)
 		}
 		seen := map[string]uint64{}
 		err := s.Each(t.Context(), 0, 1, func(user string, head store.Version) error {
@@ -109,14 +109,14 @@ func TestSlotMoves(t *testing.T) {
 			t.Errorf("%s: Since: %d, %v, want %d", stage, n, err, users["u"])
 		}
 	}
-	check("before")
+	holds("before")
 	m := newMover(t, c, "{n:u}h")
 	m.begin()
-	check("with all keys at the old node")
+	holds("with all keys at the old node")
 	m.key("{n:u}i")
 	half := make(chan error, 1)
 	go func() { half <- add(within(t, 10*time.Second), "u") }()
-	must.Within(t, 20*time.Second, "a call has to wait", func() bool {
+	check.Within(t, 20*time.Second, "a call has to wait", func() bool {
 		select {
 		case err := <-half:
 			t.Fatalf("a call went through with half of the keys: %v", err)
@@ -126,8 +126,8 @@ func TestSlotMoves(t *testing.T) {
 		return err == nil && strings.Contains(stats, "errorstat_TRYAGAIN")
 	})
 	m.key("{n:u}h")
-	must.Pass(t, <-half, "a call with half of the keys")
-	check("with all keys at the new node")
+	check.Pass(t, <-half, "a call with half of the keys")
+	holds("with all keys at the new node")
 	m.end()
-	check("after")
+	holds("after")
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -47,7 +47,7 @@ func TestSettings(t *testing.T) {
 		{Node: node, Setting: "number of linked replicas", Found: "0", Want: "at least 1",
 			Command: "redis-cli --cluster add-node REPLICA " + node + " --cluster-slave"},
 	}
-	must.Equal(t, want, settings.Problems, "problems")
+	check.Same(t, want, settings.Problems, "problems")
 	for _, p := range want[:4] { // the commands do what they say
 		if _, err := c.Nodes[0].Do(strings.Fields(p.Command)...); err != nil {
 			t.Errorf("%s: %v", p.Command, err)
@@ -74,7 +74,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	server := enginetest.RedisServer(t)
 	c, err := enginetest.StartRedis(t.TempDir(), server, enginetest.RedisConfig{Primaries: 1})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	defer c.Kill()
 	alone := standalone(t, server, "p")
 	valid := valkey.Options{Addrs: c.Addrs(), Namespace: "n", NotDurable: true}
@@ -117,13 +117,13 @@ func password(text string) func() (string, error) {
 func standalone(t *testing.T, server, password string) string {
 	t.Helper()
 	dir := t.TempDir()
-	socket := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	socket := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	addr := socket.Addr().String()
 	_, port, _ := net.SplitHostPort(addr)
 	_ = socket.Close()
 	p := enginetest.NewProcess(dir, server, "--port", port, "--dir", dir, "--save", "",
 		"--requirepass", password)
-	must.Succeed(t, p.Start())
+	check.Must(t, p.Start())
 	t.Cleanup(p.Kill)
 	for range 500 {
 		if conn, err := net.Dial("tcp", addr); err == nil {
@@ -139,7 +139,7 @@ func standalone(t *testing.T, server, password string) string {
 // aclLine finds in the documentation how to make the user of the store.
 func aclLine(t *testing.T) string {
 	t.Helper()
-	text := must.Get(os.ReadFile("../../docs/scale.md"))(t)
+	text := check.Get(os.ReadFile("../../docs/scale.md"))(t)
 	line := regexp.MustCompile(`(?m)^    (ACL SETUSER gsimc (?:.*\\\n)*.*)$`).FindSubmatch(text)
 	if line == nil {
 		t.Fatal("docs/scale.md has no line that begins with ACL SETUSER gsimc")
@@ -174,7 +174,7 @@ func TestLeastRights(t *testing.T) {
 	}, storetest.PerUser)
 	o.Namespace = enginetest.Namespace() // not granted
 	_, err := valkey.Open(within(t, time.Second), o)
-	must.Say(t, err, "NOPERM", "Open of another namespace")
+	check.Says(t, err, "NOPERM", "Open of another namespace")
 }
 
 // Settings that the user may not look up are named, and may be vouched for.
@@ -183,10 +183,10 @@ func TestTrustedSettings(t *testing.T) {
 	c := enginetest.SharedRedis(t, 3, 1)
 	o.Username, o.Password = "blind", password("secret")
 	for _, n := range c.Nodes {
-		must.Get(n.Do("ACL", "SETUSER", "blind", "on", ">secret", "~*", "+@all", "-config|get"))(t)
+		check.Get(n.Do("ACL", "SETUSER", "blind", "on", ">secret", "~*", "+@all", "-config|get"))(t)
 	}
 	_, err := valkey.Open(t.Context(), o)
-	must.Say(t, err, "+config|get", "Open without CONFIG GET")
+	check.Says(t, err, "+config|get", "Open without CONFIG GET")
 	o.TrustSettings = true
 	s := open(t, o)
 	defer s.Close()

@@ -3,8 +3,8 @@ package valkey_test
 import (
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -24,7 +24,7 @@ func options(tb testing.TB) valkey.Options {
 // open opens a store, which the caller closes.
 func open(tb testing.TB, o valkey.Options) *valkey.Store {
 	tb.Helper()
-	return must.Get(valkey.Open(tb.Context(), o))(tb)
+	return check.Get(valkey.Open(tb.Context(), o))(tb)
 }
 
 func TestConformance(t *testing.T) {
@@ -37,10 +37,10 @@ func TestModel(t *testing.T) {
 	for seed := range uint64(soak.Times(3)) {
 		o := options(t)
 		reopen := func(s store.Store) store.Store {
-			must.Pass(t, s.Close(), "Close")
+			check.Pass(t, s.Close(), "Close")
 			return open(t, o)
 		}
 		s := storetest.Model(t, open(t, o), seed, 1000, reopen)
-		must.Pass(t, s.Close(), "Close")
+		check.Pass(t, s.Close(), "Close")
 	}
 }

@@ -158,9 +158,9 @@ cmd/gsimc: cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/cal
 docs:
 internal/test/archtest:
 internal/test/certtest:
+internal/test/check:
 internal/test/filetest:
-internal/test/must:
-internal/test/learntest: learn/dataset internal/test/must
+internal/test/learntest: learn/dataset internal/test/check
 internal/test/h2test:
 internal/test/peak:
 internal/test/mutants:
@@ -171,7 +171,7 @@ internal/test/enginetest: internal/test/proctest internal/test/soak
 internal/test/promises: internal/test/soak
 store/storetest: store
 learn/train/spectrumtest: internal/file internal/num kalman model learn/dataset learn/train
-server/internal/servertest: spectral kalman model store
+server/internal/servertest: internal/test/check spectral kalman model store
 `
 
 // noCommands are the packages below cmd that are no commands.
@@ -192,7 +192,7 @@ os/exec: client/examples learn/retrain cmd internal/test
 # Messages and calls.
 buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go: api
 google.golang.org/genproto: api internal/wire server cmd/gsimc/internal/call
-google.golang.org/protobuf: api internal/wire client server cmd
+google.golang.org/protobuf: api internal/wire client server cmd internal/test/check
 google.golang.org/grpc: api internal/wire client server cmd internal/test
 github.com/grpc-ecosystem/grpc-gateway/v2: server/internal/httpjson
 github.com/klauspost/compress: learn/dataset server/internal/compression
@@ -229,6 +229,6 @@ github.com/pbnjay/memory: cmd/gsimc/internal/cli
 github.com/vbauerster/mpb/v8: cmd/gsimc/internal/progress
 
 # Tests.
-github.com/google/go-cmp: store/storetest internal/test/must
+github.com/google/go-cmp: store/storetest internal/test/check
 golang.org/x/net: internal/test/h2test
 `

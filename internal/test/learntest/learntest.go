@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -41,7 +41,7 @@ func Checkerboard() *dataset.Partition {
 func Returning(tb testing.TB, share float64, skipped int) *dataset.Interactions {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(7, 8))
-	b := must.Get(dataset.NewBuilder("test", dataset.Options{}))(tb)
+	b := check.Get(dataset.NewBuilder("test", dataset.Options{}))(tb)
 	for u := range 400 {
 		mine, shelf := rng.Perm(50), 50*rng.IntN(4)
 		var h []int
@@ -51,11 +51,11 @@ func Returning(tb testing.TB, share float64, skipped int) *dataset.Interactions 
 				i = h[max(0, len(h)-1-skipped-min(rng.IntN(6), rng.IntN(6)))]
 			}
 			h = append(h, i)
-			must.Succeed(tb, b.Add(fmt.Sprintf("u%03d", u), fmt.Sprintf("i%03d", i),
+			check.Must(tb, b.Add(fmt.Sprintf("u%03d", u), fmt.Sprintf("i%03d", i),
 				int64(86_400*u+3600*j), 1))
 		}
 	}
 	d, _, err := b.Interactions()
-	must.Succeed(tb, err)
+	check.Must(tb, err)
 	return d
 }

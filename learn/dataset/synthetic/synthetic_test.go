@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -57,7 +57,7 @@ func TestDeterminism(t *testing.T) {
 	hash := func(procs int, cfg Config) string {
 		runtime.GOMAXPROCS(procs)
 		h := sha256.New()
-		must.Succeed(t, Generate(h, cfg, nil))
+		check.Must(t, Generate(h, cfg, nil))
 		return fmt.Sprintf("%x", h.Sum(nil))[:16]
 	}
 	const want = "b51a532cfa0a9025"
@@ -115,7 +115,7 @@ func checkOutput(t *testing.T, cfg Config, text string) {
 		var time int64
 		fields := strings.Split(line, ",")
 		user, item = fields[0], fields[1]
-		must.Get(fmt.Sscan(fields[2], &time))(t)
+		check.Get(fmt.Sscan(fields[2], &time))(t)
 		if seen[user+item] {
 			t.Fatalf("%+v: user %s has item %s twice", cfg, user, item)
 		}
@@ -140,12 +140,12 @@ func checkOutput(t *testing.T, cfg Config, text string) {
 func histories(t *testing.T, cfg Config) *dataset.Interactions {
 	t.Helper()
 	path := t.TempDir() + "/events.csv.zst"
-	f := must.Get(dataset.Create(path))(t)
+	f := check.Get(dataset.Create(path))(t)
 	defer f.Abort()
-	must.Succeed(t, Generate(f, cfg, nil))
-	must.Succeed(t, f.Close())
+	check.Must(t, Generate(f, cfg, nil))
+	check.Must(t, f.Close())
 	d, _, err := dataset.Read([]string{path}, dataset.Options{})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	return d
 }
 
@@ -179,7 +179,7 @@ func TestStructure(t *testing.T) {
 	cfg := Config{Users: 5000, Items: 2000, Events: 150_000, Seed: 2}
 	d, cat := histories(t, cfg), newCatalogue(cfg)
 	for k, i := range d.Item { // indices of the catalogue: some items may not have come up
-		number := must.Get(strconv.Atoi(strings.TrimPrefix(d.Items[i], "i")))(t)
+		number := check.Get(strconv.Atoi(strings.TrimPrefix(d.Items[i], "i")))(t)
 		d.Item[k] = int32(number)
 	}
 	member := make([]map[int32]bool, cfg.Items)
@@ -278,9 +278,9 @@ func TestWriteError(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, left := range []int{0, 100, 1 << 20} {
 		err := Generate(&failing{left}, Config{Users: 10_000, Items: 1000, Events: 300_000}, nil)
-		must.Fail(t, err, errFull, "Generate")
+		check.Fails(t, err, errFull, "Generate")
 	}
 	// A goroutine that has done its work takes a moment to be gone.
-	must.Within(t, 15*time.Second, "all have ended",
+	check.Within(t, 15*time.Second, "all have ended",
 		func() bool { return runtime.NumGoroutine() <= before })
 }

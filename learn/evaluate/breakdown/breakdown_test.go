@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -188,13 +188,13 @@ func TestByPopularityTenths(t *testing.T) {
 	}
 	// 210 interactions: those of the items of up to 6 users are the first 21.
 	want := []int{1, 7, 10, 12, 14, 15, 17, 18, 19, 20}
-	must.Equal(t, want, from, "first degrees")
+	check.Same(t, want, from, "first degrees")
 }
 
 // fitted learns a model with learned dynamics, and without the deviation.
 func fitted(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, *model.Model) {
 	t.Helper()
-	basis := must.Get(spectral.Solve(train.Incidence(p), spectral.Options{
+	basis := check.Get(spectral.Solve(train.Incidence(p), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank,
 	}))(t)
 	spec := model.DefaultSpec()
@@ -202,7 +202,7 @@ func fitted(t *testing.T, p *dataset.Partition, rank int) (*spectral.Basis, *mod
 	spec.Dynamics = model.DynamicsSpec{
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.9}}, Ridge: 1,
 	}
-	m := must.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
+	m := check.Get(model.New(spec, basis, p.Items, train.LearnFrom(p)))(t)
 	return basis, m
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/internal/calls"
 )
@@ -17,18 +17,18 @@ func TestCloseWaits(t *testing.T) {
 		var c calls.Calls
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		must.Fail(t, c.Begin(ended), context.Canceled, "Begin with a context that has ended")
+		check.Fails(t, c.Begin(ended), context.Canceled, "Begin with a context that has ended")
 		for range 3 {
-			must.Succeed(t, c.Begin(t.Context()))
+			check.Must(t, c.Begin(t.Context()))
 			go func() {
 				defer c.Done()
 				time.Sleep(time.Minute)
 			}()
 		}
 		begun := time.Now()
-		must.Pass(t, c.Close(), "Close")
-		must.Fail(t, c.Close(), store.ErrClosed, "a second Close")
-		must.Fail(t, c.Begin(t.Context()), store.ErrClosed, "Begin after Close")
+		check.Pass(t, c.Close(), "Close")
+		check.Fails(t, c.Close(), store.ErrClosed, "a second Close")
+		check.Fails(t, c.Begin(t.Context()), store.ErrClosed, "Begin after Close")
 		c.Wait()
 		if took := time.Since(begun); took != time.Minute {
 			t.Errorf("Wait took %v, want as long as the calls", took)

@@ -7,22 +7,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestDialer(t *testing.T) {
-	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	l := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	d := Dialer(3 * time.Second)
-	c := must.Get(d.Dial("tcp", l.Addr().String()))(t)
+	c := check.Get(d.Dial("tcp", l.Addr().String()))(t)
 	defer c.Close()
 	raw, err := c.(*net.TCPConn).SyscallConn()
-	must.Succeed(t, err)
+	check.Must(t, err)
 	err = raw.Control(func(fd uintptr) {
 		got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
 		if err != nil || got != 3000 {
 			t.Errorf("TCP_USER_TIMEOUT: %d ms, %v, want 3000", got, err)
 		}
 	})
-	must.Succeed(t, err)
+	check.Must(t, err)
 }

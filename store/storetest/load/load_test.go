@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest/load"
@@ -27,7 +27,7 @@ func run(t *testing.T, s store.Store, o load.Options, disturb func()) *load.Repo
 	o.Batch = 5
 	l := load.Start(s, s, o)
 	for i := range 2 {
-		must.Pass(t, l.Await(1000, 30*time.Second), "Await")
+		check.Pass(t, l.Await(1000, 30*time.Second), "Await")
 		if i == 0 && disturb != nil {
 			disturb()
 		}
@@ -38,7 +38,7 @@ func run(t *testing.T, s store.Store, o load.Options, disturb func()) *load.Repo
 
 func TestGoodStore(t *testing.T) {
 	r := run(t, memory.New(), load.Options{}, nil)
-	must.Pass(t, r.Err(), "the report")
+	check.Pass(t, r.Err(), "the report")
 	if r.Acked < 4000 || r.Open > 0 || r.States < 100 {
 		t.Errorf("%v, want 4000 acknowledged events at least and 100 states", r)
 	}

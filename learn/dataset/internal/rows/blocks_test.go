@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -69,8 +69,8 @@ func TestBlocksReadWhatTheFileHas(t *testing.T) {
 				if len(want) < 100 && name+how != "jsontruncated gzip" {
 					t.Fatalf("only %d rows", len(want))
 				}
-				must.Equal(t, want[len(want)-1], got[len(got)-1], "the end")
-				must.Equal(t, want, got, "rows")
+				check.Same(t, want[len(want)-1], got[len(got)-1], "the end")
+				check.Same(t, want, got, "rows")
 			})
 		}
 	}
@@ -81,8 +81,8 @@ func zipped(t *testing.T, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	must.Get(w.Write(data))(t)
-	must.Succeed(t, w.Close())
+	check.Get(w.Write(data))(t)
+	check.Must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -96,11 +96,11 @@ var usual = Form{Columns: [NumColumns]Column{
 func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
 	t.Helper()
 	r := bytes.NewReader(data)
-	s := must.Get(NewSource("f", r, r, int64(len(data))))(t)
+	s := check.Get(NewSource("f", r, r, int64(len(data))))(t)
 	defer s.Close()
 	rows, err := NewReader(s, usual, nil)
 	if serial {
-		must.Succeed(t, s.Close())
+		check.Must(t, s.Close())
 		again := bytes.NewReader(data)
 		if s, err = NewSource("f", again, again, int64(len(data))); err != nil {
 			t.Fatal(err)
@@ -133,14 +133,14 @@ func TestBlocksCanBeLeft(t *testing.T) {
 	data := blockText(rand.New(rand.NewPCG(21, 2)), false)
 	for _, wanted := range []int{0, 1, 5000} {
 		r := bytes.NewReader(bytes.Repeat(data, 4))
-		s := must.Get(NewSource("f", r, r, r.Size()))(t)
-		rows := must.Get(NewReader(s, usual, nil))(t)
+		s := check.Get(NewSource("f", r, r, r.Size()))(t)
+		rows := check.Get(NewReader(s, usual, nil))(t)
 		var x Row
 		for range wanted {
 			if err := rows.Next(&x); err == io.EOF {
 				t.Fatal("no more rows")
 			}
 		}
-		must.Pass(t, s.Close(), "after %d rows", wanted)
+		check.Pass(t, s.Close(), "after %d rows", wanted)
 	}
 }

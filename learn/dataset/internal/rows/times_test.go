@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestDates(t *testing.T) {
@@ -24,7 +24,7 @@ func TestDates(t *testing.T) {
 		"9999-12-31 23:59:59.99999999999": "9999-12-31T23:59:59Z",
 		"1969-12-31T23:59:59.5Z":          "1969-12-31T23:59:59Z",
 	} {
-		expected := must.Get(time.Parse(time.RFC3339, want))(t)
+		expected := check.Get(time.Parse(time.RFC3339, want))(t)
 		got, dated, err := clock.read([]byte(text))
 		if err != nil || !dated || got != expected.Unix() {
 			t.Errorf("%s: %d, %v, %v, want %s", text, got, dated, err, want)

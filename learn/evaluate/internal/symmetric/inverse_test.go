@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The sizes lie around one and two blocks of the inversion, and strips of the matrix.
@@ -30,7 +30,7 @@ func TestNegInvert(t *testing.T) {
 			}
 		}
 		steps := 0
-		must.Succeed(t, m.NegInvert(func(int, int) { steps++ }))
+		check.Must(t, m.NegInvert(func(int, int) { steps++ }))
 		if want := (n + inverseBlock - 1) / inverseBlock; steps != want {
 			t.Errorf("n = %d: %d steps, want %d", n, steps, want)
 		}
@@ -42,7 +42,7 @@ func TestNegInvert(t *testing.T) {
 			t.Errorf("n = %d: the strips have %d numbers, the matrix %d", n, end, len(m.data))
 		}
 		var want mat.Dense
-		must.Succeed(t, want.Inverse(dense))
+		check.Must(t, want.Inverse(dense))
 		for i := range n {
 			for j, v := range m.Row(i) {
 				if w := -want.At(i, i+j); math.Abs(v-w) > 1e-13 {
@@ -57,5 +57,5 @@ func TestNegInvertRefusesIndefinite(t *testing.T) {
 	m := New(2)
 	copy(m.Row(0), []float64{1, 2})
 	m.Row(1)[0] = 1
-	must.Say(t, m.NegInvert(nil), "not positive definite", "NegInvert")
+	check.Says(t, m.NegInvert(nil), "not positive definite", "NegInvert")
 }

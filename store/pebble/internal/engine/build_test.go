@@ -7,7 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestBuildWithASlash(t *testing.T) {
 	fs := vfs.Default
 	dir := t.TempDir() + "/new/"
-	must.Succeed(t, Build(fs, dir, func(building string) error {
+	check.Must(t, Build(fs, dir, func(building string) error {
 		return smallfile.Replace(fs, building, "file", nil)
 	}))
 	if names, err := fs.List(dir); err != nil || len(names) != 1 || names[0] != "file" {
@@ -30,11 +30,11 @@ func TestBuildTwice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := fs.PathJoin(t.TempDir(), "new")
 			left := fs.PathJoin(dir+unfinished, contentDir)
-			must.Succeed(t, fs.MkdirAll(left, 0o700))
+			check.Must(t, fs.MkdirAll(left, 0o700))
 			mustCreate(t, fs, fs.PathJoin(left, "left"))
 			mustCreate(t, fs, fs.PathJoin(dir+unfinished, LockName))
 			never := func(string) error { t.Error("a second one builds"); return nil }
-			must.Succeed(t, Build(fs, dir, func(building string) error {
+			check.Must(t, Build(fs, dir, func(building string) error {
 				mustCreate(t, fs, fs.PathJoin(building, "first"))
 				err := Build(fs, dir, never)
 				if err == nil || !strings.Contains(err.Error(), "another run") ||
@@ -53,7 +53,7 @@ func TestBuildTwice(t *testing.T) {
 			failed := errors.New("failed")
 			for range 2 {
 				err := Build(fs, dir+"-never", func(string) error { return failed })
-				must.Fail(t, err, failed, "Build")
+				check.Fails(t, err, failed, "Build")
 			}
 		})
 	}
@@ -61,5 +61,5 @@ func TestBuildTwice(t *testing.T) {
 
 func mustCreate(t *testing.T, fs vfs.FS, name string) {
 	t.Helper()
-	must.Succeed(t, smallfile.Replace(fs, fs.PathDir(name), fs.PathBase(name), nil))
+	check.Must(t, smallfile.Replace(fs, fs.PathDir(name), fs.PathBase(name), nil))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
@@ -39,7 +39,7 @@ func damagedEngine(t *testing.T) (disk *vfs.MemFS, names []string) {
 		if err == nil {
 			err = file.Close()
 		}
-		must.Succeed(t, err)
+		check.Must(t, err)
 	}
 	noteFiles(t, disk, names)
 	return disk, names
@@ -48,13 +48,13 @@ func damagedEngine(t *testing.T) (disk *vfs.MemFS, names []string) {
 func noteFiles(t *testing.T, fs vfs.FS, names []string) {
 	t.Helper()
 	content := strings.Join(names, "\n") + "\n"
-	must.Succeed(t, smallfile.Replace(fs, "dir", DamageName, []byte(content)))
+	check.Must(t, smallfile.Replace(fs, "dir", DamageName, []byte(content)))
 }
 
 // notedFiles returns what the file of the damaged tables says.
 func notedFiles(t *testing.T, fs vfs.FS) []string {
 	t.Helper()
-	content := must.Get(smallfile.Read(fs, fs.PathJoin("dir", DamageName)))(t)
+	content := check.Get(smallfile.Read(fs, fs.PathJoin("dir", DamageName)))(t)
 	return strings.Fields(string(content))
 }
 
@@ -111,7 +111,7 @@ func TestRecallMeetsFaults(t *testing.T) {
 			return nil
 		}))
 		// The seal is not checked: it opens all files.
-		must.Succeed(t, disk.Remove(disk.PathJoin("dir", SealName)))
+		check.Must(t, disk.Remove(disk.PathJoin("dir", SealName)))
 		e, err := Open(t.Context(), "dir", testOptions(fs))
 		if refused := errors.Is(err, fault); refused != lackOfFiles(fault) || !refused && err != nil {
 			t.Errorf("%v: Open returns %v", fault, err)
@@ -133,7 +133,7 @@ func TestRecallMeetsFaults(t *testing.T) {
 // open the directory.
 func TestDamageIsNotedUnderTheLock(t *testing.T) {
 	disk := vfs.NewMem()
-	must.Succeed(t, disk.MkdirAll("dir", 0o700))
+	check.Must(t, disk.MkdirAll("dir", 0o700))
 	fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if op.Kind == errorfs.OpCreate {
 			time.Sleep(50 * time.Millisecond) // a slow disk
@@ -166,8 +166,8 @@ func TestCloseDoesNotWaitForNotes(t *testing.T) {
 	e := mustOpen(t, "dir", testOptions(fs))
 	e.noteDamage("000001.sst")
 	e.Fail(errors.New("for the test"))
-	err := must.Return(t, "Close", func() error { return e.Close(true) })
-	must.Fail(t, err, ErrNotClosed, "Close")
+	err := check.Return(t, "Close", func() error { return e.Close(true) })
+	check.Fails(t, err, ErrNotClosed, "Close")
 	if e.Damage() == nil {
 		t.Error("the damage is not known")
 	}

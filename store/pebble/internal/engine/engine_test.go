@@ -8,7 +8,7 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 )
 
@@ -25,13 +25,13 @@ func testOptions(fs vfs.FS) Options {
 
 func mustOpen(t testing.TB, dir string, opts Options) *Engine {
 	t.Helper()
-	e := must.Get(Open(context.Background(), dir, opts))(t)
+	e := check.Get(Open(context.Background(), dir, opts))(t)
 	return e
 }
 
 func mustClose(t testing.TB, e *Engine) {
 	t.Helper()
-	must.Succeed(t, e.Close(true))
+	check.Must(t, e.Close(true))
 }
 
 // TestMarkIsClosedWithTheEngine closes an engine that ends in an error: the mark is written at once,
@@ -42,7 +42,7 @@ func TestMarkIsClosedWithTheEngine(t *testing.T) {
 	opts.MarkEvery = time.Hour
 	e := mustOpen(t, "dir", opts)
 	id := e.marked.ID
-	must.Succeed(t, e.KeepMark(id, 0, 0))
+	check.Must(t, e.KeepMark(id, 0, 0))
 	e.Durable(5, 1)
 	if _, err := e.DB.NewIter(nil); err != nil { // which is left open
 		t.Fatal(err)

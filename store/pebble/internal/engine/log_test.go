@@ -13,7 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
@@ -32,7 +32,7 @@ func TestLogFile(t *testing.T) {
 				}
 				return nil
 			}))
-			file := must.Get(fs.Create("log", vfs.WriteCategoryUnspecified))(t)
+			file := check.Get(fs.Create("log", vfs.WriteCategoryUnspecified))(t)
 			log := newLogFile(vitalFile{File: file, e: &Engine{}}, "log")
 			rng := rand.New(rand.NewPCG(1, 1))
 			var want []byte
@@ -44,12 +44,12 @@ func TestLogFile(t *testing.T) {
 				}
 				want = append(want, piece...)
 				for range test.syncs {
-					must.Succeed(t, log.SyncData())
+					check.Must(t, log.SyncData())
 				}
 				if n, err := log.Write(piece); n != size || err != nil {
 					t.Fatalf("Write of %d bytes: got %d, %v", size, n, err)
 				}
-				got := must.Get(smallfile.Read(disk, "log"))(t)
+				got := check.Get(smallfile.Read(disk, "log"))(t)
 				rest, ok := bytes.CutPrefix(got, want)
 				if !ok || len(bytes.Trim(rest, "\x00")) > 0 {
 					t.Fatalf("after %d bytes: the file does not hold these and zeroes", len(want))
@@ -69,18 +69,18 @@ func TestReadingActiveLog(t *testing.T) {
 	e := mustOpen(t, "store", testOptions(vfs.NewMem()))
 	defer mustClose(t, e)
 	fs := e.watched
-	log := must.Get(fs.Create("1.log", vfs.WriteCategoryUnspecified))(t)
+	log := check.Get(fs.Create("1.log", vfs.WriteCategoryUnspecified))(t)
 	write := func(piece string) {
 		t.Helper()
-		must.Get(log.Write([]byte(piece)))(t)
+		check.Get(log.Write([]byte(piece)))(t)
 	}
 	write("written before")
-	reader := must.Get(fs.Open("1.log"))(t)
+	reader := check.Get(fs.Open("1.log"))(t)
 	write(", and after")
 	if got, err := io.ReadAll(reader); string(got) != "written before" || err != nil {
 		t.Errorf("an active log reads %q, %v", got, err)
 	}
-	must.Succeed(t, errors.Join(reader.Close(), log.Close()))
+	check.Must(t, errors.Join(reader.Close(), log.Close()))
 	got, err := smallfile.Read(fs, "1.log")
 	if want := "written before, and after"; !strings.HasPrefix(string(got), want) ||
 		len(bytes.Trim(got[len(want):], "\x00")) > 0 || err != nil {

@@ -11,7 +11,7 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestBytes compares the space of an engine with that which the system counts, with logs that are
@@ -24,7 +24,7 @@ func TestBytes(t *testing.T) {
 	compare := func(when string) (bytes int64) {
 		t.Helper()
 		for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			got := must.Get(e.Bytes(t.Context()))(t)
+			got := check.Get(e.Bytes(t.Context()))(t)
 			want := diskUsage(t, dir)
 			if got <= want && got >= want-directoryBytes {
 				return got
@@ -37,15 +37,15 @@ func TestBytes(t *testing.T) {
 	empty := compare("new")
 	for i := range 40 {
 		value := bytes.Repeat([]byte{byte(i)}, 100_000)
-		must.Succeed(t, e.DB.Set(fmt.Append(nil, i), value, lsm.Sync))
+		check.Must(t, e.DB.Set(fmt.Append(nil, i), value, lsm.Sync))
 	}
-	must.Succeed(t, e.DB.Flush())
+	check.Must(t, e.DB.Flush())
 	full := compare("flushed")
 	if metrics := int64(e.DB.Metrics().DiskSpaceUsage()); full < metrics {
 		t.Errorf("got %d bytes, of which the engine knows %d", full, metrics)
 	}
 	t.Logf("new: %d bytes, with 4 MB in tables: %d", empty, full)
-	name := must.Get(e.Copy())(t)
+	name := check.Get(e.Copy())(t)
 	compare("copied")
 	if found, err := e.RemoveCopy(name); !found || err != nil {
 		t.Errorf("RemoveCopy: %v, %v", found, err)
@@ -62,7 +62,7 @@ func diskUsage(t *testing.T, dir string) (bytes int64) {
 	if err != nil {
 		t.Skipf("needs du to count: %v", err)
 	}
-	must.Get(fmt.Sscan(string(out), &bytes))(t)
+	check.Get(fmt.Sscan(string(out), &bytes))(t)
 	return bytes
 }
 

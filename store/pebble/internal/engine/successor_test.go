@@ -11,7 +11,7 @@ import (
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestSuccessorKeepsTables merges tables in a successor, and lets it close or fail: the tables that
@@ -24,13 +24,13 @@ func TestSuccessorKeepsTables(t *testing.T) {
 		if fails {
 			next.Fail(errors.New("for the test"))
 		}
-		must.Succeed(t, next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false))
+		check.Must(t, next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false))
 		if !fails {
 			next.DB.TestOnlyWaitForCleaning()
 		}
 		_ = next.Close(false)
 		for i := range 3 {
-			must.Pass(t, get(reads.DB, i), "fails=%v", fails)
+			check.Pass(t, get(reads.DB, i), "fails=%v", fails)
 		}
 		for _, name := range before {
 			if !slices.Contains(tableNames(t, fs), name) {
@@ -46,12 +46,12 @@ func TestSuccessorKeepsTables(t *testing.T) {
 func TestAlone(t *testing.T) {
 	fs := vfs.NewMem()
 	reads, next := changeover(t, fs)
-	must.Succeed(t, next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false))
+	check.Must(t, next.DB.Compact(t.Context(), []byte("a"), []byte("z"), false))
 	next.DB.TestOnlyWaitForCleaning()
 	mustClose(t, reads)
 	next.Alone()
 	// Statistics of the tables may still be under way: the engine keeps these until they are ready.
-	must.Within(t, 30*time.Second, "one table is left",
+	check.Within(t, 30*time.Second, "one table is left",
 		func() bool { return len(tableNames(t, fs)) == 1 })
 	if _, err := Open(t.Context(), "dir", testOptions(fs)); err == nil {
 		t.Error("the directory is not locked any more")
@@ -72,7 +72,7 @@ func changeover(t *testing.T, fs vfs.FS) (reads, next *Engine) {
 	if err == nil {
 		next, err = reads.Successor(t.Context())
 	}
-	must.Succeed(t, err)
+	check.Must(t, err)
 	return reads, next
 }
 
@@ -83,7 +83,7 @@ func set(t *testing.T, db *lsm.DB, i int) {
 	if err == nil {
 		err = db.Flush()
 	}
-	must.Succeed(t, err)
+	check.Must(t, err)
 }
 
 func get(db *lsm.DB, i int) error {
@@ -96,6 +96,6 @@ func get(db *lsm.DB, i int) error {
 
 func tableNames(t *testing.T, fs vfs.FS) []string {
 	t.Helper()
-	names := must.Get(fs.List("dir/" + DataName))(t)
+	names := check.Get(fs.List("dir/" + DataName))(t)
 	return slices.DeleteFunc(names, func(n string) bool { return !strings.HasSuffix(n, ".sst") })
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
@@ -24,7 +24,7 @@ var first = Mark{ID: ID{1, 2, 3}, Commit: 7, Users: 3, At: time.Unix(1_700_000_0
 
 func mustWrite(t *testing.T, fs vfs.FS, dir string, m Mark) {
 	t.Helper()
-	must.Succeed(t, Write(fs, dir, m))
+	check.Must(t, Write(fs, dir, m))
 }
 
 func TestReadsWhatWasWritten(t *testing.T) {
@@ -36,11 +36,11 @@ func TestReadsWhatWasWritten(t *testing.T) {
 	if m, found, err := Read(vfs.Default, dir); !found || err != nil || m != first {
 		t.Errorf("got %+v, %v, %v, want %+v", m, found, err, first)
 	}
-	k := must.Get(Keep(vfs.Default, dir, time.Hour, func(err error) { t.Error(err) }))(t)
+	k := check.Get(Keep(vfs.Default, dir, time.Hour, func(err error) { t.Error(err) }))(t)
 	for commit := range uint64(20) { // the last alone is written, at the end
 		k.Durable(commit, int64(commit)/2)
 	}
-	must.Succeed(t, k.Close())
+	check.Must(t, k.Close())
 	m, _, err := Read(vfs.Default, dir)
 	if m.Commit != 19 || m.Users != 9 || m.ID != first.ID || err != nil ||
 		time.Since(m.At) > time.Hour {
@@ -76,9 +76,9 @@ func TestTornWrites(t *testing.T) {
 	mustWrite(t, fs, "", first)
 	for commit := uint64(8); commit < 14; commit++ {
 		before := content(t, fs)
-		k := must.Get(Keep(fs, "", time.Hour, func(err error) { t.Error(err) }))(t)
+		k := check.Get(Keep(fs, "", time.Hour, func(err error) { t.Error(err) }))(t)
 		k.Durable(commit, int64(commit)/2)
-		must.Succeed(t, k.Close())
+		check.Must(t, k.Close())
 		after := content(t, fs)
 		for cut := range after {
 			torn := vfs.NewMem()
@@ -134,7 +134,7 @@ func TestWritesGoOnAfterAFault(t *testing.T) {
 	}))
 	mustWrite(t, fs, "", first)
 	told := make(chan error, 100)
-	k := must.Get(Keep(fs, "", 1, func(err error) { told <- err }))(t)
+	k := check.Get(Keep(fs, "", 1, func(err error) { told <- err }))(t)
 	broken.Store(true)
 	commit := uint64(8)
 	for ; commit < 50; commit++ {
@@ -149,15 +149,15 @@ func TestWritesGoOnAfterAFault(t *testing.T) {
 	}
 	broken.Store(false)
 	k.Durable(commit, int64(commit)/2)
-	must.Succeed(t, k.Close())
+	check.Must(t, k.Close())
 	if m, _, err := Read(mem, ""); m.Commit != commit || err != nil {
 		t.Errorf("afterwards: %+v, %v, want commit %d", m, err, commit)
 	}
 }
 
 func TestCheck(t *testing.T) {
-	must.Pass(t, first.Check(first.ID, 7), "Check")
-	must.Pass(t, first.Check(first.ID, 8), "the mark is behind")
+	check.Pass(t, first.Check(first.ID, 7), "Check")
+	check.Pass(t, first.Check(first.ID, 8), "the mark is behind")
 	for _, c := range []struct {
 		id     ID
 		commit uint64
@@ -177,12 +177,12 @@ func TestCheck(t *testing.T) {
 
 func content(t *testing.T, fs vfs.FS) []byte {
 	t.Helper()
-	return must.Get(smallfile.Read(fs, Name))(t)
+	return check.Get(smallfile.Read(fs, Name))(t)
 }
 
 func put(t *testing.T, fs vfs.FS, b []byte) {
 	t.Helper()
-	must.Succeed(t, smallfile.Replace(fs, "", Name, b))
+	check.Must(t, smallfile.Replace(fs, "", Name, b))
 }
 
 // TestHangingWrite lets a write of the mark hang while commits go on: they do not pile up behind it.
@@ -200,7 +200,7 @@ func TestHangingWrite(t *testing.T) {
 		}
 		return nil
 	}))
-	k := must.Get(Keep(fs, "", time.Microsecond, func(err error) { t.Error(err) }))(t)
+	k := check.Get(Keep(fs, "", time.Microsecond, func(err error) { t.Error(err) }))(t)
 	k.Durable(8, 4)
 	<-hangs
 	before := runtime.NumGoroutine()
@@ -214,7 +214,7 @@ func TestHangingWrite(t *testing.T) {
 		t.Errorf("%d goroutines wait for the write", more)
 	}
 	close(hang)
-	must.Succeed(t, k.Close())
+	check.Must(t, k.Close())
 	if m, _, err := Read(mem, ""); m.Commit != last || err != nil {
 		t.Errorf("got %+v, %v, want commit %d", m, err, last)
 	}

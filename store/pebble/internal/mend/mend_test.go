@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 	"github.com/gsimc/gsimc/store/pebble/internal/table"
 )
@@ -56,9 +56,9 @@ func TestEachBitOfLists(t *testing.T) {
 	var list bytes.Buffer
 	w := record.NewWriter(&list)
 	for _, n := range []int{100, chunkBlock - 150, 200, 1} {
-		must.Get(w.WriteRecord(block(rng, n)))(t)
+		check.Get(w.WriteRecord(block(rng, n)))(t)
 	}
-	must.Succeed(t, w.Close())
+	check.Must(t, w.Close())
 	want := list.Bytes()
 	if flipped := mendChunks(bytes.Clone(want)); flipped != nil {
 		t.Errorf("a whole list is mended at %d", flipped)
@@ -110,19 +110,19 @@ func tableOf(t *testing.T) (files *vfs.MemFS, name string, content []byte) {
 	files = vfs.NewMem()
 	db := open(t, files)
 	for i := range rows {
-		must.Succeed(t, db.Set(fmt.Appendf(nil, "%08d", i), make([]byte, 20), nil))
+		check.Must(t, db.Set(fmt.Appendf(nil, "%08d", i), make([]byte, 20), nil))
 	}
-	must.Succeed(t, db.Flush())
+	check.Must(t, db.Flush())
 	tables, err := db.SSTables()
-	must.Succeed(t, err)
+	check.Must(t, err)
 	for _, level := range tables {
 		for _, of := range level {
 			name = of.BackingSSTNum.String() + ".sst"
 		}
 	}
-	must.Succeed(t, db.Close())
+	check.Must(t, db.Close())
 	content, err = smallfile.Read(files, files.PathJoin("db", name))
-	must.Succeed(t, err)
+	check.Must(t, err)
 	return files, name, bytes.Clone(content)
 }
 
@@ -130,7 +130,7 @@ func open(t *testing.T, files vfs.FS) *pebble.DB {
 	t.Helper()
 	db, err := pebble.Open("db", &pebble.Options{FS: files, FormatMajorVersion: pebble.FormatNewest,
 		Logger: quiet{}})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	return db
 }
 
@@ -147,7 +147,7 @@ func TestFooter(t *testing.T) {
 	for at := len(whole) - newestFooter; at < len(whole); at++ {
 		for bit := range 8 {
 			whole[at] ^= 1 << bit
-			must.Succeed(t, smallfile.Replace(files, "db", name, bytes.Clone(whole)))
+			check.Must(t, smallfile.Replace(files, "db", name, bytes.Clone(whole)))
 			whole[at] ^= 1 << bit
 			if table.Whole(files, path) == nil {
 				t.Fatalf("bit %d of byte %d from the end harms nothing", bit, len(whole)-at)
@@ -170,7 +170,7 @@ func TestLeftOut(t *testing.T) {
 		if left >= 0 {
 			err = smallfile.Replace(files, "db", name, bytes.Clone(whole[:left]))
 		}
-		must.Succeed(t, err)
+		check.Must(t, err)
 		m := New(files, "db")
 		opts := &pebble.Options{FS: m, FormatMajorVersion: pebble.FormatNewest, ReadOnly: true,
 			Logger: quiet{}}
@@ -187,10 +187,10 @@ func TestLeftOut(t *testing.T) {
 		if err != nil || !m.LeftOut(name) {
 			t.Fatalf("%d of %d bytes: %v", left, len(whole), err)
 		}
-		it := must.Get(db.NewIter(nil))(t)
+		it := check.Get(db.NewIter(nil))(t)
 		if it.First() || it.Error() != nil {
 			t.Errorf("%d of %d bytes: a row is there, or %v", left, len(whole), it.Error())
 		}
-		must.Pass(t, errors.Join(it.Close(), db.Close()), "Close")
+		check.Pass(t, errors.Join(it.Close(), db.Close()), "Close")
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 )
@@ -40,7 +40,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), histories: New(0),
 		rows: map[string]store.Version{}, shown: map[string]store.Version{}, planned: map[string]store.Version{},
 	}
-	editor := must.Get(w.histories.Replay(0).End(0, nil, nil))(t)
+	editor := check.Get(w.histories.Replay(0).End(0, nil, nil))(t)
 	w.editor = editor
 	return w
 }
@@ -95,7 +95,7 @@ func (w *world) commit() {
 		delete(w.rows, user)
 	}
 	w.erased = w.erased[:0]
-	must.Succeed(w.t, w.editor.TakeRows(func(_, _ []byte) error { return nil }))
+	check.Must(w.t, w.editor.TakeRows(func(_, _ []byte) error { return nil }))
 }
 
 func (w *world) show() {
@@ -145,7 +145,7 @@ func TestHeadsAreOfOneMoment(t *testing.T) {
 			want := maps.Clone(w.shown)
 			var got map[string]store.Version
 			pin := func() error { got = maps.Clone(w.rows); return nil }
-			must.Succeed(t, w.histories.freeze(pin))
+			check.Must(t, w.histories.freeze(pin))
 			heads := map[string]store.Version{}
 			for i := range w.histories.shards {
 				if w.rng.IntN(30) == 0 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/row"
 )
@@ -54,15 +54,15 @@ func TestWriter(t *testing.T) {
 					got = append(got, "erased")
 					return
 				}
-				id := must.Get(row.EventID(row.EventAt(r.value[at:])))(t)
+				id := check.Get(row.EventID(row.EventAt(r.value[at:])))(t)
 				got = append(got, string(id))
 			})
-		must.Succeed(t, err)
+		check.Must(t, err)
 	}
 	if len(w.rows) < 2 || w.gen.used < 2 {
 		t.Fatalf("%d rows in %d blocks: the test wants more", len(w.rows), w.gen.used)
 	}
-	must.Equal(t, want, got, "entries")
+	check.Same(t, want, got, "entries")
 	for id, place := range places {
 		if at, err := row.EventID(w.gen.Event(place)); string(at) != id || err != nil {
 			t.Fatalf("at the place of %s: %s, %v", id, at, err)
@@ -75,11 +75,11 @@ func TestWriter(t *testing.T) {
 func TestErasureIsCountedAlike(t *testing.T) {
 	head := func(string) (store.Version, error) { return store.Version{}, nil }
 	none := func(string) uint64 { return 1 }
-	editor := must.Get(New(1<<20).Replay(0).End(3, head, none))(t)
+	editor := check.Get(New(1<<20).Replay(0).End(3, head, none))(t)
 	editor.Erase(editor.Put(NewHistory("u", store.Version{})), noRows{})
 	editor.TakeGroup()
 	replay := New(1 << 20).Replay(0)
-	must.Succeed(t, editor.TakeRows(replay.Row))
+	check.Must(t, editor.TakeRows(replay.Row))
 	again, err := replay.End(3, head, none)
 	if err != nil || again.Users() != 2 || editor.Users() != 2 {
 		t.Errorf("%d users, replayed %d, %v, want 2", editor.Users(), again.Users(), err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestTablesKeepToTheLimit(t *testing.T) {
 	const limit, users = 1 << 20, 12
 	hs := New(limit)
-	e := must.Get(hs.Replay(0).End(0, nil, nil))(t)
+	e := check.Get(hs.Replay(0).End(0, nil, nil))(t)
 	rng := rand.New(rand.NewPCG(1, 1))
 	var lengths [users]int
 	reloads := 0
@@ -24,7 +24,7 @@ func TestTablesKeepToTheLimit(t *testing.T) {
 		h := e.Put(NewHistory(fmt.Sprint("user ", u), store.Version{}))
 		if !e.Complete(h) {
 			reloads++
-			must.Succeed(t, e.LoadIDs(h, nil))
+			check.Must(t, e.LoadIDs(h, nil))
 		}
 		if n := lengths[u]; n > 0 {
 			want := uint64(1 + rng.IntN(n))
@@ -43,7 +43,7 @@ func TestTablesKeepToTheLimit(t *testing.T) {
 			id := fmt.Sprint(lengths[u])
 			e.Add(h, &store.Event{ID: id, Item: "i"}, hs.IDHash(id))
 			if !e.Complete(h) { // it has outgrown the list
-				must.Succeed(t, e.LoadIDs(h, nil))
+				check.Must(t, e.LoadIDs(h, nil))
 			}
 		}
 		e.Keep()

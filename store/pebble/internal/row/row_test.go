@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -93,7 +93,7 @@ func TestRowsOfFormat3(t *testing.T) {
 
 func unhex(t *testing.T, s string) []byte {
 	t.Helper()
-	return must.Get(hex.DecodeString(s))(t)
+	return check.Get(hex.DecodeString(s))(t)
 }
 
 // encoded returns the event without the length in front.

@@ -8,7 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -27,7 +27,7 @@ func TestReplace(t *testing.T) {
 			}
 			return nil
 		}))
-		must.Succeed(t, Replace(cutting, "dir", "FILE", []byte("new")))
+		check.Must(t, Replace(cutting, "dir", "FILE", []byte("new")))
 		if crashed == nil { // all is done
 			done = true
 			crashed = disk.CrashClone(vfs.CrashCloneCfg{})
@@ -68,12 +68,12 @@ func newDisk(t *testing.T) *vfs.MemFS {
 	if err == nil {
 		err = Replace(disk, "dir", "FILE", []byte("old"))
 	}
-	must.Succeed(t, err)
+	check.Must(t, err)
 	return disk
 }
 
 func content(t *testing.T, fs vfs.FS) string {
 	t.Helper()
-	b := must.Get(Read(fs, "dir/FILE"))(t)
+	b := check.Get(Read(fs, "dir/FILE"))(t)
 	return string(b)
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
@@ -38,7 +38,7 @@ func (f *counted) Close() error {
 func TestWholeClosesFiles(t *testing.T) {
 	for _, content := range []string{"", "short", string(make([]byte, 4096))} {
 		fs := &counting{FS: vfs.NewMem()}
-		must.Succeed(t, smallfile.Replace(fs, "", "000001.sst", []byte(content)))
+		check.Must(t, smallfile.Replace(fs, "", "000001.sst", []byte(content)))
 		if err := Whole(fs, "000001.sst"); err == nil {
 			t.Errorf("a file of %d bytes is whole", len(content))
 		}

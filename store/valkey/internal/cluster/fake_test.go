@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/must"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -49,7 +49,7 @@ func (f *fake) open(t *testing.T) *Cluster {
 		return client, nil
 	}
 	c, err := Open(t.Context(), Options{Addrs: []string{cmp.Or(f.addr, "h:1")}, Room: 100, Dial: dial})
-	must.Succeed(t, err)
+	check.Must(t, err)
 	t.Cleanup(func() {
 		_ = c.Close()
 		running.Wait()

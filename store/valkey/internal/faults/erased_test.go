@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/filetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -35,14 +35,14 @@ func TestErasedBytesLeaveAllNodes(t *testing.T) {
 	}
 	kept := store.Record{User: "kept-" + namespace,
 		Event: store.Event{ID: "kept-" + namespace, Item: "item", Value: 1}}
-	results := must.Get(s.Append(t.Context(), append(records, kept)))(t)
+	results := check.Get(s.Append(t.Context(), append(records, kept)))(t)
 	for _, r := range results {
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}
 	}
 	for _, user := range users {
-		must.Get(s.Erase(t.Context(), user))(t)
+		check.Get(s.Erase(t.Context(), user))(t)
 	}
 	for i, node := range n.Nodes {
 		// A node postpones what it writes to the log, for up to two seconds, while the log is synced.

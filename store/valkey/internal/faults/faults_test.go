@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store/storetest/load"
 	"github.com/gsimc/gsimc/store/valkey"
@@ -60,7 +60,7 @@ func restartAtOnce(r *trial) {
 	r.do(p, "CONFIG", "SET", "appendfsync", "always") // until it starts again
 	r.acknowledges(enough / 100)
 	p.Kill()
-	must.Succeed(r, p.Start())
+	check.Must(r, p.Start())
 }
 
 // killWhileLagging pauses the replicas, or one of them, and kills the primary before they have gone
@@ -138,7 +138,7 @@ func TestFaults(t *testing.T) {
 			for i := range times {
 				o := try(t, i, durable, f.pressure, f.inject)
 				t.Log(o)
-				must.Pass(t, o.Err(), "the report")
+				check.Pass(t, o.Err(), "the report")
 				sum.Acked, sum.Lost = sum.Acked+o.Acked, sum.Lost+o.Lost
 				sum.gap, sum.others = max(sum.gap, o.gap), max(sum.others, o.others)
 			}
@@ -171,7 +171,7 @@ func loseReplica(t *testing.T, name string, lose func(*enginetest.RedisNode)) {
 			stats, err := r.store.Stats(t.Context())
 			return errors.Join(err, stats.Degraded)
 		}
-		must.Pass(t, degraded(), "a whole cluster")
+		check.Pass(t, degraded(), "a whole cluster")
 		for setting, value := range map[string][2]string{
 			"repl-timeout": {"4", "60"}, "repl-ping-replica-period": {"1", "10"},
 		} {
@@ -190,7 +190,7 @@ func loseReplica(t *testing.T, name string, lose func(*enginetest.RedisNode)) {
 		r.await("the store tells that it is over", degraded)
 	})
 	t.Log(o)
-	must.Pass(t, o.Err(), "the report")
+	check.Pass(t, o.Err(), "the report")
 	soak.Injected(t, 1, name)
 }
 

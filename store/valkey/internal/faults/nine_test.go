@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store/valkey"
 	"github.com/gsimc/gsimc/store/valkey/internal/cluster"
 )
@@ -82,7 +82,7 @@ func (n *nine) heal() {
 	n.Helper()
 	for _, node := range n.Nodes {
 		node.Resume()
-		must.Succeed(n, node.Start())
+		check.Must(n, node.Start())
 	}
 	n.await("the cluster is whole", func() (err error) {
 		if err := n.Settled(patience); err != nil {
@@ -183,7 +183,7 @@ func (n *nine) open(o valkey.Options) *valkey.Store {
 	o.Addrs = n.Addrs()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	s := must.Get(valkey.Open(ctx, o))(n)
+	s := check.Get(valkey.Open(ctx, o))(n)
 	n.Cleanup(func() { _ = s.Close() }) // the test has closed it, or failed
 	return s
 }

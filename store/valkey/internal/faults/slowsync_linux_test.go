@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -31,7 +31,7 @@ func TestRestartAfterSlowSync(t *testing.T) {
 	}
 	if soak.Long() {
 		atOnce := try(t, 0, durable, steady, func(r *trial) {
-			must.Succeed(r, kill(r).Start())
+			check.Must(r, kill(r).Start())
 		})
 		t.Logf("restarted at once: %v", atOnce)
 		if atOnce.Lost == 0 {
@@ -48,10 +48,10 @@ func TestRestartAfterSlowSync(t *testing.T) {
 				}
 				return isPrimary(r.shards[0].replicas[1])
 			})
-			must.Succeed(r, p.Start())
+			check.Must(r, p.Start())
 		})
 		t.Logf("restarted after the election: %v", later)
-		must.Pass(t, later.Err(), "the report")
+		check.Pass(t, later.Err(), "the report")
 	}
 	soak.Injected(t, times, "kills of a primary whose syncs hang")
 }
@@ -68,7 +68,7 @@ const (
 func hangSyncs(r *trial, node *enginetest.RedisNode) (kill func()) {
 	r.Helper()
 	thread := 0
-	names := must.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", node.PID())))(r)
+	names := check.Get(filepath.Glob(fmt.Sprintf("/proc/%d/task/*/comm", node.PID())))(r)
 	for _, path := range names {
 		if name, err := os.ReadFile(path); err == nil && strings.HasPrefix(string(name),
 			"bio_aof") {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
-	"github.com/gsimc/gsimc/internal/test/must"
 	"github.com/gsimc/gsimc/store/storetest/load"
 	"github.com/gsimc/gsimc/store/valkey"
 )
@@ -80,7 +80,7 @@ func try(t *testing.T, number int, o valkey.Options, p pressure, fault func(*tri
 	r.heal()
 	report := r.load.Check(r.reads, patience)
 	for _, s := range []*valkey.Store{r.store, r.reads} {
-		must.Pass(t, s.Close(), "Close")
+		check.Pass(t, s.Close(), "Close")
 	}
 	return outcome{report, gaps[0], max(gaps[1], gaps[2])}
 }

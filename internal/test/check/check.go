@@ -1,0 +1,139 @@
+// Package check says in one line what tests check most. What it wants stands before what it got,
+// and a text says what was checked.
+package check
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+)
+
+// Must ends a test that cannot go on.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Get returns a value that comes without an error, or ends the test: check.Get(os.Getwd())(t).
+func Get[T any](value T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Must(t, err)
+		return value
+	}
+}
+
+// Same checks that a value is the wanted one. The text may end with what the signs of the
+// difference mean.
+func Same(t testing.TB, want, got any, what string, args ...any) {
+	t.Helper()
+	if text := difference(want, got, what); text != "" {
+		t.Errorf(what+"%s", append(args, text)...)
+	}
+}
+
+// MustSame is [Same] of a value without which a test cannot go on.
+func MustSame(t testing.TB, want, got any, what string, args ...any) {
+	t.Helper()
+	if text := difference(want, got, what); text != "" {
+		t.Fatalf(what+"%s", append(args, text)...)
+	}
+}
+
+// difference is empty for values that are the same.
+func difference(want, got any, what string) string {
+	if a, ok := want.(proto.Message); ok {
+		if b, ok := got.(proto.Message); ok && proto.Equal(a, b) {
+			return "" // which takes much less time than a difference
+		}
+	}
+	d := cmp.Diff(want, got, protocmp.Transform())
+	if d == "" {
+		return ""
+	}
+	signs := " (-want +got)"
+	if strings.Contains(what, "(-") {
+		signs = ""
+	}
+	return fmt.Sprintf("%s:\n%.20000s", signs, d)
+}
+
+// Pass checks that there is no error.
+func Pass(t testing.TB, err error, what string, args ...any) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v", fmt.Sprintf(what, args...), err)
+	}
+}
+
+// Fails checks that an error is the wanted one, or wraps it.
+func Fails(t testing.TB, err, want error, what string, args ...any) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: error %v, want %v", fmt.Sprintf(what, args...), err, want)
+	}
+}
+
+// Says checks that an error says something; if it is to say nothing, that there is none.
+func Says(t testing.TB, err error, want, what string, args ...any) {
+	t.Helper()
+	said := ""
+	if err != nil {
+		said = err.Error()
+	}
+	if (err == nil) != (want == "") || !strings.Contains(said, want) {
+		t.Errorf("%s: error %v, want %q", fmt.Sprintf(what, args...), err, want)
+	}
+}
+
+// Panics checks that a call panics with a text that begins with these words.
+func Panics(t testing.TB, words, what string, call func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if p := recover(); p == nil || !strings.HasPrefix(fmt.Sprint(p), words) {
+			t.Errorf("%s: the panic is %v, want %q", what, p, words)
+		}
+	}()
+	call()
+}
+
+// Await waits until something holds, and ends the test if that takes more than 10 seconds.
+func Await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	Within(t, 10*time.Second, what, holds)
+}
+
+// Within waits until something holds, and ends the test if that takes too long.
+func Within(t testing.TB, patience time.Duration, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %v until %s", patience, what)
+			return
+		}
+	}
+}
+
+// Return returns what a call does, and ends the test if it hangs.
+func Return(t testing.TB, what string, call func() error) error {
+	t.Helper()
+	const patience = 10 * time.Second
+	returned := make(chan error, 1)
+	go func() { returned <- call() }()
+	select {
+	case err := <-returned:
+		return err
+	case <-time.After(patience):
+		t.Fatalf("%s has not returned after %v", what, patience)
+		return nil
+	}
+}
