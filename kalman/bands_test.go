@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -35,9 +36,7 @@ func TestParseBandsRefuses(t *testing.T) {
 		{"0.1,0.12,0.13,0.14,0.15,0.16,0.17,0.18,0.19,0.2,0.21,0.22,0.23,0.24,0.25,0.26,0.27",
 			"17 bands, want at most 16"},
 	} {
-		if _, err := kalman.ParseBands(c.text); err == nil ||
-			!strings.Contains(err.Error(), c.want) {
-			t.Errorf("ParseBands(%q): %v, want an error with %q", c.text, err, c.want)
-		}
+		_, err := kalman.ParseBands(c.text)
+		check.Says(t, err, c.want, "ParseBands(%q)", c.text)
 	}
 }

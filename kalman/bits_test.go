@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -79,14 +80,10 @@ func compareGolden(t *testing.T, file, got string) {
 	t.Helper()
 	golden := filepath.Join("testdata", file)
 	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if got != string(want) {
 		t.Errorf("states differ from %s in their bits.\ngot:\n%s\nwant:\n%s", golden, got, want)
 	}
@@ -114,8 +111,7 @@ func TestNoFusedInstructions(t *testing.T) {
 			}
 			// The search itself: a product without a conversion is fused, and found.
 			if !fused.MatchString(assembly(t, goTool, platform, "./testdata/fused")) {
-				t.Error("no fused instruction found in testdata/fused, which has one: " +
-					"the search is broken")
+				t.Error("no fused instruction found in testdata/fused, which has one: the search is broken")
 			}
 		})
 	}

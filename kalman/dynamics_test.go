@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // randomDynamics draws r bands of rank k, with a deviation if noisy.
@@ -205,12 +207,8 @@ func TestValidateDynamics(t *testing.T) {
 		{func(d *Dynamics) { d.Drift = math.Inf(1) }, "Drift: +Inf"},
 	} {
 		d := randomDynamics(rand.New(rand.NewPCG(3, 6)), 2, 4, true)
-		if err := d.Validate(); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, d.Validate())
 		tt.edit(d)
-		if err := d.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("error %v, want %q", err, tt.want)
-		}
+		check.Says(t, d.Validate(), tt.want, "")
 	}
 }

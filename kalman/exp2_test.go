@@ -58,14 +58,14 @@ func TestExp2NegAccuracy(t *testing.T) {
 func TestExp2NegEdges(t *testing.T) {
 	for n := range 1023 {
 		if got, want := exp2Neg(float64(n)), math.Ldexp(1, -n); got != want {
-			t.Errorf("2^−%d = %v, want %v exactly", n, got, want)
+			t.Errorf("2^−%d: %v, want %v", n, got, want)
 		}
 	}
 	for _, y := range []float64{
 		math.Nextafter(1022, 2000), 1023, 1e6, 1e300, math.Inf(1), math.NaN(),
 	} {
 		if got := exp2Neg(y); got != 0 {
-			t.Errorf("exp2Neg(%v) = %v, want 0", y, got)
+			t.Errorf("exp2Neg(%v): %v, want %v", y, got, 0)
 		}
 	}
 }

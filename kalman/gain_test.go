@@ -2,8 +2,9 @@ package kalman
 
 import (
 	"math"
-	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestGainTo: Update moves the deviation by exactly the gain times the innovation.
@@ -79,8 +80,6 @@ func TestUncertaintyTo(t *testing.T) {
 	} {
 		bad := *d
 		edit(&bad)
-		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Validate() = %v, want %s", err, want)
-		}
+		check.Says(t, bad.Validate(), want, "Validate")
 	}
 }

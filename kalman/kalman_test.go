@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func validFilter() *Filter {
@@ -43,15 +43,9 @@ func TestValidate(t *testing.T) {
 		{"NaN half-life", func(f *Filter) { f.HalfLife = nan }, "HalfLife: NaN"},
 		{"infinite half-life", func(f *Filter) { f.HalfLife = inf }, "HalfLife: +Inf"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := validFilter()
-			c.change(f)
-			err := f.Validate()
-			if c.want == "" && err != nil || c.want != "" &&
-				(err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("Validate() = %v, want %q", err, c.want)
-			}
-		})
+		f := validFilter()
+		c.change(f)
+		check.Says(t, f.Validate(), c.want, "%s", c.name)
 	}
 }
 
@@ -68,9 +62,7 @@ func TestNewState(t *testing.T) {
 	f := validFilter()
 	s := f.NewState()
 	want := &State{X: []float32{0, 0}, Z: []float32{0, 0}, P: []float32{1e-3, 1e-2}}
-	if diff := cmp.Diff(want, s); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	check.Same(t, want, s, "")
 	s.X, s.P[0] = append(s.X, 9), 7 // must not reach z, nor the filter
 	if s.Z[0] != 0 || f.P0[0] != 1e-3 {
 		t.Error("the parts of a state share memory")
@@ -256,14 +248,7 @@ func TestShapesPanic(t *testing.T) {
 		"x̂ of another": func(s *State) { s.X = long; f.Update(s, good, good, 1, 0) },
 		"P of another":  func(s *State) { s.P = long; f.Update(s, good, good, 1, 0) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if msg := fmt.Sprint(recover()); !strings.HasPrefix(msg, "kalman: rank 2") {
-					t.Errorf("panic with %q", msg)
-				}
-			}()
-			update(f.NewState())
-		})
+		check.Panics(t, "kalman: rank 2", name, func() { update(f.NewState()) })
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // genreIncidence draws m users with about mean items each. A user likes four of the genres, each
@@ -65,9 +67,7 @@ func BenchmarkSolve(b *testing.B) {
 					Graph: Graph{Kind: Hypergraph, DegreeExponent: 1},
 					Rank:  size.k, Tolerance: 1e-4, Seed: 1,
 				})
-				if err != nil {
-					b.Fatal(err)
-				}
+				check.Must(b, err)
 			}
 			b.ReportMetric(basis.Report.Residual, "residual")
 			b.ReportMetric(float64(basis.Report.Passes), "vectors")

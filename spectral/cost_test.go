@@ -1,6 +1,10 @@
 package spectral
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
+)
 
 // The sizes that the cost is told from are those that the windows have.
 func TestWindowedSize(t *testing.T) {
@@ -13,9 +17,7 @@ func TestWindowedSize(t *testing.T) {
 	}
 	for _, w := range []int{0, 2, 7, 8, 41} {
 		cut, err := r.windowed(w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		events, edges, pairs := r.windowedSize(w)
 		var want float64
 		for u := range cut.NumUsers() {

@@ -5,8 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
@@ -44,9 +43,8 @@ func TestGramChunks(t *testing.T) {
 			t.Fatalf("the next chunk starts with user %d after %d users", first, users)
 		}
 	}
-	if diff := cmp.Diff([]int{r.NumUsers(), len(r.Item)}, []int{users, items}); diff != "" {
-		t.Errorf("users and interactions of all chunks:\n%s", diff)
-	}
+	check.Same(t, []int{r.NumUsers(), len(r.Item)}, []int{users, items},
+		"users and interactions of all chunks")
 }
 
 // Sparse and dense products of the same K give the same basis, up to what float32 leaves.
@@ -62,9 +60,7 @@ func TestGramGivesTheSameBasis(t *testing.T) {
 		"dense":  {single: k, double: eigen.Rounded{Operator: k}},
 	} {
 		b, err := solveKrylov(a, opt.Rank, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		if b, err = finish(b, h, r, opt); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

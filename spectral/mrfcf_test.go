@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // MRFCF against its definition, ŷ = s − ((a−1)I + D^{-1/2} RᵀR D^{-1/2})^{-1} s.
@@ -16,9 +18,7 @@ func TestMRFCFAgainstOracle(t *testing.T) {
 		n := 1 + rng.IntN(30)
 		r := randomIncidence(rng, 1+rng.IntN(40), n, 4)
 		m, err := NewMRFCF(r, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		dense := mat.NewDense(n, n, nil)
 		for u := range r.NumUsers() {
 			for _, i := range r.Item[r.Ptr[u]:r.Ptr[u+1]] {
@@ -41,13 +41,9 @@ func TestMRFCFAgainstOracle(t *testing.T) {
 			s[i] = float64(rng.IntN(2))
 		}
 		var inv mat.Dense
-		if err := inv.Solve(dense, mat.NewDense(n, b, s)); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, inv.Solve(dense, mat.NewDense(n, b, s)))
 		got := make([]float64, n*b)
-		if err := m.FilterTo(got, s, b); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, m.FilterTo(got, s, b))
 		for i := range got {
 			if want := s[i] - inv.RawMatrix().Data[i]; math.Abs(got[i]-want) > 1e-9 {
 				t.Fatalf("ŷ[%d] = %v, want %v", i, got[i], want)

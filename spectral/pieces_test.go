@@ -6,8 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -58,14 +57,12 @@ func TestPiecesAgainstOracle(t *testing.T) {
 		for _, k := range []int{20, small + 1, 60} {
 			t.Run(fmt.Sprintf("%s/w=%d/k=%d", g.Kind, g.Window, k), func(t *testing.T) {
 				b, err := Solve(r, Options{Graph: g, Rank: k, Seed: 5})
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, err)
 				if b.N <= denseMax || b.Report.Solver == "dense" {
 					t.Fatalf("%d items: solved by %s", b.N, b.Report.Solver)
 				}
-				if b.K != k {
-					t.Errorf("rank %d, want %d", b.K, k)
+				if got := b.K; got != k {
+					t.Errorf("rank: %v, want %v", got, k)
 				}
 				checkBasis(t, b, g, r, DefaultTolerance)
 				ones := 0
@@ -161,11 +158,7 @@ func TestPiecesAreAllThereIs(t *testing.T) {
 		}
 	}
 	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]int{35, 35}, []int{b.K, len(b.Kappa)}); diff != "" {
-		t.Errorf("rank:\n%s", diff)
-	}
+	check.Must(t, err)
+	check.Same(t, []int{35, 35}, []int{b.K, len(b.Kappa)}, "rank")
 	checkBasis(t, b, Graph{Kind: Hypergraph, DegreeExponent: 1}, r, 1e-9)
 }

@@ -4,8 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -26,10 +25,6 @@ func TestPrefix(t *testing.T) {
 	for i := range n {
 		want.U = append(want.U, b.U[i*k:i*k+few]...)
 	}
-	if d := cmp.Diff(&want, b.Prefix(few)); d != "" {
-		t.Errorf("prefix (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff(b, b.Prefix(k)); d != "" {
-		t.Errorf("prefix of all (-want +got):\n%s", d)
-	}
+	check.Same(t, &want, b.Prefix(few), "prefix")
+	check.Same(t, b, b.Prefix(k), "prefix of all")
 }

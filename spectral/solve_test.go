@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
@@ -113,8 +113,8 @@ func checkBasis(t *testing.T, b *Basis, g Graph, r *Incidence, tol float64) {
 		if g.scaled() {
 			lambda = 1 - b.Kappa[j]/b.Kappa[0]
 		}
-		if b.Lambda[j] != lambda {
-			t.Errorf("λ_%d = %v, want %v", j, b.Lambda[j], lambda)
+		if got := b.Lambda[j]; got != lambda {
+			t.Errorf("λ_%d: %v, want %v", j, got, lambda)
 		}
 		for i := range b.N {
 			if d := math.Abs(ku.At(i, j) - b.Kappa[j]*u.At(i, j)); d > tol*b.Kappa[0] {
@@ -157,9 +157,7 @@ func TestSolveLanczosAgainstOracle(t *testing.T) {
 				func(t *testing.T) {
 					r := randomIncidence(rng, 300, 620, 8)
 					b, err := Solve(r, Options{Graph: g, Rank: k, Seed: 7})
-					if err != nil {
-						t.Fatal(err)
-					}
+					check.Must(t, err)
 					if b.Report.Solver != "lanczos" || b.Report.Residual > DefaultTolerance {
 						t.Errorf("report %v", b.Report)
 					}
@@ -178,11 +176,9 @@ func TestSolveRankDeficient(t *testing.T) {
 		r.Item = append(r.Item, int32(i))
 	}
 	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.K != 3 {
-		t.Errorf("rank %d, want 3: one eigenvalue 1 a component, the others 0", b.K)
+	check.Must(t, err)
+	if got := b.K; got != 3 {
+		t.Errorf("rank: %v, want %v", got, 3)
 	}
 	for j, kappa := range b.Kappa {
 		if math.Abs(kappa-1) > 1e-9 {
@@ -250,11 +246,9 @@ func TestSolveEdgeCases(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if b.K != tt.rank {
-				t.Errorf("rank %d, want %d", b.K, tt.rank)
+			check.Must(t, err)
+			if got := b.K; got != tt.rank {
+				t.Errorf("rank: %v, want %v", got, tt.rank)
 			}
 			checkBasis(t, b, tt.opt.Graph, tt.r, 1e-9)
 		})
@@ -270,8 +264,8 @@ func TestSolveRefusesWhatMissesTheTolerance(t *testing.T) {
 			Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 5, Tolerance: 1e-300,
 		})
 		if !errors.Is(err, ErrNotConverged) || b == nil {
-			t.Errorf("%d items: basis %v, error %v; want the basis and ErrNotConverged",
-				items, b != nil, err)
+			t.Errorf("%d items: basis %v, error %v; want the basis and ErrNotConverged", items,
+				b != nil, err)
 		}
 	}
 }
@@ -284,18 +278,12 @@ func TestSolveIsDeterministic(t *testing.T) {
 			Rank:  12, Seed: 3, Solver: solver, Nystrom: NystromOptions{Landmarks: 300},
 		}
 		want, err := Solve(r, opt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		procs := runtime.GOMAXPROCS(1)
 		got, err := Solve(r, opt)
 		runtime.GOMAXPROCS(procs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: one processor gives another basis:\n%s", solver, diff)
-		}
+		check.Must(t, err)
+		check.Same(t, want, got, "%s: one processor gives another basis", solver)
 	}
 }
 
@@ -304,18 +292,14 @@ func TestNystromWithAllLandmarksIsExact(t *testing.T) {
 	r := randomIncidence(rand.New(rand.NewPCG(10, 11)), 80, 60, 5)
 	g := Graph{Kind: Hypergraph, DegreeExponent: 1}
 	exact, err := Solve(r, Options{Graph: g, Rank: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, form := range []string{NystromPaper, NystromOrthonormal} {
 		b, err := Solve(r, Options{
 			Graph: g, Rank: 8, Solver: SolverNystrom, Nystrom: NystromOptions{
 				Form: form, Power: 60, Oversample: 30,
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for j := range exact.Kappa {
 			if math.Abs(b.Kappa[j]-exact.Kappa[j]) > 1e-9 {
 				t.Errorf("%s: κ_%d = %v, exact %v", form, j, b.Kappa[j], exact.Kappa[j])
@@ -334,9 +318,7 @@ func TestNystromOrthonormal(t *testing.T) {
 		Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 20,
 		Solver: SolverNystrom, Nystrom: NystromOptions{Landmarks: 100},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if b.Report.Orthogonality > 1e-9 || b.Kappa[0] > 1+1e-12 {
 		t.Errorf("orthogonality error %v, κ_1 %v", b.Report.Orthogonality, b.Kappa[0])
 	}
@@ -356,9 +338,7 @@ func TestProgress(t *testing.T) {
 		last = done
 	}
 	b, err := Solve(r, Options{Graph: g, Rank: 30, Seed: 1, Progress: progress})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	checkBasis(t, b, g, r, DefaultTolerance)
 	if last <= 0 {
 		t.Error("no progress")

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // slowWindows is the definition, start by start: the multiples of w/2 whose window ends within the
@@ -37,12 +37,8 @@ func TestWindowsAgainstOracle(t *testing.T) {
 		r := randomIncidence(rng, 1+rng.IntN(20), 1+rng.IntN(60), 1+rng.IntN(30))
 		w := 2 + rng.IntN(20)
 		got, err := r.windowed(w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(slowWindows(r, w), got); diff != "" {
-			t.Fatalf("windows of %d events:\n%s", w, diff)
-		}
+		check.Must(t, err)
+		check.MustSame(t, slowWindows(r, w), got, "windows of %d events", w)
 	}
 }
 
@@ -55,21 +51,16 @@ func TestWindowsKeepTheDegrees(t *testing.T) {
 			b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1, Window: w},
 				Rank: 6, Solver: solver,
 				Nystrom: NystromOptions{Power: 40}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			return b
 		}
 		whole, short := solve(0), solve(4)
-		if diff := cmp.Diff(r.Degrees(), short.Degrees); diff != "" {
-			t.Errorf("%s: degrees are not the users:\n%s", solver, diff)
-		}
+		check.Same(t, r.Degrees(), short.Degrees, "%s: degrees are not the users", solver)
 		if math.Abs(whole.Kappa[1]-short.Kappa[1]) < 1e-3 {
 			t.Errorf("%s: κ_2 = %v with and without windows", solver, short.Kappa[1])
 		}
 		checkBasis(t, short, Graph{Kind: Hypergraph, DegreeExponent: 1, Window: 4}, r, 1e-6)
-		if diff := cmp.Diff(whole, solve(MaxWindow)); diff != "" {
-			t.Errorf("%s: windows longer than the histories make another basis:\n%s", solver, diff)
-		}
+		check.Same(t, whole, solve(MaxWindow),
+			"%s: windows longer than the histories make another basis", solver)
 	}
 }

@@ -3,11 +3,9 @@ package dynamics
 import (
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -35,12 +33,8 @@ func TestNewMomentsErrors(t *testing.T) {
 			bands, "history 0: event 0: Weight: NaN"},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if _, err := NewMoments(2, slices.Values(test.histories), test.opt); err == nil ||
-				!strings.Contains(err.Error(), test.want) {
-				t.Errorf("error %v, want %q", err, test.want)
-			}
-		})
+		_, err := NewMoments(2, slices.Values(test.histories), test.opt)
+		check.Says(t, err, test.want, "%s", test.name)
 	}
 }
 
@@ -53,7 +47,5 @@ func TestDecayOfExtremeTimes(t *testing.T) {
 	m := newMoments(t, 1, []kalman.History{h}, Options{
 		Bands: []kalman.Band{{Rho: 0.5, HalfLife: 10}},
 	})
-	if diff := cmp.Diff([]float32{0.5, 0, 0.5}, m.faded[0]); diff != "" {
-		t.Errorf("decay (-want +got):\n%s", diff)
-	}
+	check.Same(t, []float32{0.5, 0, 0.5}, m.faded[0], "decay")
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -113,9 +112,7 @@ func (s *simulation) encoder(i int32) ([]float32, float32) {
 func (s *simulation) learn(t *testing.T) *Noise {
 	t.Helper()
 	noise, err := LearnNoise(s.d, s.row, s.encoder, s.histories, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return noise
 }
 
@@ -154,9 +151,7 @@ func TestLikelihoodNeverFalls(t *testing.T) {
 	s := simulate(2, testDynamics(4, 0.01), 60, 30, 50)
 	s.histories = append(s.histories, simulateLong(s)...)
 	m, err := measure(s.histories)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	for j, series := range m.residuals(bands, 0, 4, s.row, s.encoder) {
 		for _, start := range []variances{
@@ -168,8 +163,7 @@ func TestLikelihoodNeverFalls(t *testing.T) {
 			for i := range 50 {
 				next, likelihood := f.step()
 				if likelihood < before-1e-9*math.Abs(before) {
-					t.Errorf(
-						"coordinate %d from %v: log-likelihood falls from %v to %v in iteration %d",
+					t.Errorf("coordinate %d from %v: log-likelihood falls from %v to %v in iteration %d",
 						j, start, before, likelihood, i)
 				}
 				before, f.v = likelihood, next
@@ -183,9 +177,7 @@ func TestLikelihoodNeverFalls(t *testing.T) {
 func TestFitReachesTheMaximum(t *testing.T) {
 	s := simulate(12, testDynamics(5, 0.01), 200, 30, 50)
 	m, err := measure(s.histories)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	for j, series := range m.residuals(bands, 0, 5, s.row, s.encoder) {
 		f := newEM(m, series, 0.01)
@@ -219,9 +211,7 @@ func simulateLong(s *simulation) []kalman.History {
 func TestFilterAgainstJointDensity(t *testing.T) {
 	s := simulate(3, testDynamics(1, 0.02), 1, 9, 40)
 	m, err := measure(s.histories)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	series := m.residuals(&kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean},
 		0, 1, s.row, s.encoder)[0]
 	f := newEM(m, series, 0.02)
@@ -272,9 +262,7 @@ func TestInnovationsAreCalibrated(t *testing.T) {
 		noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
 	for name, d := range map[string]*kalman.Dynamics{"true": s.d, "learned": &learned} {
 		c, err := Innovations(d, s.row, s.encoder, s.histories)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		if c.Events != 400*36 || len(c.Bands) != 8 || len(c.Coordinates) != 20 {
 			t.Errorf("%s: %d events, %d bands, %d coordinates",
 				name, c.Events, len(c.Bands), len(c.Coordinates))
@@ -295,9 +283,7 @@ func TestInnovationsSeeOverconfidence(t *testing.T) {
 			s.d.P0[j]/4, s.d.SigmaEta[j]/4, s.d.SigmaNu[j]/4
 	}
 	c, err := Innovations(s.d, s.row, s.encoder, s.histories)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if math.Abs(c.Overall-4) > 0.4 {
 		t.Errorf("all variances a quarter of the truth: %v, want 4", c.Overall)
 	}
@@ -321,9 +307,7 @@ func TestLearnNoiseOfNothing(t *testing.T) {
 	noise := s.learn(t)
 	d := *s.d
 	d.P0, d.SigmaEta, d.SigmaNu, d.Drift = noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
-	if err := d.Validate(); err != nil {
-		t.Error(err)
-	}
+	check.Must(t, d.Validate())
 }
 
 // The work is bounded: of many users some, of a long history the end.
@@ -340,21 +324,15 @@ func TestMeasureIsCapped(t *testing.T) {
 		all[0][t].Weight = 1
 	}
 	m, err := measure(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if len(m.histories) != noiseUsers || m.ptr[1] != noiseMeasurements ||
 		m.skip[0] != 50 || m.skip[1] != 0 {
 		t.Errorf("%d users, the first with %d measurements after %d",
 			len(m.histories), m.ptr[1], m.skip[0])
 	}
 	lo, hi := m.ptr[1], m.ptr[2]
-	if diff := cmp.Diff([]float64{0, 5, 0, 3}, m.gap[lo:hi]); diff != "" {
-		t.Errorf("gaps:\n%s", diff)
-	}
-	if diff := cmp.Diff([]float64{1, 1, 1, 0.5}, m.inverse[lo:hi]); diff != "" {
-		t.Errorf("1/w:\n%s", diff)
-	}
+	check.Same(t, []float64{0, 5, 0, 3}, m.gap[lo:hi], "gaps")
+	check.Same(t, []float64{1, 1, 1, 0.5}, m.inverse[lo:hi], "1/w")
 }
 
 func TestNoiseOfBadInput(t *testing.T) {

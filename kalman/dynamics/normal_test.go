@@ -6,11 +6,9 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -85,9 +83,7 @@ func oracle(histories []kalman.History, opt Options, e []float32, k int) *Normal
 func newMoments(t testing.TB, n int, histories []kalman.History, opt Options) *Moments {
 	t.Helper()
 	m, err := NewMoments(n, slices.Values(histories), opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return m
 }
 
@@ -156,16 +152,12 @@ func TestProjectDoesNotDependOnProcessors(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 		out, err := newMoments(t, n, histories, Options{Bands: testBands}).Project(e,
 			k, nil).Solve(0.5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return out
 	}
 	want := run(1)
 	for _, processors := range []int{2, 5} {
-		if diff := cmp.Diff(want, run(processors)); diff != "" {
-			t.Errorf("%d processors (-one +more):\n%s", processors, diff)
-		}
+		check.Same(t, want, run(processors), "%d processors (-one +more)", processors)
 	}
 }
 
@@ -176,13 +168,11 @@ func TestProjectProgress(t *testing.T) {
 	newMoments(t, n, randomHistories(rng, 5, n, 6),
 		Options{Bands: testBands[:2]}).Project(randomRows(rng, n, k), k, func(d, total int) {
 		if total != 10 {
-			t.Errorf("total is %d, want 10", total)
+			t.Errorf("total: %v, want %v", total, 10)
 		}
 		done = append(done, d)
 	})
-	if diff := cmp.Diff([]int{2, 4, 7, 10}, done); diff != "" {
-		t.Errorf("progress (-want +got):\n%s", diff)
-	}
+	check.Same(t, []int{2, 4, 7, 10}, done, "progress")
 }
 
 func TestPrefixIsProjectionOfPrefix(t *testing.T) {
@@ -216,9 +206,7 @@ func TestSolveSatisfiesNormalEquations(t *testing.T) {
 	}
 	for _, ridge := range []float64{0, 0.01, 1} {
 		out, err := x.Solve(ridge)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for row := range rows {
 			for col := range k {
 				sum := x.G[row*rows+rows-1] * out.Mean[col]
@@ -251,9 +239,8 @@ func TestSolveErrors(t *testing.T) {
 		math.NaN():  "Ridge: NaN",
 		math.Inf(1): "Ridge: +Inf",
 	} {
-		if _, err := x.Solve(ridge); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("ridge %v: error %v, want %q", ridge, err, want)
-		}
+		_, err := x.Solve(ridge)
+		check.Says(t, err, want, "ridge %v", ridge)
 	}
 	if _, err := x.Solve(0.1); err != nil {
 		t.Error(err)

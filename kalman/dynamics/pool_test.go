@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -107,26 +108,20 @@ func TestPoolLocalised(t *testing.T) {
 	rows := func(int32) []float32 { return nothing }
 	d := &kalman.Dynamics{Bands: []kalman.Band{{}}, Mean: nothing}
 	noise, err := LearnNoise(d, rows, encoder, histories, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	measured := func() *Calibration {
 		filter := *d
 		filter.P0, filter.SigmaEta, filter.SigmaNu = noise.P0, noise.SigmaEta, noise.SigmaNu
 		filter.Drift = noise.Drift
 		c, err := Innovations(&filter, rows, freshEncoder, fresh)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return c
 	}
 	if alone := measured(); alone.Holds() || alone.Overall < 100 {
 		t.Errorf("alone %.3g, by range %.3g; want them far off", alone.Overall, alone.Bands)
 	}
 	halves, err := noise.Pool(d, rows, encoder, histories, trueSpread(k))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	pooled := measured()
 	t.Logf("between halves %.3f, on other users %.3f", halves.Bands, pooled.Bands)
 	if !halves.Holds() {
@@ -156,9 +151,7 @@ func TestPoolKeepsTheWellKnown(t *testing.T) {
 	alone, pooled := s.learn(t), s.learn(t)
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	halves, err := pooled.Pool(bands, s.row, s.encoder, s.histories, spread)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, x := range halves.Bands {
 		if math.Abs(x-1) > 0.1 {
 			t.Errorf("between halves %.3f, want 1", halves.Bands)
@@ -180,13 +173,9 @@ func TestPoolIsDeterministic(t *testing.T) {
 	d := &kalman.Dynamics{Bands: []kalman.Band{{}}, Mean: nothing}
 	learn := func() (*Noise, *Calibration) {
 		noise, err := LearnNoise(d, rows, encoder, histories, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		halves, err := noise.Pool(d, rows, encoder, histories, trueSpread(k))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return noise, halves
 	}
 	noise, halves := learn()
@@ -227,7 +216,7 @@ func TestPoolUsers(t *testing.T) {
 			histories[u] = h
 		}
 		if got := len(poolUsers(histories)); got != tt.want {
-			t.Errorf("%d users with %d events: %d, want %d", tt.users, tt.length, got, tt.want)
+			t.Errorf("%d users with %d events: %v, want %v", tt.users, tt.length, got, tt.want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -56,9 +57,7 @@ func TestLearnTaste(t *testing.T) {
 				SigmaEta: tiny, SigmaNu: sigmaNu,
 			}
 			got, err := LearnTaste(d, rows, encoder, histories)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			if math.Abs(got.Floor-tt.floor) > 0.15 {
 				t.Errorf("floor %v, want %v", got.Floor, tt.floor)
 			}
@@ -70,16 +69,14 @@ func TestLearnTaste(t *testing.T) {
 			d.SigmaTheta, d.ThetaFloor = got.SigmaTheta, got.Floor
 			fresh, encoder := tasteData(rng, 1500, 16, sigmaTheta, sigmaNu)
 			evidence, err := TasteEvidence(d, rows, encoder, fresh)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			if len(evidence) != 5 { // N = 0, 1, 2–3, 4–7, 8–14
 				t.Errorf("%d ranges of evidence, want 5", len(evidence))
 			}
 			for _, e := range evidence {
 				if math.Abs(e.Product/e.Variance-1) > 0.2 {
-					t.Errorf("%d pairs after %.1f events: products %v, expected %v",
-						e.Pairs, e.Events, e.Product, e.Variance)
+					t.Errorf("%d pairs after %.1f events: products %v, expected %v", e.Pairs,
+						e.Events, e.Product, e.Variance)
 				}
 			}
 		})

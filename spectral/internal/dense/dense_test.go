@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // random returns a matrix of normal numbers whose stride is larger than its number of columns.
@@ -90,8 +92,8 @@ func TestCopyRoundsAndClearKeepsTheRest(t *testing.T) {
 	Copy(single, src)
 	for i := range src.Rows {
 		for j, x := range Row(src, i) {
-			if got := Row(single, i)[j]; got != float32(x) {
-				t.Errorf("element (%d, %d) is %v, want %v", i, j, got, float32(x))
+			if got, want := Row(single, i)[j], float32(x); got != want {
+				t.Errorf("element (%d, %d): %v, want %v", i, j, got, want)
 			}
 		}
 	}
@@ -100,12 +102,12 @@ func TestCopyRoundsAndClearKeepsTheRest(t *testing.T) {
 		whole.Data[i] = 1
 	}
 	Clear(Block(whole, 1, 3, 1, 3))
-	if sum := sumOf(whole.Data); sum != 12 {
-		t.Errorf("the sum after clearing 4 of 16 ones is %v", sum)
+	if got := sumOf(whole.Data); got != 12 {
+		t.Errorf("the sum after clearing 4 of 16 ones: %v, want %v", got, 12)
 	}
 	Add(whole, single64(whole))
-	if sum := sumOf(whole.Data); sum != 24 {
-		t.Errorf("the sum after adding the matrix to itself is %v", sum)
+	if got := sumOf(whole.Data); got != 24 {
+		t.Errorf("the sum after adding the matrix to itself: %v, want %v", got, 24)
 	}
 }
 
@@ -221,13 +223,6 @@ func TestShapesMustFit(t *testing.T) {
 		"MulAdd":    func() { MulAdd(New[float64](2, 3), 1, a, b) },
 		"AddScaled": func() { AddScaled(make([]float64, 3), 1, make([]float64, 2)) },
 	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: no panic", name)
-				}
-			}()
-			call()
-		}()
+		check.Panics(t, "", name, call)
 	}
 }

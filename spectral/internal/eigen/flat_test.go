@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -21,9 +22,7 @@ func TestSlowlyFallingSpectrum(t *testing.T) {
 	}
 	op[0] = 3
 	b, err := Krylov(diagonal(op, k, -1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for j, kappa := range b.Kappa {
 		if math.Abs(kappa-op[j]) > 1e-7 {
 			t.Fatalf("eigenvalue %d is %v, want %v", j, kappa, op[j])
@@ -42,8 +41,8 @@ func TestDegreeBearsRounding(t *testing.T) {
 	}{{1e-5, 3}, {1e-4, 4}} {
 		growth := growthLimit[float32](test.tolerance * kappa1 / cut)
 		c := newChebyshev(0, cut, kappa2, growth, degreeLimit[float32]())
-		if c.degree != test.degree {
-			t.Errorf("tolerance %v: degree %d, want %d", test.tolerance, c.degree, test.degree)
+		if got := c.degree; got != test.degree {
+			t.Errorf("tolerance %v: degree: %v, want %v", test.tolerance, got, test.degree)
 		}
 	}
 }

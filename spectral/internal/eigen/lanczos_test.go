@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
@@ -79,7 +80,7 @@ func TestOrthonormalise(t *testing.T) {
 				t.Errorf("orthogonality error %.1e", d)
 			}
 			if rank != tt.rank {
-				t.Errorf("rank %d, want %d", rank, tt.rank)
+				t.Errorf("rank: %v, want %v", rank, tt.rank)
 			}
 		})
 	}
@@ -117,17 +118,13 @@ func TestLanczosRestarts(t *testing.T) {
 	}
 	l := newLanczos(d, randomBlock(1000, 4, 1), 60, 1)
 	f := &filteredIteration[float64]{l: l, op: d, filter: chebyshev{degree: 1}, top: 1}
-	if err := l.solve(10, func() (int, error) { return f.good(10, 1e-9) }, 500); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, l.solve(10, func() (int, error) { return f.good(10, 1e-9) }, 500))
 	u := l.vectors(leadingNumbers(10))
 	if l.restarts == 0 {
 		t.Error("no restart: the test does not test them")
 	}
 	kappa, residual, err := RayleighRitz(d, u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if residual > 2e-9 {
 		t.Errorf("residual %v", residual)
 	}
@@ -212,9 +209,7 @@ func TestKrylovInSinglePrecision(t *testing.T) {
 	p := diagonal(d, k, 0)
 	p.Double = Rounded{p.Single}
 	b, err := Krylov(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if b.Report.Residual > 1e-5 {
 		t.Errorf("residual %v", b.Report.Residual)
 	}

@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
@@ -51,9 +52,7 @@ func checkEigen(t *testing.T, a dense.Matrix[float64]) {
 	t.Helper()
 	n := a.Rows
 	values, s, err := Symmetric(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if n == 0 {
 		return
 	}
@@ -122,9 +121,7 @@ func TestSymmetricEigenOfLowRank(t *testing.T) {
 	}
 	gemm.MulAdd(a, 1, gemm.Plain, f, gemm.Transposed, f)
 	values, s, err := Symmetric(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if noise := math.Abs(values[rank]); noise > 1e-13*values[0] {
 		t.Errorf("eigenvalue %d is %v beside %v, want 0", rank, noise, values[0])
 	}

@@ -42,7 +42,7 @@ func TestWorkOfAStep(t *testing.T) {
 		t.Errorf("three steps take %v, want %v", got, want)
 	}
 	if got := w.between(64, 64, 2); got != 0 {
-		t.Errorf("no step takes %v", got)
+		t.Errorf("no step takes: %v, want %v", got, 0)
 	}
 }
 
@@ -59,8 +59,8 @@ func TestWorkGrows(t *testing.T) {
 		last = seconds
 		single, double := newWorkload[float32](p, testItems), newWorkload[float64](p, testItems)
 		if !(double.expected > single.expected) {
-			t.Errorf("rank %d: %v s in float64, %v s in float32",
-				k, double.expected, single.expected)
+			t.Errorf("rank %d: %v s in float64, %v s in float32", k, double.expected,
+				single.expected)
 		}
 		if !(single.iteration > 0 && single.iteration < 1) {
 			t.Errorf("rank %d: the iteration is %v of the whole", k, single.iteration)
@@ -87,12 +87,12 @@ func TestWorkReports(t *testing.T) {
 	}
 	w.expect(480, 4, 100) // 100 pairs are missing
 	if w.expected == expected || !(w.expected > w.done) {
-		t.Errorf("%v s are expected after %v s, before the check %v s",
-			w.expected, w.done, expected)
+		t.Errorf("%v s are expected after %v s, before the check %v s", w.expected, w.done,
+			expected)
 	}
 	w.expect(480, 4, 0)
-	if w.expected != w.done {
-		t.Errorf("%v s are expected after a last check at %v s", w.expected, w.done)
+	if got := w.expected; got != w.done {
+		t.Errorf("seconds at the last check: %v, want %v", got, w.done)
 	}
 	for i, s := range shares {
 		if i > 0 && s <= shares[i-1] || s > Steps {
