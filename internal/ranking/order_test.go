@@ -144,8 +144,8 @@ func TestBeforeAndCompareAgree(t *testing.T) {
 		got := []int32{}
 		for at, s := range top.Sorted() {
 			got = append(got, s.Item)
-			if rank := Of(scores, s.Item, nil); rank != at+1 {
-				t.Errorf("item %d has rank %d, but stands at %d", s.Item, rank, at+1)
+			if got := Of(scores, s.Item, nil); got != at+1 {
+				t.Errorf("rank of item %d: %v, want %v", s.Item, got, at+1)
 			}
 		}
 		if diff := gocmp.Diff(Order(scores), got); diff != "" {

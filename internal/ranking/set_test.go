@@ -3,6 +3,8 @@ package ranking
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestSet(t *testing.T) {
@@ -20,12 +22,12 @@ func TestSet(t *testing.T) {
 			}
 		}
 		for i := int32(-2); i < int32(n)+130; i++ {
-			if b.Has(i) != want[i] {
-				t.Errorf("n=%d: Has(%d) = %v", n, i, b.Has(i))
+			if got, want := b.Has(i), want[i]; got != want {
+				t.Errorf("n=%d: Has(%d): %v, want %v", n, i, got, want)
 			}
 		}
-		if b.Cap() != n {
-			t.Errorf("n=%d: Cap %d", n, b.Cap())
+		if got := b.Cap(); got != n {
+			t.Errorf("n=%d: Cap: %v, want %v", n, got, n)
 		}
 		b.Clear()
 		for i := range int32(n) {
@@ -58,13 +60,6 @@ func TestSetPanics(t *testing.T) {
 		"Add negative": func() { NewSet(64).Add(-1) },
 		"Remove":       func() { NewSet(3).Remove(3) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			f()
-		})
+		check.Panics(t, "", name, f)
 	}
 }

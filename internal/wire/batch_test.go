@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The encoding is that of the library, byte for byte, and keeps to the limit to the byte.
@@ -26,9 +27,7 @@ func TestBatchIsProtobuf(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				st, err := status.New(codes.Code(1+rng.IntN(16)), item(rng.IntN(9))).WithDetails(
 					&errdetails.ErrorInfo{Reason: string(bytes.Repeat([]byte("R"), rng.IntN(200)))})
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, err)
 				result.Result = &pb.BatchRecommendResult_Error{Error: st.Proto()}
 				add = func(limit int) (bool, error) { return b.AddError(st.Proto(), limit) }
 				if ErrorSize(st.Proto()) != proto.Size(&pb.BatchRecommendResponse{
@@ -58,9 +57,7 @@ func TestBatchIsProtobuf(t *testing.T) {
 			t.Fatalf("%d bytes for the unknown ids, not UnknownSize", grown)
 		}
 		encoded, err := proto.Marshal(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		// The library keeps the bits of a NaN, and so do the messages of both.
 		if !bytes.Equal(encoded, slices.Clone(*e.data)) {
 			t.Fatalf("%d bytes are not those of the library, %d", len(*e.data), len(encoded))

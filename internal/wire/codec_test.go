@@ -8,15 +8,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The codec marks exactly what protobuf refuses, and finds a field only where there is a fault.
 func FuzzCodec(f *testing.F) {
 	good, err := proto.Marshal(&pb.BatchObserveRequest{Events: []*pb.Event{{UserId: "ann",
 		ItemId: "x"}, {EventId: "a", UserId: "bob", ItemId: "y"}}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	check.Must(f, err)
 	f.Add(good)
 	f.Add(good[:len(good)-1])
 	f.Add(bytes.ReplaceAll(good, []byte("bob"), []byte("b\xffb")))

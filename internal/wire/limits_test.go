@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 var testLimits = Limits{
@@ -100,15 +101,11 @@ func TestLimitsAreExact(t *testing.T) {
 			encoded, err := proto.Marshal(&pb.RecommendRequest{
 				Filter: &pb.ItemFilter{AllowItemIds: make([]string, part),
 					DenyItemIds: make([]string, 20)}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			data = append(data, encoded...)
 		}
 		var got pb.RecommendRequest
-		if err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, &got); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(data)}, &got))
 		if refused := Malformed(&got) != nil; refused != (n > 7) ||
 			!refused && len(got.GetFilter().GetAllowItemIds()) != n {
 			t.Errorf("%d elements: refused %t, %d decoded", n, refused,
@@ -119,8 +116,8 @@ func TestLimitsAreExact(t *testing.T) {
 			[]byte{streamEvents, 0}, n))}, &m); err != nil {
 			t.Fatal(err)
 		}
-		if refused := m.Fault != nil; refused != (n > 7) {
-			t.Errorf("%d events of a stream: refused %t", n, refused)
+		if got, want := m.Fault != nil, n > 7; got != want {
+			t.Errorf("%d events of a stream: refused: %v, want %v", n, got, want)
 		}
 	}
 }
@@ -128,9 +125,7 @@ func TestLimitsAreExact(t *testing.T) {
 func BenchmarkDecodeRecommend(b *testing.B) {
 	data, err := proto.Marshal(&pb.RecommendRequest{PageSize: 10,
 		Subject: &pb.RecommendRequest_UserId{UserId: "user-123456"}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.Must(b, err)
 	for name, limits := range map[string]Limits{"limits=none": nil, "limits=some": testLimits} {
 		b.Run(name, func(b *testing.B) {
 			codec := NewCodec(limits)

@@ -14,6 +14,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // testItems are the items of the tests.
@@ -105,14 +106,10 @@ func TestListIsProtobuf(t *testing.T) {
 	for range 2000 {
 		*r = *randomList(rng, long)
 		got, err := r.AppendTo([]byte("before"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		got = bytes.TrimPrefix(got, []byte("before"))
 		want, err := proto.Marshal(r.Message())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		if bytes.Equal(want, got) {
 			continue
 		}
@@ -137,9 +134,7 @@ func TestListReset(t *testing.T) {
 			t.Fatalf("after reset: %v, want %v", got, want)
 		}
 		used.NoteUnknown("again")
-		if d := cmp.Diff([]string{"again"}, used.unknown); d != "" {
-			t.Fatalf("unknown ids (-want +got):\n%s", d)
-		}
+		check.MustSame(t, []string{"again"}, used.unknown, "unknown ids")
 	}
 }
 
@@ -170,9 +165,7 @@ func BenchmarkList(b *testing.B) {
 			b.SetBytes(int64(len(buf)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := proto.Unmarshal(buf, &pb.RecommendResponse{}); err != nil {
-					b.Fatal(err)
-				}
+				check.Must(b, proto.Unmarshal(buf, &pb.RecommendResponse{}))
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // plainRequest is a StreamObserveRequest with events of all kinds.
@@ -30,9 +31,7 @@ func plainRequest() *pb.StreamObserveRequest {
 func encodeRequest(t testing.TB, m proto.Message) []byte {
 	t.Helper()
 	b, err := proto.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return b
 }
 
@@ -100,9 +99,7 @@ func FuzzStreamMessage(f *testing.F) {
 		var want pb.StreamObserveRequest
 		err := proto.Unmarshal(data, &want)
 		var got StreamMessage
-		if err := got.decode(NewCodec(nil), mem.BufferSlice{mem.SliceBuffer(data)}); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, got.decode(NewCodec(nil), mem.BufferSlice{mem.SliceBuffer(data)}))
 		if (got.Fault != nil) != (err != nil) {
 			t.Fatalf("fault %v, want that of the library, %v", got.Fault, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // atEach runs a test with several numbers of processors.
@@ -40,9 +40,7 @@ func TestStripsCoverOnceOnAnyProcessors(t *testing.T) {
 				got = append(got, strip{lo, hi})
 			})
 			slices.SortFunc(got, func(a, b strip) int { return a.Lo - b.Lo })
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("%d in strips of %d (-want +got):\n%s", tc.n, tc.strip, diff)
-			}
+			check.Same(t, tc.want, got, "%d in strips of %d", tc.n, tc.strip)
 		}
 	})
 }

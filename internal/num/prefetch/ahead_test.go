@@ -48,7 +48,7 @@ func TestAheadEndsEarly(t *testing.T) {
 		}
 	}
 	if begun != 6 {
-		t.Errorf("%d elements begun, want the 3 that had their turn and 3 more", begun)
+		t.Errorf("elements begun: %v, want %v", begun, 6)
 	}
 }
 

@@ -16,7 +16,7 @@ func TestWithin(t *testing.T) {
 		{[]string{"generic", "neon"}, "generic", "generic"},
 	} {
 		if got := within(tc.supported, tc.bound); got != tc.want {
-			t.Errorf("of %v, bound %q: %s, want %s", tc.supported, tc.bound, got, tc.want)
+			t.Errorf("of %v, bound %q: %v, want %v", tc.supported, tc.bound, got, tc.want)
 		}
 	}
 }
@@ -25,6 +25,6 @@ func TestWithin(t *testing.T) {
 func TestBest(t *testing.T) {
 	t.Setenv("GSIMC_CPU", "generic")
 	if got := Best([]string{"generic", "avx2"}); got != "generic" {
-		t.Errorf("GSIMC_CPU=generic: %s", got)
+		t.Errorf("GSIMC_CPU=generic: %v, want %v", got, "generic")
 	}
 }

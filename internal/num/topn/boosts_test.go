@@ -364,8 +364,8 @@ func checkReach(t *testing.T, name string, s *search, additions map[int]float32)
 		row, low, high := int(x.row[place]), s.kept.Low[i], s.kept.High[i]
 		score := s.boostedScore(place, additions)
 		if score < low || score > high {
-			t.Errorf("%s: item %d has the score %g, outside of [%g, %g]",
-				name, row, score, low, high)
+			t.Errorf("%s: item %d has the score %g, outside of [%g, %g]", name, row, score, low,
+				high)
 		}
 	}
 	checkRest(t, name, s, additions)

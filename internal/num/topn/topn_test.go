@@ -10,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -488,13 +489,6 @@ func TestShapesPanic(t *testing.T) {
 		"rows":  func() { New(make([]float32, 7), make([]float32, 3), 2, 0) },
 		"query": func() { x.Search([]ranking.Request{{Query: make([]float32, 3), N: 1}}, nil) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			f()
-		})
+		check.Panics(t, "", name, f)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // guardedBytes returns n bytes that end at a page that cannot be read.
@@ -13,13 +15,9 @@ func guardedBytes(t *testing.T, n int) []byte {
 	page := unix.Getpagesize()
 	size := (n+page-1)/page*page + page
 	m, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { _ = unix.Munmap(m) })
-	if err := unix.Mprotect(m[size-page:], unix.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, unix.Mprotect(m[size-page:], unix.PROT_NONE))
 	return m[size-page-n : size-page : size-page]
 }
 

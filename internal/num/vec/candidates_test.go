@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // rounded keeps the compiler from fusing operations: what goes through it has been rounded to
@@ -70,9 +70,7 @@ func checkCollect(t *testing.T, rng *rand.Rand, h []int16, five bool) {
 		} else {
 			b.CollectTo(&got, block, &q, floor, 1000, next)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("k=%d five=%v floor %v (-want +got):\n%s", len(h), five, floor, diff)
-		}
+		check.MustSame(t, want, got, "k=%d five=%v floor %v", len(h), five, floor)
 	}
 }
 
@@ -113,9 +111,7 @@ func testDropAndCount(t *testing.T) {
 				t.Fatalf("n=%d floor %v: %d counted, want %d", n, floor, got, want.Len())
 			}
 			c.Drop(floor)
-			if diff := cmp.Diff(want, c); diff != "" {
-				t.Fatalf("n=%d floor %v (-want +got):\n%s", n, floor, diff)
-			}
+			check.MustSame(t, want, c, "n=%d floor %v", n, floor)
 		}
 	}
 }

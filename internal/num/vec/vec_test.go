@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // lengths surround the width of the kernel's loop.
@@ -78,8 +80,8 @@ func TestDotExact(t *testing.T) {
 		want, _ := sum.Float64()
 		diff := math.Abs(float64(Dot(a, b)) - want)
 		if diff > float64(DotRoundings(k))*0x1.00001p-24*size {
-			t.Errorf("k=%d: Dot differs from exact arithmetic by %g, Σ|a_i b_i| = %g",
-				k, diff, size)
+			t.Errorf("k=%d: Dot differs from exact arithmetic by %g, Σ|a_i b_i| = %g", k, diff,
+				size)
 		}
 	}
 }
@@ -185,14 +187,7 @@ func TestShapesPanic(t *testing.T) {
 			ScanRowsTo(make([]float32, 2), make([]float32, 8), []int32{0}, make([]float32, 4))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("no panic")
-				}
-			}()
-			f()
-		})
+		check.Panics(t, "", name, f)
 	}
 }
 
