@@ -6,9 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -37,9 +36,7 @@ func benchModel(b *testing.B, n, k int) *Model {
 	for j := range k {
 		m.response[j] = 0.9
 	}
-	if err := m.finish(); err != nil {
-		b.Fatal(err)
-	}
+	check.Must(b, m.finish())
 	return m
 }
 
@@ -153,8 +150,6 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 	for u, h := range histories {
-		if diff := cmp.Diff(answer(h), got[u]); diff != "" {
-			t.Errorf("user %d (-want +got):\n%s", u, diff)
-		}
+		check.Same(t, answer(h), got[u], "user %d", u)
 	}
 }

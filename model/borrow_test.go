@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/content"
 )
 
@@ -23,13 +24,9 @@ func alike(items ...int) (near []content.Neighbour) {
 func borrow(tb testing.TB, m *Model, users float64, near []content.Neighbour) *Model {
 	tb.Helper()
 	item, err := m.Borrow("new", users, near)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	x, err := m.Extend([]NewItem{item})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	return x
 }
 
@@ -77,7 +74,7 @@ func TestBorrow(t *testing.T) {
 		t.Errorf("%d local terms", count)
 	}
 	if got := x.Degree(n); got != users {
-		t.Errorf("%d users, want %v", got, users)
+		t.Errorf("users: %v, want %v", got, users)
 	}
 	if got := borrow(t, m, 0, near).Degree(n); float64(got) != math.Round(degree) {
 		t.Errorf("%d users by the neighbours, want %v", got, degree)
@@ -92,9 +89,7 @@ func TestPlaceNear(t *testing.T) {
 	m := newLocal(t, 120, 5)
 	place := func(histories int, near []content.Neighbour, placeNear bool) NewItem {
 		e, err := m.NewEvidence([]string{"new"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for range histories {
 			e.Add([]int32{20, 120, 21, 23})
 		}
@@ -102,25 +97,19 @@ func TestPlaceNear(t *testing.T) {
 		if placeNear {
 			item, err = e.PlaceNear(0, 30, near)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return item
 	}
 	document := func(item NewItem) []byte {
 		b, err := m.EncodeExtension([]NewItem{item})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return b
 	}
 	if !bytes.Equal(document(place(3, nil, true)), document(place(3, nil, false))) {
 		t.Error("without neighbours it is not Place")
 	}
 	borrowed, err := m.Borrow("new", 30, alike(70))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if !bytes.Equal(document(place(0, alike(70), true)), document(borrowed)) {
 		t.Error("without histories it is not Borrow")
 	}
@@ -140,9 +129,7 @@ func TestPlaceNear(t *testing.T) {
 		}
 		last = part
 		x, err := m.Extend([]NewItem{near})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		if x.local.Weight(20, 120) == 0 || histories < 100 && x.local.Weight(69, 120) == 0 {
 			t.Errorf("%d histories: no local term of the item before it, or of that before 70",
 				histories)
@@ -175,16 +162,12 @@ func TestBorrowNothing(t *testing.T) {
 func TestDocumentsWithNeighbours(t *testing.T) {
 	m := newLocal(t, 60, 4)
 	item, err := m.Borrow("new", 3, alike(1, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	encode := func(near []int32) []byte {
 		changed := item
 		changed.near = near
 		document, err := m.EncodeExtension([]NewItem{changed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return document
 	}
 	if bytes.Contains(encode(nil), []byte("near_")) {

@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestFilesOfCalibration: a file without the calibration, as older programs wrote it, is valid. One
@@ -43,14 +44,10 @@ func TestFilesOfCalibration(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := decode(forged(m, func(_ map[string]string, ts tensors) { c.change(ts) }))
 			if c.want != "" {
-				if err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("error %v, want one with %q", err, c.want)
-				}
+				check.Says(t, err, c.want, "")
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			if d := got.Describe().Deviation; d.Withheld != c.held || got.HasVariance() == c.held {
 				t.Errorf("withheld %v, variances %v, want withheld %v", d.Withheld,
 					got.HasVariance(), c.held)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
@@ -98,9 +99,7 @@ func chosen(t *testing.T, spec Spec, b *spectral.Basis, h fit.Histories) (*Model
 		return map[string]string{"choice": got.String()}
 	}
 	m, err := New(spec, b, itemNames(b.N), h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return m, c
 }
 
@@ -146,8 +145,8 @@ func TestChooseASmallRank(t *testing.T) {
 	if c.Tried[0].Value > c.Tried[len(c.Tried)-1].Value-0.05 {
 		t.Errorf("tried %v, want the largest rank to be much worse", c.Values())
 	}
-	if got := m.Spec().Provenance["choice"]; got != c.String() {
-		t.Errorf("the provenance says %q, want %q", got, c)
+	if got, want := m.Spec().Provenance["choice"], c.String(); got != want {
+		t.Errorf("the provenance: %v, want %v", got, want)
 	}
 	h.Ranks = nil
 	same := mustNewFrom(t, spec, b.Prefix(choiceGroups), h)
@@ -155,12 +154,9 @@ func TestChooseASmallRank(t *testing.T) {
 	if d := cmp.Diff(same.transition, m.transition, opt); d != "" {
 		t.Errorf("dynamics (-of the first columns +chosen):\n%s", d)
 	}
-	if d := cmp.Diff(same.basis, m.basis); d != "" {
-		t.Errorf("basis (-of the first columns +chosen):\n%s", d)
-	}
-	if d := cmp.Diff([2][]float64{same.kappa, same.lambda}, [2][]float64{m.kappa, m.lambda}); d != "" {
-		t.Errorf("eigenvalues (-of the first columns +chosen):\n%s", d)
-	}
+	check.Same(t, same.basis, m.basis, "basis (-of the first columns +chosen)")
+	check.Same(t, [2][]float64{same.kappa, same.lambda}, [2][]float64{m.kappa, m.lambda},
+		"eigenvalues (-of the first columns +chosen)")
 }
 
 // TestChooseTheRidge: for the same users a large ridge is better at the rank of the basis.

@@ -21,8 +21,8 @@ func TestDescribe(t *testing.T) {
 			for i := range n {
 				interactions += m.Degree(int32(i))
 			}
-			if d.Interactions != interactions {
-				t.Errorf("%d interactions, want %d", d.Interactions, interactions)
+			if got := d.Interactions; got != interactions {
+				t.Errorf("interactions: %v, want %v", got, interactions)
 			}
 			if !slices.Equal(d.Kappa, m.Kappa()) || !slices.Equal(d.Lambda, m.Lambda()) {
 				t.Error("other eigenvalues than those of the model")
@@ -31,17 +31,17 @@ func TestDescribe(t *testing.T) {
 			if got := d.Response == nil; got != learned {
 				t.Errorf("no response: %v, want %v", got, learned)
 			}
-			if got := d.Deviation != nil; got != m.HasVariance() {
-				t.Errorf("a deviation: %v, want %v", got, m.HasVariance())
+			if got, want := d.Deviation != nil, m.HasVariance(); got != want {
+				t.Errorf("a deviation: %v, want %v", got, want)
 			}
 			if p := m.NewState().P; p == nil {
-				if d.Prior != (Range{}) {
-					t.Errorf("prior %v without variances", d.Prior)
+				if got, want := d.Prior, (Range{}); got != want {
+					t.Errorf("prior without variances: %v, want %v", got, want)
 				}
 			} else {
 				want := Range{float64(slices.Min(p)), float64(slices.Max(p))}
-				if d.Prior != want {
-					t.Errorf("prior %v, want %v", d.Prior, want)
+				if got := d.Prior; got != want {
+					t.Errorf("prior: %v, want %v", got, want)
 				}
 			}
 			if d.Deviation != nil {

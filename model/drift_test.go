@@ -61,7 +61,7 @@ func TestDrift(t *testing.T) {
 	}
 	_, ratio, verdict := measure(base, func(_, _ int, i int32) int32 { return i })
 	if verdict != NoDrift {
-		t.Errorf("users like those of the training: ratio %v, %s", ratio, verdict)
+		t.Errorf("users like those of the training: ratio %v: %v, want %v", ratio, verdict, NoDrift)
 	}
 	strange := func(_, at int, i int32) int32 {
 		if at%2 == 0 {
@@ -71,15 +71,15 @@ func TestDrift(t *testing.T) {
 	}
 	e, ratio, verdict := measure(base, strange)
 	if verdict != StrongDrift || e.Known >= e.Events {
-		t.Errorf("half the events on unknown items: ratio %v, %s, %d of %d known",
-			ratio, verdict, e.Known, e.Events)
+		t.Errorf("half the events on unknown items: ratio %v, %s, %d of %d known", ratio, verdict,
+			e.Known, e.Events)
 	}
 	// An item of an extension is outside the basis, as if it were unknown.
 	_, same, _ := measure(extended, func(u, at int, i int32) int32 {
 		return max(strange(u, at, i), i*int32(at%2)+n*int32(1-at%2))
 	})
 	if same != ratio {
-		t.Errorf("ratio %v with items of an extension, want %v as with unknown ones", same, ratio)
+		t.Errorf("ratio with items of an extension: %v, want %v", same, ratio)
 	}
 	_, _, verdict = measure(base, func(u, at int, i int32) int32 {
 		return (i*7 + int32(u*13+at*29)) % n

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // randomQuery returns a query with a local term for some items, and the variances of its
@@ -59,9 +58,7 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 				}
 			}
 			if beta == 0 {
-				if d := cmp.Diff(m.TopN(nil, q, 10, skip), got); d != "" {
-					t.Errorf("n=%d: β = 0 is not TopN:\n%s", n, d)
-				}
+				check.Same(t, m.TopN(nil, q, 10, skip), got, "n=%d: β = 0 is not TopN", n)
 			}
 		}
 	}

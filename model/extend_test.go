@@ -13,6 +13,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/model/fit"
@@ -71,9 +72,7 @@ func trained(
 		Kind: spec.Graph, DegreeExponent: spec.DegreeExponent, Window: spec.Window,
 	}
 	basis, err := spectral.Solve(r, spectral.Options{Graph: graph, Rank: rank, Seed: 1})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	histories := make([]History, r.NumUsers())
 	for u := range histories {
 		for t, i := range r.Item[r.Ptr[u]:r.Ptr[u+1]] {
@@ -134,24 +133,16 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 						m.decoderScale = append(m.decoderScale, all.decoderScale[j])
 					}
 				}
-				if err := m.finish(); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, m.finish())
 				e, err := m.NewEvidence([]string{"new"}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, err)
 				for _, h := range users {
 					e.Add(h)
 				}
 				item, err := e.Place(0, float64(basis.Degrees[i]))
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, err)
 				x, err := m.Extend([]NewItem{item})
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, err)
 				near(t, "row", row(x.extension.basis, 0, rank), toFloat64(row(all.basis, i, rank)),
 					1e-5)
 				near(t, "prediction", x.extension.predictions, toFloat64(all.prediction(int32(i))),
@@ -161,7 +152,7 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 					t.Errorf("scale of item %d is %v, want %v", i, got, want)
 				}
 				if got, want := x.Degree(int32(n-1)), basis.Degrees[i]; got != want {
-					t.Errorf("degree of item %d is %d, want %d", i, got, want)
+					t.Errorf("degree of item %d: %v, want %v", i, got, want)
 				}
 			}
 		})
@@ -184,9 +175,7 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 		ids[i] = fmt.Sprintf("a-new-%02d", items-i)
 	}
 	e, err := base.NewEvidence(ids, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	for u := range r.NumUsers() {
 		e.Add(append(slices.Clone(r.Item[r.Ptr[u]:r.Ptr[u+1]]), int32(n+u%items), -1))
 	}
@@ -199,9 +188,7 @@ func extended(tb testing.TB, spec Spec, items int) (base, x *Model) {
 		if placed[i], err = e.PlaceNear(i, users, like); i == 4 {
 			placed[i], err = base.Borrow(ids[i], users, like)
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		check.Must(tb, err)
 	}
 	if x, err = base.Extend(placed); err != nil {
 		tb.Fatal(err)
@@ -248,9 +235,7 @@ func checkPopular(t *testing.T, x *Model) {
 		want[i] = int32(i)
 	}
 	slices.SortStableFunc(want, func(a, b int32) int { return int(x.Degree(b) - x.Degree(a)) })
-	if diff := cmp.Diff(want, x.Popular()); diff != "" {
-		t.Errorf("popular items (-want +got):\n%s", diff)
-	}
+	check.Same(t, want, x.Popular(), "popular items")
 }
 
 // checkTopN holds TopN against ScoresTo, new items included, and those against the rows.
@@ -283,9 +268,7 @@ func checkTopN(t *testing.T, x *Model) {
 		}
 		return 1
 	})
-	if diff := cmp.Diff(want, x.TopN(nil, q, x.NumItems(), skip)); diff != "" {
-		t.Errorf("TopN (-want +got):\n%s", diff)
-	}
+	check.Same(t, want, x.TopN(nil, q, x.NumItems(), skip), "TopN")
 }
 
 // checkBoosts: additions count for items of the base and of the extension, with an allow-list and
@@ -333,9 +316,7 @@ func checkStates(t *testing.T, base, x *Model) {
 		base.Fold(a, Event{Item: i, Weight: 1, Time: int64(i)})
 		x.Fold(b, Event{Item: i, Weight: 1, Time: int64(i)})
 	}
-	if diff := cmp.Diff(a, b); diff != "" {
-		t.Errorf("states differ with the extension (-without +with):\n%s", diff)
-	}
+	check.Same(t, a, b, "states differ with the extension (-without +with)")
 	before := slices.Clone(b.X)
 	x.Fold(b, Event{Item: int32(base.NumItems()), Weight: 1, Time: 20})
 	if slices.Equal(before, b.X) {
@@ -353,13 +334,9 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 			x.Version(), again.Version(), y.Version(), base.Version())
 	}
 	path := filepath.Join(t.TempDir(), "model")
-	if err := x.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, x.WriteFile(path))
 	m, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer m.Close()
 	if m.Version() != base.Version() || m.NumItems() != base.NumItems() {
 		t.Errorf("the file has the version %s and %d items, want those of the base, %s and %d",
@@ -367,9 +344,7 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 	}
 	// An extension of an extension is one of the base, and closing it leaves the base alone.
 	opened, err := m.Extend(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if err := opened.Close(); err != nil || m.ItemID(0) != base.ItemID(0) ||
 		m.NumItems() != base.NumItems() {
 		t.Errorf("closing an extension: %v", err)
@@ -393,9 +368,8 @@ func TestExtendRefuses(t *testing.T) {
 		"no id":   {[]NewItem{called("")}, "1 to 256"},
 		"no UTF8": {[]NewItem{called("\xff")}, "UTF-8"},
 	} {
-		if _, err := x.Extend(test.items); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v, want one with %q", name, err, test.want)
-		}
+		_, err := x.Extend(test.items)
+		check.Says(t, err, test.want, "%s", name)
 	}
 	windows := kinds()["covariance"]
 	windows.Window = 8
@@ -405,9 +379,7 @@ func TestExtendRefuses(t *testing.T) {
 		t.Error("a covariance graph of windows was extended")
 	}
 	e, err := base.NewEvidence([]string{"z"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if _, err := e.Place(0, 1); err == nil {
 		t.Error("an item without histories was placed")
 	}
@@ -417,20 +389,14 @@ func TestExtendRefuses(t *testing.T) {
 func TestPlaceIsBounded(t *testing.T) {
 	base, _ := extended(t, kinds()["scaled"], 1)
 	e, err := base.NewEvidence([]string{"z"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	n := int32(base.NumItems())
 	e.Add([]int32{n})                            // alone
 	e.Add([]int32{n, -1, -1, -1, -1, -1, -1, 0}) // one known item among strangers
 	item, err := e.Place(0, 1e6)                 // and far more users than the histories show
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	x, err := base.Extend([]NewItem{item})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if d := x.Degree(n); d != base.NumTrainUsers() {
 		t.Errorf("degree %d, want at most the %d training users", d, base.NumTrainUsers())
 	}
@@ -451,16 +417,12 @@ func TestSampledRowsAreNotTooLong(t *testing.T) {
 	r := market(11, int(n), 400)
 	energy := func(sample, first int) float64 {
 		e, err := base.NewEvidence([]string{"z"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for u := first; u < r.NumUsers(); u += sample {
 			e.Add(append(slices.Clone(r.Item[r.Ptr[u]:r.Ptr[u+1]]), n))
 		}
 		item, err := e.Place(0, float64(r.NumUsers()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		sum := 0.0
 		for _, x := range item.row {
 			sum += float64(x) * float64(x)
@@ -487,16 +449,12 @@ func TestSampledRowsAreNotTooLongForABasis(t *testing.T) {
 	n, last := int32(base.NumItems()), 0.0
 	for _, users := range []float64{3, 30, 150} {
 		e, err := base.NewEvidence([]string{"z"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for range 3 {
 			e.Add([]int32{4, 5, 6, n})
 		}
 		item, err := e.Place(0, users)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		square := 0.0
 		for _, x := range item.row {
 			square += float64(x) * float64(x)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/model/content"
 )
@@ -38,9 +39,7 @@ func documentOf(tb testing.TB, x *Model) (document []byte, items []NewItem) {
 		items = append(items, item)
 	}
 	document, err := x.EncodeExtension(items)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	return document, items
 }
 
@@ -49,27 +48,19 @@ func localDocument(tb testing.TB) (base *Model, document []byte) {
 	tb.Helper()
 	x := extendedLocal(tb, 60, 4, 6)
 	e, err := x.NewEvidence([]string{"a", "b"}, []string{"c"})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	e.Add([]int32{1, 60, 61, 2, 62})
 	e.Add([]int32{3, 61, 60, 62, 1})
 	var items []NewItem
 	for i := range 2 {
 		item, err := e.Place(i, 7)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		check.Must(tb, err)
 		items = append(items, item)
 	}
 	borrowed, err := x.Borrow("d", 9, []content.Neighbour{{Item: 5, Similarity: 1}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	document, err = x.EncodeExtension(append(items, borrowed))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	return x.Base(), document
 }
 
@@ -92,17 +83,13 @@ func TestExtensionsAreTheirDocuments(t *testing.T) {
 				}
 			}
 			y, items, err := base.DecodeExtension(bytes.Clone(document))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			again, err := y.EncodeExtension(items)
 			if err != nil || !bytes.Equal(document, again) {
 				t.Errorf("the items of the document give another one, %v", err)
 			}
 			z, err := base.Extend(items)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			if diff := cmp.Diff(answers(y), answers(z)); diff != "" ||
 				y.Version() != z.Version() {
 				t.Errorf("versions %s and %s of equal extensions (-document +items):\n%s",
@@ -147,9 +134,8 @@ func TestDamagedExtensions(t *testing.T) {
 	ranked := bytes.Replace(document, []byte(`"rank":"6"`), []byte(`"rank":"7"`), 1)
 	seal(ranked)
 	refused("of another rank", ranked, "of rank")
-	if _, err := decode(document); err == nil || !strings.Contains(err.Error(), "format") {
-		t.Errorf("an extension was opened as a model: %v", err)
-	}
+	_, err := decode(document)
+	check.Says(t, err, "format", "an extension was opened as a model")
 }
 
 // TestForgedExtensions: a document with changes and the right checksum is refused, or can be used.

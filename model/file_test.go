@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -28,18 +28,14 @@ func written(t testing.TB, spec Spec) (*Model, string) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	m := mustNew(t, spec, randomBasis(rng, 30, 4), randomHistories(rng, 30, 10))
 	path := filepath.Join(t.TempDir(), "m.gsimc")
-	if err := m.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, m.WriteFile(path))
 	return m, path
 }
 
 func mustOpen(t testing.TB, path string) *Model {
 	t.Helper()
 	m, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Error(err)
@@ -51,9 +47,7 @@ func mustOpen(t testing.TB, path string) *Model {
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return data
 }
 
@@ -64,9 +58,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, path := written(t, spec)
 			opened := mustOpen(t, path)
-			if diff := cmp.Diff(m.Spec(), opened.Spec()); diff != "" {
-				t.Errorf("Spec (-want +got):\n%s", diff)
-			}
+			check.Same(t, m.Spec(), opened.Spec(), "Spec")
 			if m.Version() != opened.Version() || len(m.Version()) != 16 {
 				t.Errorf("version %q became %q", m.Version(), opened.Version())
 			}
@@ -76,17 +68,11 @@ func TestRoundTrip(t *testing.T) {
 				{m.Kappa(), opened.Kappa()}, {m.Lambda(), opened.Lambda()},
 				{m.response, opened.response},
 			} {
-				if diff := cmp.Diff(v[0], v[1]); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				check.Same(t, v[0], v[1], "")
 			}
-			if diff := cmp.Diff(answers(m), answers(opened)); diff != "" {
-				t.Errorf("answers (-want +got):\n%s", diff)
-			}
+			check.Same(t, answers(m), answers(opened), "answers")
 			again := filepath.Join(t.TempDir(), "again.gsimc")
-			if err := opened.WriteFile(again); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, opened.WriteFile(again))
 			if string(mustRead(t, path)) != string(mustRead(t, again)) {
 				t.Error("written again, the file has other bytes")
 			}
@@ -123,9 +109,7 @@ func TestFormatIsStable(t *testing.T) {
 		Scale: []float64{0.5, 0.707, 1, 1},
 	}
 	m, err := New(spec, b, []string{"a", "b", "c", "ö"}, fit.Histories{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if want := "ec6e7030737012e5"; m.Version() != want {
 		t.Errorf("version %s, want %s", m.Version(), want)
 	}
@@ -146,13 +130,9 @@ func TestSafetensors(t *testing.T) {
 				t.Error("the header is not an object padded with spaces")
 			}
 			var entries map[string]json.RawMessage
-			if err := json.Unmarshal(header, &entries); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, json.Unmarshal(header, &entries))
 			var meta map[string]string
-			if err := json.Unmarshal(entries["__metadata__"], &meta); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, json.Unmarshal(entries["__metadata__"], &meta))
 			if meta["gsimc.format"] != "4" || meta["provenance.command"] != "train --rank 5" ||
 				meta["train_users"] != "100" {
 				t.Errorf("metadata %v", meta)
@@ -165,9 +145,7 @@ func TestSafetensors(t *testing.T) {
 					Shape       []uint64 `json:"shape"`
 					DataOffsets []uint64 `json:"data_offsets"`
 				}
-				if err := json.Unmarshal(raw, &info); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, json.Unmarshal(raw, &info))
 				size := map[string]uint64{"U8": 1, "F32": 4, "I32": 4, "I64": 8, "F64": 8}[info.DType]
 				for _, d := range info.Shape {
 					size *= d
@@ -184,8 +162,8 @@ func TestSafetensors(t *testing.T) {
 				}
 				if name == "basis" {
 					got := math.Float32frombits(binary.LittleEndian.Uint32(body[begin+4*5:]))
-					if got != m.basis[5] {
-						t.Errorf("basis[5] is %v in the file, %v in memory", got, m.basis[5])
+					if want := m.basis[5]; got != want {
+						t.Errorf("basis[5] in the file: %v, want %v", got, want)
 					}
 				}
 			}
@@ -204,12 +182,8 @@ func TestWriteFileReplaces(t *testing.T) {
 	spec := testSpec()
 	spec.Alpha = 0.5
 	other := mustNew(t, spec, randomBasis(rand.New(rand.NewPCG(8, 8)), 3, 2), nil)
-	if err := other.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, answers(opened)); diff != "" {
-		t.Errorf("the open model changed when its file was replaced (-want +got):\n%s", diff)
-	}
+	check.Must(t, other.WriteFile(path))
+	check.Same(t, want, answers(opened), "the open model changed when its file was replaced")
 	if got := mustOpen(t, path).Version(); got != other.Version() || got == m.Version() {
 		t.Errorf("version %s after the replacement, want %s", got, other.Version())
 	}
@@ -228,9 +202,7 @@ func TestWriteFileFails(t *testing.T) {
 		t.Errorf("into no directory: %v", err)
 	}
 	target := filepath.Join(dir, "m.gsimc")
-	if err := os.MkdirAll(filepath.Join(target, "full"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.MkdirAll(filepath.Join(target, "full"), 0o755))
 	if err := m.WriteFile(target); err == nil {
 		t.Error("a directory was replaced")
 	}
@@ -251,9 +223,7 @@ func TestClose(t *testing.T) {
 		t.Error(err)
 	}
 	opened, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for range 2 {
 		if err := opened.Close(); err != nil {
 			t.Error(err)
@@ -268,28 +238,20 @@ func TestClose(t *testing.T) {
 func TestLoadCopies(t *testing.T) {
 	m, path := written(t, testSpec())
 	loaded, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer func() {
 		if err := loaded.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	info, err := file.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if _, err := file.Write(bytes.Repeat([]byte{0x55}, int(info.Size()))); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(file.Truncate(1), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, errors.Join(file.Truncate(1), file.Close()))
 	if !slices.Equal(loaded.basis, m.basis) {
 		t.Error("the numbers have changed with the file")
 	}
@@ -304,9 +266,7 @@ func TestLoadCopies(t *testing.T) {
 // A pipe is refused at once, though nobody writes to it.
 func TestPipeIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
-	if err := unix.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, unix.Mkfifo(path, 0o600))
 	refused := make(chan error, 1)
 	go func() {
 		_, err := Load(path)

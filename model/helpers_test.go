@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
@@ -90,9 +91,7 @@ func mustNew(tb testing.TB, spec Spec, b *spectral.Basis, validation []History) 
 func mustNewFrom(tb testing.TB, spec Spec, b *spectral.Basis, h fit.Histories) *Model {
 	tb.Helper()
 	m, err := New(spec, b, itemNames(b.N), h)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	return m
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // extendedLocal returns the model of newLocal, extended by items that stand between each other and
@@ -23,14 +24,10 @@ func extendedLocal(tb testing.TB, n, k, items int) *Model {
 		ids[i] = fmt.Sprintf("new-%02d", i)
 	}
 	e, err := m.NewEvidence(ids[:items/2], ids[items/2:])
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	// The second half comes from other evidence, as in a server.
 	later, err := m.NewEvidence(ids[items/2:], nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	half := int32(items / 2)
 	for i := range items {
 		for u := range 3 {
@@ -61,15 +58,11 @@ func extendedLocal(tb testing.TB, n, k, items int) *Model {
 		if i == 2 {
 			item, err = m.Borrow(ids[i], 0, alike(11, 12, 40))
 		}
-		if err != nil {
-			tb.Fatal(err)
-		}
+		check.Must(tb, err)
 		placed = append(placed, item)
 	}
 	x, err := m.Extend(placed)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	return x
 }
 
@@ -121,12 +114,9 @@ func TestExtendedLocalTerm(t *testing.T) {
 		}
 		skip := ranking.SetOf(n, int32(rng.IntN(n)))
 		want := topOracle(scores, 10, skip)
-		if d := cmp.Diff(want, x.TopN(nil, q, 10, skip)); d != "" {
-			t.Fatalf("TopN (-want +got):\n%s", d)
-		}
-		if d := cmp.Diff(want, x.TopNUpperConfidence(nil, q, p, 1, 10, skip)); d != "" {
-			t.Fatalf("TopNUpperConfidence without variance (-want +got):\n%s", d)
-		}
+		check.MustSame(t, want, x.TopN(nil, q, 10, skip), "TopN")
+		check.MustSame(t, want, x.TopNUpperConfidence(nil, q, p, 1, 10, skip),
+			"TopNUpperConfidence without variance")
 	}
 	for source := range kinds {
 		for target, count := range kinds[source] {
@@ -189,20 +179,14 @@ func TestVersionCoversLocalTerms(t *testing.T) {
 	base := x.Base()
 	place := func(histories ...[]int32) *Model {
 		e, err := base.NewEvidence([]string{"new"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for _, h := range histories {
 			e.Add(h)
 		}
 		item, err := e.Place(0, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		y, err := base.Extend([]NewItem{item})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return y
 	}
 	// The same hyperedges in another order.

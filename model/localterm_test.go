@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
@@ -46,19 +47,15 @@ func newLocal(tb testing.TB, n, k int) *Model {
 func TestLocalTermInTheFile(t *testing.T) {
 	m := newLocal(t, 60, 4)
 	path := filepath.Join(t.TempDir(), "m.gsimc")
-	if err := m.WriteFile(path); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, m.WriteFile(path))
 	read := mustOpen(t, path)
 	if d := cmp.Diff(m.local, read.local, cmp.AllowUnexported(local.Graph{}),
 		cmpopts.IgnoreFields(local.Graph{}, "columns")); d != "" {
 		t.Errorf("local graph (-written +read):\n%s", d)
 	}
-	if d := cmp.Diff(answers(m), answers(read)); d != "" {
-		t.Errorf("answers (-written +read):\n%s", d)
-	}
-	if read.Version() != m.Version() {
-		t.Errorf("version %s, want %s", read.Version(), m.Version())
+	check.Same(t, answers(m), answers(read), "answers (-written +read)")
+	if got, want := read.Version(), m.Version(); got != want {
+		t.Errorf("version: %v, want %v", got, want)
 	}
 }
 
@@ -104,11 +101,7 @@ func TestRecentEvents(t *testing.T) {
 	want = want[len(want)-most:]
 	before := s.Clone()
 	m.Fold(s, Event{Item: 1, Weight: 1})
-	if d := cmp.Diff(want, before.Recent); d != "" {
-		t.Errorf("recent events (-want +got):\n%s", d)
-	}
+	check.Same(t, want, before.Recent, "recent events")
 	m.Fold(before, Event{Item: 1, Weight: 1})
-	if d := cmp.Diff(s, before); d != "" {
-		t.Errorf("a copy goes another way:\n%s", d)
-	}
+	check.Same(t, s, before, "a copy goes another way")
 }

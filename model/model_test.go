@@ -14,6 +14,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/internal/num/topn"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
@@ -85,9 +86,7 @@ func TestInitialState(t *testing.T) {
 		if diff := cmp.Diff(m.NewState().P, s.P); diff != "" || s.Events != 5 || s.Time != 240 {
 			t.Errorf("%d events, time %d, P (-want +got):\n%s", s.Events, s.Time, diff)
 		}
-		if diff := cmp.Diff(m.NewState(), m.InitialState(nil)); diff != "" {
-			t.Errorf("without events (-want +got):\n%s", diff)
-		}
+		check.Same(t, m.NewState(), m.InitialState(nil), "without events")
 	})
 }
 
@@ -133,7 +132,7 @@ func TestPriorWithoutValidation(t *testing.T) {
 	b.Degrees = []int64{3, 1, 0}
 	p := mustNew(t, testSpec(), b, []History{{{Item: 0}, {Item: 1}}}).NewState().P[0]
 	if p != kalman.MinVariance {
-		t.Errorf("P_0 of a direction that nobody moves in is %v, want the floor", p)
+		t.Errorf("P_0 of a direction that nobody moves in: %v, want %v", p, kalman.MinVariance)
 	}
 }
 
@@ -181,13 +180,10 @@ func TestTopN(t *testing.T) {
 			m.ScoresTo(scores, q)
 			for _, n := range []int{0, 1, 10, b.N, b.N + 5} {
 				got := append([]ranking.Scored{}, m.TopN(nil, q, n, skip)...)
-				if diff := cmp.Diff(topOracle(scores, n, skip), got); diff != "" {
-					t.Fatalf("top %d (-want +got):\n%s", n, diff)
-				}
+				check.MustSame(t, topOracle(scores, n, skip), got, "top %d", n)
 			}
-			if diff := cmp.Diff(topOracle(scores, 3, nil), m.TopN(nil, q, 3, nil)); diff != "" {
-				t.Fatalf("without a skip set (-want +got):\n%s", diff)
-			}
+			check.MustSame(t, topOracle(scores, 3, nil), m.TopN(nil, q, 3, nil),
+				"without a skip set")
 		}
 	})
 }
@@ -196,9 +192,7 @@ func TestPopular(t *testing.T) {
 	b := randomBasis(rand.New(rand.NewPCG(1, 1)), 5, 2)
 	b.Degrees = []int64{3, 9, 3, 0, 9}
 	m := mustNew(t, testSpec(), b, nil)
-	if diff := cmp.Diff([]int32{1, 4, 0, 2, 3}, m.Popular()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	check.Same(t, []int32{1, 4, 0, 2, 3}, m.Popular(), "")
 	if m.Degree(4) != 9 || m.NumTrainUsers() != 100 || m.NumItems() != 5 || m.Rank() != 2 {
 		t.Error("wrong sizes")
 	}
@@ -248,23 +242,17 @@ func TestNewRefuses(t *testing.T) {
 		{"item long", func(x *input) { x.items[3] = strings.Repeat("x", 257) }, "257 bytes"},
 		{"item bytes", func(x *input) { x.items[3] = "x\xfe" }, "not valid UTF-8"},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			x := &input{testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4)}
-			c.change(x)
-			if _, err := New(x.spec, x.basis, x.items, fit.Histories{}); err == nil ||
-				!strings.Contains(err.Error(), c.want) {
-				t.Errorf("New: %v, want %q", err, c.want)
-			}
-		})
+		x := &input{testSpec(), randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4)}
+		c.change(x)
+		_, err := New(x.spec, x.basis, x.items, fit.Histories{})
+		check.Says(t, err, c.want, "%s", c.name)
 	}
 	spec := testSpec()
 	spec.Covariance = CovarianceFull
 	vast := float32(math.Inf(1))
 	_, err := New(spec, randomBasis(rand.New(rand.NewPCG(1, 2)), 4, 2), itemNames(4),
 		fit.Histories{Validation: []History{{{Weight: vast}, {Weight: vast}}}})
-	if err == nil || !strings.Contains(err.Error(), "no finite eigenvalues") {
-		t.Errorf("infinite weights: %v", err)
-	}
+	check.Says(t, err, "no finite eigenvalues", "infinite weights")
 }
 
 // TestModelsShareNothing: what a caller does afterwards with its arguments and results does not
@@ -273,9 +261,7 @@ func TestModelsShareNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	spec, b, items := testSpec(), randomBasis(rng, 6, 2), itemNames(6)
 	m, err := New(spec, b, items, fit.Histories{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	version := m.image().Version()
 	clear(b.U)
 	clear(b.Kappa)
@@ -304,14 +290,7 @@ func TestShapesPanic(t *testing.T) {
 		"Explain":   func() { m.Explain(m.NewState(), nil, []int32{4}, EstimatorBGS) },
 		"negative":  func() { m.Explain(m.NewState(), nil, []int32{-1}, EstimatorBGS) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if msg := fmt.Sprint(recover()); !strings.HasPrefix(msg, "model: ") {
-					t.Errorf("panic with %q", msg)
-				}
-			}()
-			f()
-		})
+		check.Panics(t, "model: ", name, f)
 	}
 }
 
@@ -337,7 +316,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		}
 		allocs := testing.AllocsPerRun(200, func() { dst = m.TopN(dst, q, 10, skip) })
 		if allocs != 0 {
-			t.Errorf("%s: %v allocations in TopN", covariance, allocs)
+			t.Errorf("%s: allocations in TopN: %v, want %v", covariance, allocs, 0)
 		}
 	}
 }

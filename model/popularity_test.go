@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -13,9 +14,7 @@ func TestNewPopular(t *testing.T) {
 	for _, items := range [][]string{nil, {"a"}, {"a", "b", "c", "d"}} {
 		counts := []int64{3, 9, 3, 0}[:len(items)]
 		m, err := model.NewPopular(items, counts, 15)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		if m.Personal() || m.NumItems() != len(items) || !strings.HasPrefix(m.Version(),
 			"popularity-") {
 			t.Errorf("personal %v, %d items, version %s", m.Personal(), m.NumItems(), m.Version())
@@ -30,8 +29,8 @@ func TestNewPopular(t *testing.T) {
 		q := m.NewQuery()
 		m.QueryTo(q, s, model.EstimatorBGS)
 		for _, r := range m.TopN(nil, q, 10, nil) {
-			if r.Score != 0 {
-				t.Errorf("item %d has the score %v", r.Item, r.Score)
+			if got := r.Score; got != 0 {
+				t.Errorf("item %d has the score: %v, want %v", r.Item, got, 0)
 			}
 		}
 		if m.HasVariance() || m.TellsUncertainty() {

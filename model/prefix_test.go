@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The items with a prefix are those that a look at all ids finds, those of an extension among them.
@@ -48,9 +48,7 @@ func TestItemsByPrefix(t *testing.T) {
 		for _, i := range m.ItemsByPrefix(prefix, n) {
 			got = append(got, m.ItemID(i))
 		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Fatalf("%d items of %v and %v that begin with %q (-want +got):\n%s", n, base, more,
-				prefix, d)
-		}
+		check.MustSame(t, want, got, "%d items of %v and %v that begin with %q", n, base, more,
+			prefix)
 	}
 }

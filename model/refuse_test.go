@@ -15,9 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/model/internal/sealed"
 )
@@ -27,9 +26,7 @@ import (
 func openBytes(t *testing.T, data []byte) *FileError {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "bad.gsimc")
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, data, 0o644))
 	m, err := Open(path)
 	if err == nil {
 		t.Fatalf("a bad file of %d bytes was opened: version %s", len(data), m.Version())
@@ -46,9 +43,7 @@ func TestTruncatedFiles(t *testing.T) {
 	_, path := written(t, testSpec())
 	data := mustRead(t, path)
 	h, err := safetensors.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	body := len(data) - len(h.Body)
 	sizes := []int{0, 1, 7, 8, 9, 100, pageSize - 1, body - 1, body, body + 1, len(data) - 1}
 	for _, info := range h.Arrays {
@@ -76,9 +71,7 @@ func TestFlippedBits(t *testing.T) {
 	_, path := written(t, specs()["everything"])
 	data := mustRead(t, path)
 	h, err := safetensors.Parse(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	flips := 0
 	refused := func(at, bit int) {
 		t.Helper()
@@ -343,9 +336,7 @@ func TestCompactFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if diff := cmp.Diff(answers(m), answers(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		check.Same(t, answers(m), answers(got), "%s", name)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestStat: the header says what the model says, and a file without a header of a model is refused.
@@ -25,9 +27,7 @@ func TestStat(t *testing.T) {
 		t.Errorf("without a time: %v, %v", got, err)
 	}
 	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	_, x := extended(t, kinds()["paper"], 1)
 	document, _ := documentOf(t, x)
 	for what, data := range map[string][]byte{
@@ -37,9 +37,7 @@ func TestStat(t *testing.T) {
 		"broken header": bytes.Replace(file, []byte(`{`), []byte(`[`), 1),
 	} {
 		bad := filepath.Join(t.TempDir(), "bad.gsimc")
-		if err := os.WriteFile(bad, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(bad, data, 0o600))
 		if got, err := Stat(bad); !errors.As(err, new(*FileError)) {
 			t.Errorf("%s: %v, %v, want a *FileError", what, got, err)
 		}
@@ -55,8 +53,8 @@ func TestNewer(t *testing.T) {
 	order := []Head{{"zz", time.Time{}}, {"a", at(1)}, {"b", at(1)}, {"a", at(2)}}
 	for i, a := range order {
 		for j, b := range order {
-			if a.Newer(b) != (i > j) {
-				t.Errorf("%v newer than %v: %v", a, b, a.Newer(b))
+			if got, want := a.Newer(b), i > j; got != want {
+				t.Errorf("%v newer than %v: %v, want %v", a, b, got, want)
 			}
 		}
 	}

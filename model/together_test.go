@@ -4,9 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/model/again"
 )
@@ -30,9 +29,8 @@ func TestEverythingTogether(t *testing.T) {
 			skip := randomSet(rng, len(scores), []float64{0, 0.1, 0.9, 0.999}[rng.IntN(4)])
 			n := []int{1, 10, 100}[rng.IntN(3)]
 			want := topOracle(scores, n, skip)
-			if d := cmp.Diff(want, x.TopN([]ranking.Scored{}, q, n, skip)); d != "" {
-				t.Fatalf("%v, list %d (-want +got):\n%s", size, round, d)
-			}
+			check.MustSame(t, want, x.TopN([]ranking.Scored{}, q, n, skip), "%v, list %d", size,
+				round)
 			if round%100 == 0 {
 				checkParts(t, x, h, scores, returns, own)
 			}

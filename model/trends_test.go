@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/trend"
 )
 
@@ -56,9 +57,7 @@ func TestTrends(t *testing.T) {
 					t.Fatalf("place %d has %v, want %v", i, got, want[i])
 				}
 			}
-			if err := x.Close(); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, x.Close())
 			if len(m.TopN(nil, q, 12, skip)) != 12 {
 				t.Error("the model without trends is closed with the one that has them")
 			}

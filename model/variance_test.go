@@ -37,8 +37,8 @@ func TestVariance(t *testing.T) {
 	}
 	s, p := m.NewState(), make([]float32, k)
 	m.VarianceTo(p, s, 1<<40)
-	if u := m.Uncertainty(p); u != 1 {
-		t.Errorf("uncertainty of a new user is %v, want 1 at any time", u)
+	if got := m.Uncertainty(p); got != 1 {
+		t.Errorf("uncertainty of a new user: %v, want %v", got, 1)
 	}
 	uncertainty := 1.0
 	for e := range 30 {
@@ -67,14 +67,13 @@ func TestVariance(t *testing.T) {
 				e+1, later, recent)
 		}
 		m.VarianceTo(p, s, now-500)
-		if earlier := variance(3); earlier != recent {
-			t.Errorf("for a time before the newest event the variance is %v, at the event it is %v",
-				earlier, recent)
+		if got := variance(3); got != recent {
+			t.Errorf("the variance for a time before the newest event: %v, want %v", got, recent)
 		}
 	}
 	m.VarianceTo(p, s, math.MaxInt64)
-	if u := m.Uncertainty(p); u != 1 {
-		t.Errorf("uncertainty after all time is %v, want 1", u)
+	if got := m.Uncertainty(p); got != 1 {
+		t.Errorf("uncertainty after all time: %v, want %v", got, 1)
 	}
 }
 
@@ -91,7 +90,7 @@ func TestHasVariance(t *testing.T) {
 	} {
 		m := newLearned(t, rng, 20, 4, tt.edit)
 		if got := m.HasVariance(); got != tt.want {
-			t.Errorf("%s: HasVariance is %v", tt.name, got)
+			t.Errorf("%s: HasVariance: %v, want %v", tt.name, got, tt.want)
 		}
 		if tt.want {
 			continue
@@ -130,7 +129,7 @@ func TestTellsUncertainty(t *testing.T) {
 		}
 		m.findVariance()
 		if got := m.TellsUncertainty(); got != c.want {
-			t.Errorf("%s: TellsUncertainty is %v, want %v", name, got, c.want)
+			t.Errorf("%s: TellsUncertainty: %v, want %v", name, got, c.want)
 		}
 	}
 	if mustNew(t, testSpec(), randomBasis(rng, n, k), nil).TellsUncertainty() {

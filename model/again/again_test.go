@@ -223,7 +223,7 @@ func TestLikelihoodAgainstSoftmax(t *testing.T) {
 			}
 		}
 		if got := c.place(&s); got != place {
-			t.Errorf("choice %d has the place %d, want %d", i, got, place)
+			t.Errorf("choice %d has the place: %v, want %v", i, got, place)
 		}
 	}
 	got := derivatives(choices, newton.Params{2, 2 * s.Constant, 2 * s.Recency, 2 * s.Newest}).Value

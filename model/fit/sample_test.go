@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/model"
@@ -76,19 +77,13 @@ func TestSampleRanksAsTheModel(t *testing.T) {
 	counts := h.Successions(b.Degrees, chosen.Local.Neighbours)
 	s := fit.NewSample(x, chosen, counts, h.Validation, e)
 	moments, err := dynamics.NewMoments(items, h.Train, dynamics.Options{Bands: chosen.Bands})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	normal := moments.Project(e, items, nil)
 	for _, rank := range []int{items, 16} {
 		readout, err := normal.Prefix(rank).Solve(chosen.Ridge)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		m, err := model.New(spec, b.Prefix(rank), names(), h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		var want []local.Position
 		for _, history := range h.Validation {
 			want = append(want, positions(m, history, counts, chosen.Local.Events)...)

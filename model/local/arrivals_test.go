@@ -205,10 +205,10 @@ func TestArrivalsMeet(t *testing.T) {
 	} {
 		g := base.Extend(&s, []Arrival{test.a, withA})
 		if got := g.Weight(2, 3); got != test.want {
-			t.Errorf("%s: T from a to b is %v, want %v", test.name, got, test.want)
+			t.Errorf("%s: T from a to b: %v, want %v", test.name, got, test.want)
 		}
-		if got := g.Weight(3, 1); got != float32(gapFade) {
-			t.Errorf("%s: T from b to item 1 is %v", test.name, got)
+		if got, want := g.Weight(3, 1), float32(gapFade); got != want {
+			t.Errorf("%s: T from b to item 1: %v, want %v", test.name, got, want)
 		}
 	}
 }

@@ -27,14 +27,14 @@ func TestColumns(t *testing.T) {
 			t.Errorf("column %d has the items %v", j, items)
 		}
 		for at, i := range items {
-			if got := g.Weight(i, j); got != values[at] {
-				t.Errorf("column %d has %v for row %d, want %v", j, values[at], i, got)
+			if got, want := g.Weight(i, j), values[at]; got != want {
+				t.Errorf("column %d, row %d: %v, want %v", j, i, got, want)
 			}
 		}
 		total += len(items)
 	}
-	if total != len(g.Item) {
-		t.Errorf("%d entries in the columns, want %d", total, len(g.Item))
+	if want := len(g.Item); total != want {
+		t.Errorf("entries in the columns: %v, want %v", total, want)
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -283,10 +283,7 @@ func TestValidate(t *testing.T) {
 		s.Weight = 1
 		c.edit(&s)
 		err := s.Validate()
-		if c.want == "" && err != nil || c.want != "" &&
-			(err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%+v: %v, want %q", s, err, c.want)
-		}
+		check.Says(t, err, c.want, "%+v", s)
 	}
 }
 
@@ -313,9 +310,6 @@ func TestNewGraphRefuses(t *testing.T) {
 		{"negative value", []int64{0, 1, 2}, []int32{1, 0}, []float32{1, -2}, "want 0 to"},
 	} {
 		_, err := NewGraph(&s, c.ptr, c.item, c.value)
-		if c.want == "" && err != nil || c.want != "" &&
-			(err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		check.Says(t, err, c.want, "%s", c.name)
 	}
 }

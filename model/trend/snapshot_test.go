@@ -3,10 +3,11 @@ package trend
 import (
 	"bytes"
 	"math"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func snapshot() *Snapshot {
@@ -18,9 +19,7 @@ func snapshot() *Snapshot {
 func TestSnapshotDocuments(t *testing.T) {
 	want := snapshot()
 	document, err := want.Encode("base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	again, err := snapshot().Encode("base")
 	if err != nil || !bytes.Equal(document, again) {
 		t.Errorf("equal snapshots have different documents (%v)", err)
@@ -32,9 +31,7 @@ func TestSnapshotDocuments(t *testing.T) {
 	old := snapshot()
 	old.Exposed = nil // as in documents of before
 	before, err := old.Encode("base")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if got, err = Decode(before, "base", 2); !cmp.Equal(old, got) || err != nil {
 		t.Errorf("%v: %+v, want %+v", err, got, old)
 	}
@@ -52,10 +49,8 @@ func TestSnapshotDocuments(t *testing.T) {
 		if test.damage != nil {
 			test.damage(bad)
 		}
-		if _, err := Decode(bad, test.version, test.items); err == nil ||
-			!strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want an error with %q", name, err, test.want)
-		}
+		_, err := Decode(bad, test.version, test.items)
+		check.Says(t, err, test.want, "%s", name)
 	}
 }
 
@@ -94,9 +89,7 @@ func TestRatesMakeSnapshots(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	document, err := snapshot().Encode("base")
-	if err != nil {
-		f.Fatal(err)
-	}
+	check.Must(f, err)
 	f.Add(document)
 	f.Add(document[:len(document)-8])
 	steep := snapshot()

@@ -110,7 +110,7 @@ func TestSpans(t *testing.T) {
 	s := Spec{Span: 60}
 	for time, want := range map[int64]int64{-61: -2, -60: -1, -1: -1, 0: 0, 59: 0, 60: 1} {
 		if got := s.SpanOf(time); got != want {
-			t.Errorf("SpanOf(%d) = %d, want %d", time, got, want)
+			t.Errorf("SpanOf(%d): %v, want %v", time, got, want)
 		}
 	}
 	times := make([]int64, 10_000)
@@ -119,7 +119,7 @@ func TestSpans(t *testing.T) {
 	}
 	for at, want := range []Spec{{HalfLife: 30, Span: 1000}, {HalfLife: 100, Span: 3333}} {
 		if got := Candidates(times)[at]; got != want {
-			t.Errorf("candidate %d is %+v, want %+v", at, got, want)
+			t.Errorf("candidate %d: %v, want %v", at, got, want)
 		}
 	}
 	if got := Candidates(nil)[0]; got.SpanOf(5) != 0 || !(got.HalfLife > 0) {
@@ -198,10 +198,10 @@ func TestChooseGain(t *testing.T) {
 		c.Trends[c.Target] = -1
 	}
 	if got := ChooseGain(choices, 0.5); got != 0 {
-		t.Errorf("the gain is %v, want 0", got)
+		t.Errorf("the gain: %v, want %v", got, 0)
 	}
 	if got := ChooseGain(nil, 0.5); got != 0 {
-		t.Errorf("the gain without choices is %v, want 0", got)
+		t.Errorf("the gain without choices: %v, want %v", got, 0)
 	}
 }
 
