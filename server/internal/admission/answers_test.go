@@ -19,16 +19,16 @@ func TestAnswersAfterTheClose(t *testing.T) {
 	_, server := accepted(t, l)
 	before, after, gone := &Answer{conn: server}, &Answer{conn: server}, &Answer{conn: server}
 	before.Queued(100)
-	if l.answers.bytes != 100+callBytes {
-		t.Errorf("%d bytes of an open connection", l.answers.bytes)
+	if got := l.answers.bytes; got != 100+callBytes {
+		t.Errorf("bytes of an open connection: %v, want %v", got, 100+callBytes)
 	}
 	server.Close()
 	after.Queued(100)
 	gone.Queued(100)
 	gone.Gone()
 	before.Gone()
-	if l.answers.bytes != 0 {
-		t.Errorf("%d bytes of a closed connection", l.answers.bytes)
+	if got := l.answers.bytes; got != 0 {
+		t.Errorf("bytes of a closed connection: %v, want %v", got, 0)
 	}
 	for range 2 * steps {
 		l.answers.next()
@@ -39,8 +39,8 @@ func TestAnswersAfterTheClose(t *testing.T) {
 	if err != nil || len(families) != 1 {
 		t.Fatal(families, err)
 	}
-	if n := families[0].GetMetric()[0].GetCounter().GetValue(); n != 0 {
-		t.Errorf("%v connections count as unread, want none", n)
+	if got := families[0].GetMetric()[0].GetCounter().GetValue(); got != 0 {
+		t.Errorf("connections count as unread: %v, want %v", got, 0)
 	}
 	if len(l.answers.owing) != 0 {
 		t.Error("a closed connection is owing")

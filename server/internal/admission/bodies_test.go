@@ -46,8 +46,8 @@ func TestBodiesThatAreHeld(t *testing.T) {
 			}
 			time.Sleep(4 * slowAfter)
 		}
-		if n := len(held) * each; n != most*3/2 {
-			t.Errorf("bodies of %d bytes are held, want %d", n, most*3/2)
+		if got := len(held) * each; got != most*3/2 {
+			t.Errorf("bodies bytes are held: %v, want %v", got, most*3/2)
 		}
 		for _, ticket := range held {
 			ticket.Forget()

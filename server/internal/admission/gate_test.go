@@ -13,10 +13,11 @@ import (
 
 	"google.golang.org/grpc/peer"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-var must, eventually = servertest.Must, servertest.Eventually
+var must, eventually = check.Must, servertest.Eventually
 
 // newGate is a gate with methods that begin as their classes do.
 func newGate(t testing.TB, change func(*Config)) *Gate {
@@ -101,8 +102,8 @@ func TestReceivingIsBounded(t *testing.T) {
 		time.Sleep(2 * slowAfter)
 		for i, c := range calls {
 			early := i < len(calls)-4
-			if ended := c.Context.Err() != nil; ended != early {
-				t.Errorf("call %d: ended %t, want %t", i, ended, early)
+			if got := c.Context.Err() != nil; got != early {
+				t.Errorf("call %d: ended: %v, want %v", i, got, early)
 			}
 			if early && !errors.Is(c.Err(), context.DeadlineExceeded) {
 				t.Errorf("call %d ends with %v, want the end of its time", i, c.Err())
@@ -179,8 +180,8 @@ func TestQueue(t *testing.T) {
 		calls[1].Leave()
 		calls[1].Leave()
 		calls[2].Leave()
-		if n := g.classes[Recommend].running; n != 0 {
-			t.Errorf("%d calls run, want 0", n)
+		if got := g.classes[Recommend].running; got != 0 {
+			t.Errorf("calls run: %v, want %v", got, 0)
 		}
 	})
 }
@@ -323,8 +324,8 @@ func TestProbes(t *testing.T) {
 		for i := range 2 * probeBurst {
 			defer ask(greedy, []string{"/p", "/w"}[i%2]).end()
 		}
-		if g.probes.n != probeBurst {
-			t.Errorf("%d are receiving, want %d", g.probes.n, probeBurst)
+		if got := g.probes.n; got != probeBurst {
+			t.Errorf("are receiving: %v, want %v", got, probeBurst)
 		}
 		if err := good.Run(); err != nil {
 			t.Errorf("one beside many of another connection: %v", err)
@@ -335,8 +336,8 @@ func TestProbes(t *testing.T) {
 		good.Leave()
 		time.Sleep(4 * slowAfter)
 		synctest.Wait()
-		if g.probes.n != maxProbes {
-			t.Errorf("%d are receiving for long, want %d", g.probes.n, maxProbes)
+		if got := g.probes.n; got != maxProbes {
+			t.Errorf("are receiving for long: %v, want %v", got, maxProbes)
 		}
 		var open []call
 		for range 3 {
@@ -365,8 +366,8 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if from.receiving != room+3 {
-			t.Errorf("%d calls of the connection count, want %d", from.receiving, room+3)
+		if got := from.receiving; got != room+3 {
+			t.Errorf("calls of the connection count: %v, want %v", got, room+3)
 		}
 		for range room {
 			must(t, g.receiving.first.Run())
@@ -376,8 +377,8 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 		if _, err := g.Admit(t.Context(), "/a"); reasonOf(err) != Full {
 			t.Errorf("into a full class: %v, want %s", err, Full)
 		}
-		if from.receiving != 3 {
-			t.Errorf("%d calls are receiving, want 3", from.receiving)
+		if got := from.receiving; got != 3 {
+			t.Errorf("calls are receiving: %v, want %v", got, 3)
 		}
 		cancel()
 		time.Sleep(2 * slowAfter)
@@ -419,8 +420,8 @@ func TestGateAtRandom(t *testing.T) {
 		return g.classes[Stream].running == 0
 	})
 	for c := range numClasses {
-		if n := g.classes[c].underWay() + g.classes[c].ending + g.classes[c].feeds.n; n != 0 {
-			t.Errorf("%s: %d calls are left", c, n)
+		if got := g.classes[c].underWay() + g.classes[c].ending + g.classes[c].feeds.n; got != 0 {
+			t.Errorf("%s: calls are left: %v, want %v", c, got, 0)
 		}
 	}
 }

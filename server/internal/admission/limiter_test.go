@@ -51,7 +51,7 @@ func TestLimiterRecovers(t *testing.T) {
 	l := newLimiter(32, 512)
 	settle(&l, 100*time.Microsecond, 2, 2, 5)
 	if got := settle(&l, 50*time.Millisecond, 2, 1000, 5); got != 32 {
-		t.Errorf("in trouble: limit %d, want the lowest", got)
+		t.Errorf("in trouble: limit: %v, want %v", got, 32)
 	}
 	if got := settle(&l, 100*time.Microsecond, 2, 1000, 50); got < 80 {
 		t.Errorf("after it: limit %d, want it to rise", got)
@@ -90,7 +90,7 @@ func TestLimiterSeesStarvation(t *testing.T) {
 			}
 		}
 		if got := l.get(); got != test.limit {
-			t.Errorf("%s: limit %d, want %d", test.name, got, test.limit)
+			t.Errorf("%s: limit: %v, want %v", test.name, got, test.limit)
 		}
 		if starved := l.slow(2 * slowAfter); starved == (test.slow == samples) {
 			t.Errorf("%s: a message of %v is slow: %t", test.name, 2*slowAfter, starved)

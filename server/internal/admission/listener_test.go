@@ -59,13 +59,13 @@ func TestListenerMakesRoom(t *testing.T) {
 	if !closed(t, clients[2]) || closed(t, clients[0]) {
 		t.Error("the connection that was silent for longest did not make room")
 	}
-	if len(l.open) != 3 {
-		t.Errorf("%d connections are open, want 3", len(l.open))
+	if got := len(l.open); got != 3 {
+		t.Errorf("connections are open: %v, want %v", got, 3)
 	}
 	clients[0].Close()
 	servers[0].Close()
 	servers[0].Close()
-	if len(l.open) != 2 {
-		t.Errorf("%d connections are open after one was closed, want 2", len(l.open))
+	if got := len(l.open); got != 2 {
+		t.Errorf("connections are open after one was closed: %v, want %v", got, 2)
 	}
 }

@@ -47,8 +47,8 @@ func TestTrial(t *testing.T) {
 		t.Errorf("of %d trials an arm is found worse: %d of a bad one, %d of an equal one, %d of "+
 			"a good one", trials, found[0.1], found[0.3], found[0.4])
 	}
-	if after := run(1, 20_000, 0.02); after != 200 {
-		t.Errorf("a very bad arm is found after %d events, want 200", after)
+	if got := run(1, 20_000, 0.02); got != 200 {
+		t.Errorf("a very bad arm is found after events: %v, want %v", got, 200)
 	}
 }
 

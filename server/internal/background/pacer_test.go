@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Work rests once a slice is done, for as long as its share of the time wants, and ends with ctx.
@@ -15,15 +17,11 @@ func TestPacer(t *testing.T) {
 		p := NewPacer(0.25)
 		for _, want := range []time.Duration{0, 3 * workSlice} { // after half a slice, and a whole
 			time.Sleep(workSlice / 2)
-			if err := p.Except(func() error { time.Sleep(time.Minute); return nil }); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, p.Except(func() error { time.Sleep(time.Minute); return nil }))
 			before := time.Now()
-			if err := p.Pause(ctx); err != nil {
-				t.Fatal(err)
-			}
-			if rest := time.Since(before); rest != want {
-				t.Errorf("%v of rest after %v, want %v", rest, time.Since(began), want)
+			check.Must(t, p.Pause(ctx))
+			if got := time.Since(before); got != want {
+				t.Errorf("rest after %v: %v, want %v", time.Since(began), got, want)
 			}
 		}
 		cancel()

@@ -12,10 +12,11 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-var must, eventually = servertest.Must, servertest.Eventually
+var must, eventually = check.Must, servertest.Eventually
 
 // Many calls that fail alike share a line in each interval, and every call is counted.
 func TestFailuresAreLoggedQuietly(t *testing.T) {
@@ -55,8 +56,8 @@ func TestFailuresAreLoggedQuietly(t *testing.T) {
 	}
 	for method, want := range map[string]int{"/observe": callers * calls,
 		"/other0": callers * calls / 2, "/other1": callers * calls / 2} {
-		if told[method] != want {
-			t.Errorf("%s: the log tells of %d calls, want %d", method, told[method], want)
+		if got := told[method]; got != want {
+			t.Errorf("%s: calls that the log tells of: %v, want %v", method, got, want)
 		}
 		if lines[method] == 0 || lines[method] > intervals {
 			t.Errorf("%s: %d lines in %d intervals", method, lines[method], intervals)

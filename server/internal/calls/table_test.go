@@ -31,7 +31,7 @@ func TestRolesAreThoseOfTheProtocol(t *testing.T) {
 					t.Errorf("%s has the role %q", method, table[method].role)
 				}
 				if got, want := table[method].user != nil, namesUser(of); got != want {
-					t.Errorf("%s tells of its user: %t, want %t", method, got, want)
+					t.Errorf("%s tells of its user: %v, want %v", method, got, want)
 				}
 				delete(left, method)
 			}
@@ -81,10 +81,10 @@ func TestUserOf(t *testing.T) {
 		pb.UserService_GetUser_FullMethodName: &pb.GetUserRequest{UserId: "ann"},
 	} {
 		if got := userOf(method, req); got != "ann" {
-			t.Errorf("%s is about %q, want ann", method, got)
+			t.Errorf("%s is about: %v, want %v", method, got, "ann")
 		}
 	}
 	if got := userOf(pb.AdminService_GetStatus_FullMethodName, &pb.GetStatusRequest{}); got != "" {
-		t.Errorf("GetStatus is about %q", got)
+		t.Errorf("GetStatus is about: %v, want %v", got, "")
 	}
 }

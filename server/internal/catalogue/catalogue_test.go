@@ -14,13 +14,13 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
-var must = servertest.Must
+var must = check.Must
 
 // rows is the number of rows of the models of these tests; item i is row i.
 const rows = 200
@@ -153,9 +153,8 @@ func TestCataloguesFollowTheStore(t *testing.T) {
 			f, listed := filters[rng.IntN(len(filters))], rng.IntN(2) == 0
 			for range 3 {
 				got := passing(views[i], f, now, listed)
-				if d := cmp.Diff(expected(t, st, f, now), got); d != "" {
-					t.Fatalf("step %d, catalogue %d, filter %+v (-want +got):\n%s", step, i, f, d)
-				}
+				check.MustSame(t, expected(t, st, f, now), got, "step %d, catalogue %d, filter %+v",
+					step, i, f)
 			}
 		}
 		if a, b := both[0].Size(), both[1].Size(); a != b {
@@ -175,8 +174,8 @@ func TestOwnWritesAreKnown(t *testing.T) {
 		must(t, put(t, c, store.Item{ID: strconv.Itoa(i)}))
 		must(t, c.Refresh(t.Context()))
 	}
-	if st.readings != 1 {
-		t.Errorf("%d readings of the whole catalogue, want 1", st.readings)
+	if got := st.readings; got != 1 {
+		t.Errorf("readings of the whole catalogue: %v, want %v", got, 1)
 	}
 	must(t, st.PutItems(t.Context(), []store.Item{{ID: "x"}}))
 	if err := put(t, c, store.Item{ID: "y"}); err != nil { // hides that another one wrote
@@ -280,18 +279,12 @@ func TestNumberOfItemsIsBounded(t *testing.T) {
 	if err := put(t, c, item("c"), item("d")); !errors.Is(err, ErrFull) || c.Size() != 2 {
 		t.Errorf("the fourth: %v and %d items, want ErrFull and 2", err, c.Size())
 	}
-	if err := put(t, c, item("b"), item("c")); err != nil {
-		t.Error(err)
-	}
-	if err := put(t, c, item("a"), item("b"), item("c")); err != nil {
-		t.Error(err)
-	}
+	must(t, put(t, c, item("b"), item("c")))
+	must(t, put(t, c, item("a"), item("b"), item("c")))
 	if _, err := c.Delete(t.Context(), []string{"a"}); err != nil {
 		t.Error(err)
 	}
-	if err := put(t, c, item("d")); err != nil {
-		t.Error(err)
-	}
+	must(t, put(t, c, item("d")))
 }
 
 // The union of sets of few rows and of many is that of their rows, and leaves the sets as they are.

@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -39,9 +38,7 @@ func TestDocuments(t *testing.T) {
 		i, err := strconv.Atoi(id)
 		return err == nil && i%3 == 0
 	}
-	if diff := cmp.Diff(want, maps.Collect(c.Documents(wanted))); diff != "" {
-		t.Errorf("documents (-want +got):\n%s", diff)
-	}
+	check.Same(t, want, maps.Collect(c.Documents(wanted)), "documents")
 	for range c.Documents(wanted) {
 		break // it can be left at any time
 	}

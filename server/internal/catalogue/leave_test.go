@@ -47,8 +47,8 @@ func TestCallersLeave(t *testing.T) {
 			}
 			c.writing <- struct{}{} // the write has ended
 			<-c.writing
-			if c.Size() != size {
-				t.Errorf("%d items, want %d", c.Size(), size)
+			if got := c.Size(); got != size {
+				t.Errorf("items: %v, want %v", got, size)
 			}
 		}
 	}

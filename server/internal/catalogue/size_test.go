@@ -118,8 +118,8 @@ func TestGrowthIsReckonedBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c.Bytes() != 0 {
-		t.Errorf("%d bytes without an item", c.Bytes())
+	if got := c.Bytes(); got != 0 {
+		t.Errorf("bytes without an item: %v, want %v", got, 0)
 	}
 }
 

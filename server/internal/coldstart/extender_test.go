@@ -8,8 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
@@ -135,9 +134,7 @@ func TestExtenderUsesItsLedger(t *testing.T) {
 		if err := x.look(t.Context(), true); !errors.Is(err, look.err) {
 			t.Errorf("look %d: %v, want %v", i, err, look.err)
 		}
-		if diff := cmp.Diff(look.want, f.calls); diff != "" {
-			t.Errorf("calls of look %d (-want +got):\n%s", i, diff)
-		}
+		check.Same(t, look.want, f.calls, "calls of look %d", i)
 	}
 }
 

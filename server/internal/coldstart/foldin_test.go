@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -22,7 +21,7 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-var must = servertest.Must
+var must = check.Must
 
 const novelty = "novelty" // an item that no model knows
 
@@ -157,10 +156,8 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 	for id, p := range a.Rows {
 		faults[id] = p.Fault
 	}
-	if diff := cmp.Diff(map[string]bool{"bad": true, "good": false, "worse": true},
-		faults); diff != "" {
-		t.Errorf("items without a row (-want +got):\n%s", diff)
-	}
+	check.Same(t, map[string]bool{"bad": true, "good": false, "worse": true}, faults,
+		"items without a row")
 	must(t, x.ledger.Publish(t.Context(), l, x.placed(a), time.Now()))
 	extended := x.Models.Acquire()
 	defer extended.Release()

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // maxPageBytes is what all files of the page may take together.
@@ -28,9 +30,7 @@ func files(t *testing.T) map[string]string {
 		all[name] = string(text)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return all
 }
 
@@ -61,8 +61,8 @@ func TestFiles(t *testing.T) {
 		if name == "" {
 			extension = ".html"
 		}
-		if got := w.Header().Get("Content-Type"); got != types[extension] {
-			t.Errorf("%s has the type %q, want %q", name, got, types[extension])
+		if got, want := w.Header().Get("Content-Type"), types[extension]; got != want {
+			t.Errorf("%s has the type: %v, want %v", name, got, want)
 		}
 		policy := w.Header().Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'",
@@ -80,8 +80,8 @@ func TestFiles(t *testing.T) {
 	if size > maxPageBytes {
 		t.Errorf("the page has %d bytes, at most %d are allowed", size, maxPageBytes)
 	}
-	if code := get(h, Path+"nothing.js").Code; code != 404 {
-		t.Errorf("a file that is not there: %d", code)
+	if got := get(h, Path+"nothing.js").Code; got != 404 {
+		t.Errorf("a file that is not there: %v, want %v", got, 404)
 	}
 }
 
@@ -100,8 +100,8 @@ func TestNothingInline(t *testing.T) {
 	names := strings.NewReplacer("http://www.w3.org/2000/svg", "") // of a language, not loaded
 	for name, text := range files(t) {
 		for what, pattern := range bad {
-			if found := pattern.FindString(names.Replace(text)); found != "" {
-				t.Errorf("%s has %s: %s", name, what, found)
+			if got := pattern.FindString(names.Replace(text)); got != "" {
+				t.Errorf("%s has %s: %v, want %v", name, what, got, "")
 			}
 		}
 	}
@@ -124,15 +124,11 @@ var (
 // Every call of the page is one of the API.
 func TestCallsExist(t *testing.T) {
 	text, err := os.ReadFile("../httpjson/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var api struct {
 		Paths map[string]map[string]any
 	}
-	if err := json.Unmarshal(text, &api); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, json.Unmarshal(text, &api))
 	has := map[string]bool{"GET /openapi.json": true}
 	for p, methods := range api.Paths {
 		for m := range methods {

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func isNew(item int32) bool { return item%3 == 0 }
@@ -99,9 +98,7 @@ func TestSelectAgainstOracle(t *testing.T) {
 		n := rng.IntN(30)
 		want := oracle(r, pool, n, categories, alike)
 		got := r.Select(nil, pool, n, categories, alike)
-		if d := cmp.Diff(want, got); d != "" {
-			t.Fatalf("trial %d, %+v (-want +got):\n%s", trial, r, d)
-		}
+		check.MustSame(t, want, got, "trial %d, %+v", trial, r)
 		if !slices.Equal(got, pool[:len(got)]) {
 			differs++
 		}

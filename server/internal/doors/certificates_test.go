@@ -86,10 +86,10 @@ func (s *served) call(t testing.TB, config *tls.Config) (serial int64, err error
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	return check(ctx, conn)
+	return callOn(ctx, conn)
 }
 
-func check(ctx context.Context, conn *grpc.ClientConn) (serial int64, err error) {
+func callOn(ctx context.Context, conn *grpc.ClientConn) (serial int64, err error) {
 	var p peer.Peer
 	_, err = healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.Peer(&p))
 	if err != nil {
@@ -139,7 +139,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 			}
 			defer conn.Close()
 			for !closed(done) {
-				if _, err := check(t.Context(), conn); err != nil {
+				if _, err := callOn(t.Context(), conn); err != nil {
 					t.Errorf("a call failed: %v", err)
 					return
 				}
@@ -179,7 +179,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 		t.Error("there was no load")
 	}
 	if got := reloads(t, s.metrics, "certificates", "failure"); got != 3 {
-		t.Errorf("%v bad pairs are counted, want 3", got)
+		t.Errorf("bad pairs are counted: %v, want %v", got, 3)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestBadPairsChangeNothing(t *testing.T) {
 		}
 		failures++
 		if got := reloads(t, s.metrics, "certificates", "failure"); got != failures {
-			t.Errorf("%s: %v failures are counted, want %v", name, got, failures)
+			t.Errorf("%s: failures are counted: %v, want %v", name, got, failures)
 		}
 		if serial, err := s.call(t, trusting(a)); err != nil || serial != 7 {
 			t.Errorf("%s: serial %d, %v", name, serial, err)
@@ -266,7 +266,7 @@ func TestCallerByCertificate(t *testing.T) {
 		"": {PeerCertificates: []*x509.Certificate{cert}},
 	} {
 		if got := new(Doors).Caller(ctx(state)); got != want {
-			t.Errorf("the caller is %q, want %q", got, want)
+			t.Errorf("the caller: %v, want %v", got, want)
 		}
 	}
 }

@@ -15,10 +15,11 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-var must, eventually = servertest.Must, servertest.Eventually
+var must, eventually = check.Must, servertest.Eventually
 
 // withToken is the context of a call with these values of the metadata "authorization".
 func withToken(values ...string) context.Context {
@@ -89,10 +90,10 @@ func TestCheck(t *testing.T) {
 			t.Errorf("an unknown method with a token: %v", err)
 		}
 		if got := d.Caller(withToken("Bearer " + token)); got != "client" {
-			t.Errorf("the caller is %q", got)
+			t.Errorf("the caller: %v, want %v", got, "client")
 		}
 		if got := d.Caller(withToken("Bearer none")); got != "" {
-			t.Errorf("an unknown caller is %q", got)
+			t.Errorf("an unknown caller: %v, want %v", got, "")
 		}
 	}
 }
@@ -141,9 +142,7 @@ func TestBadTokenFiles(t *testing.T) {
 	for name, path := range map[string]string{"missing": "/nonexistent/tokens", "folder": t.TempDir()} {
 		_, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler),
 			NewMetrics())
-		if err == nil || !strings.Contains(err.Error(), "TokenFile: "+path+": ") {
-			t.Errorf("%s: %v", name, err)
-		}
+		check.Says(t, err, "TokenFile: "+path+": ", "%s", name)
 	}
 }
 
@@ -186,7 +185,7 @@ func TestTokensChange(t *testing.T) {
 	})
 	time.Sleep(50 * time.Millisecond)
 	if got := reloads(t, d.metrics, "tokens", "failure"); got != 1 {
-		t.Errorf("the same bad file is counted %v times", got)
+		t.Errorf("the same bad file is counted times: %v, want %v", got, 1)
 	}
 	if !allows(first) || !allows(second) {
 		t.Error("a bad file took tokens away")

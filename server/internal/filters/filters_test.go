@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-var must, eventually = servertest.Must, servertest.Eventually
+var must, eventually = check.Must, servertest.Eventually
 
 var log = slog.New(slog.NewTextHandler(io.Discard, nil))
 
@@ -67,10 +67,8 @@ func TestParse(t *testing.T) {
 	for i := range maxFilters + 1 {
 		fmt.Fprintf(&many, "f%d: {no_labels: [b]}\n", i)
 	}
-	if _, err := parse([][]byte{[]byte(many.String())}); err == nil ||
-		!strings.Contains(err.Error(), "has 1001 filters") {
-		t.Errorf("a file of many filters: %v", err)
-	}
+	_, err := parse([][]byte{[]byte(many.String())})
+	check.Says(t, err, "has 1001 filters", "a file of many filters")
 }
 
 // All conditions of a filter arrive.
@@ -86,9 +84,7 @@ func TestFind(t *testing.T) {
 		AnyCategories: []string{"a"}, AllCategories: []string{"b"},
 		NoCategories: []string{"c", "d"}, AnyLabels: []string{"e"}, AllLabels: []string{"f"},
 		NoLabels: []string{"g"}}}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("filters (-want +got):\n%s", d)
-	}
+	check.Same(t, want, got, "filters")
 }
 
 // The names in an error are sorted, and few.

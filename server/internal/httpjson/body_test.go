@@ -10,6 +10,7 @@ import (
 	gateway "github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -91,9 +92,7 @@ func TestTextsGrowInPlace(t *testing.T) {
 	l := lines{&gateway.JSONPb{}}
 	var before, after runtime.MemStats
 	text, err := l.Marshal(message)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	runtime.ReadMemStats(&before)
 	for range 10 {
 		if text, err = l.Marshal(message); err != nil {

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/admission"
 )
 
@@ -67,9 +68,7 @@ func door(t *testing.T) (*calls, http.Handler) {
 	t.Helper()
 	c := &calls{}
 	h, err := NewHandler(t.Context(), c, bounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return c, h
 }
 
@@ -160,9 +159,7 @@ func TestUnknownParametersAreRefused(t *testing.T) {
 func TestKnownParametersAreTaken(t *testing.T) {
 	c, h := door(t)
 	all, err := readRoutes(openAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	values := map[string]string{"boolean": "true", "integer int32": "3", "number double": ".5",
 		"string byte": "AAA=", "string uint64": "7", "string": "2s", "array": "x"}
 	for route, known := range all {
@@ -195,9 +192,7 @@ func TestKnownParametersAreTaken(t *testing.T) {
 		}
 		slices.Sort(want)
 		slices.Sort(found)
-		if d := cmp.Diff(want, found); d != "" {
-			t.Errorf("%s (-fields of the request +parameters):\n%s", route, d)
-		}
+		check.Same(t, want, found, "%s (-fields of the request +parameters)", route)
 	}
 }
 
@@ -249,7 +244,7 @@ func TestMethodsAreNotOverridden(t *testing.T) {
 			t.Errorf("%s: %d %s, the call %v", path, w.Code, w.Body, c.last)
 		}
 		if got := w.Header().Get("Allow"); got != allowed {
-			t.Errorf("%s allows %q, want %q", path, got, allowed)
+			t.Errorf("%s allows: %v, want %v", path, got, allowed)
 		}
 	}
 }
@@ -279,9 +274,7 @@ func TestDescription(t *testing.T) {
 			SecuritySchemes map[string]struct{ Type, Scheme string }
 		}
 	}
-	if err := json.Unmarshal(openAPI, &document); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, json.Unmarshal(openAPI, &document))
 	named := document.Components.SecuritySchemes["Bearer"]
 	want := []map[string][]string{{"Bearer": {}}, {}}
 	if document.OpenAPI != "3.1.0" || named.Type != "http" || named.Scheme != "bearer" ||

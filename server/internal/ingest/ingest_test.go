@@ -9,6 +9,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -45,9 +46,7 @@ func TestDerivedEventID(t *testing.T) {
 // A stream whose client does not read its acknowledgement has given back what it acknowledges.
 func TestUnreadAcknowledgementHoldsNoReadAhead(t *testing.T) {
 	all := admission.NewBudget(1)
-	if err := all.Take(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, all.Take(t.Context(), 1))
 	sent := false
 	s := &service{Deps: Deps{ReadAhead: all, Metrics: NewMetrics(), Credits: credit.New(
 		credit.Deps{Weights: func() event.Weights { return nil }})}}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
@@ -14,7 +15,7 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-var must = servertest.Must
+var must = check.Must
 
 // A scrape or a reload that comes after the end finds no model, and does not hang.
 func TestHolderAfterClose(t *testing.T) {

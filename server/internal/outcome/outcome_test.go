@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/doors"
@@ -29,16 +29,12 @@ import (
 // Every reason of an ErrorInfo stands in a comment of the protocol.
 func TestReasonsAreDocumented(t *testing.T) {
 	paths, err := filepath.Glob("../../../api/gsimc/v1/*.proto")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	documented := map[string]bool{}
 	words := regexp.MustCompile(`[A-Z][A-Z_]+`)
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for line := range strings.Lines(string(content)) {
 			_, comment, _ := strings.Cut(line, "//")
 			for _, word := range words.FindAllString(comment, -1) {
@@ -125,9 +121,7 @@ func TestStatus(t *testing.T) {
 			want := servertest.Problem{Code: tt.code, Reason: tt.reason, Fields: tt.fields,
 				Retry: tt.retry}
 			st := Status(tt.err)
-			if d := cmp.Diff(want, servertest.ProblemOf(t, st.Err())); d != "" {
-				t.Errorf("status (-want +got):\n%s", d)
-			}
+			check.Same(t, want, servertest.ProblemOf(t, st.Err()), "status")
 			if st.Message() == "" || strings.Contains(st.String(), secret) {
 				t.Errorf("message %q is empty or shows internal text", st.Message())
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
@@ -72,9 +73,7 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 				case err != nil:
 					t.Errorf("TopN: %v", err)
 				default:
-					if d := cmp.Diff(want, c.Top); d != "" {
-						t.Errorf("answer (-alone +batched):\n%s", d)
-					}
+					check.Same(t, want, c.Top, "answer (-alone +batched)")
 				}
 			}
 		})
@@ -127,9 +126,7 @@ func batchSizes(t *testing.T, m *Metrics) (calls, passes, large int) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.Collectors()...)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, f := range families {
 		if f.GetName() == "gsimc_topn_batch_size" {
 			h := f.GetMetric()[0].GetHistogram()
@@ -280,9 +277,7 @@ func TestBatcherAlone(t *testing.T) {
 			made[1], made[2])
 	}
 	for _, i := range []int{0, 3} {
-		if d := cmp.Diff(alone(m, calls[i].Request), calls[i].Top); d != "" {
-			t.Errorf("call %d (-alone +batched):\n%s", i, d)
-		}
+		check.Same(t, alone(m, calls[i].Request), calls[i].Top, "call %d (-alone +batched)", i)
 	}
 	if answered, passes, _ := batchSizes(t, metrics); passes != 1 || answered != 2 {
 		t.Errorf("%d shared passes for %d calls, want 1 for 2", passes, answered)

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-var must = servertest.Must
+var must = check.Must
 
 // Counts are those of the definition, in whichever order the events come.
 func TestModelCounts(t *testing.T) {
@@ -49,8 +50,8 @@ func TestModelCounts(t *testing.T) {
 		m, err := New(Deps{Store: st, Updater: state.NewUpdater(weights),
 			HalfLife: halfLife}).Model(t.Context())
 		must(t, err)
-		if m.NumItems() != len(want) {
-			t.Errorf("%d items, want %d", m.NumItems(), len(want))
+		if got, want := m.NumItems(), len(want); got != want {
+			t.Errorf("items: %v, want %v", got, want)
 		}
 		for item, w := range want {
 			i, known := m.ItemIndex(item)
@@ -87,7 +88,8 @@ func TestCountsOfRisingTimes(t *testing.T) {
 		want := math.Exp2(-apart.Hours() * 2)
 		got := float64(m.Degree(before)) / float64(m.Degree(newest))
 		if math.Abs(got-want) > 1e-4 {
-			t.Errorf("%v apart: the last item but one has %v of the last, want %v", apart, got, want)
+			t.Errorf("%v apart: the last item but one has %v of the last, want %v", apart, got,
+				want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 )
@@ -19,14 +20,12 @@ func TestOfferNeverWaits(t *testing.T) {
 			&store.Event{ID: fmt.Sprint(i), Item: servertest.Item(i % servertest.Items)})
 	}
 	if got := len(q.queue); got != queueSize {
-		t.Errorf("the queue holds %d events, want %d", got, queueSize)
+		t.Errorf("the queue holds events: %v, want %v", got, queueSize)
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(q.Metrics.Collectors()...)
 	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			dropped := f.GetName() == "gsimc_online_dropped_total" &&

@@ -3,10 +3,8 @@ package recommend
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/testing/protocmp"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
@@ -24,13 +22,11 @@ func TestExplanationAddsUp(t *testing.T) {
 		{ItemId: servertest.Item(4), Events: 2, Contribution: 6, Local: 3.5},
 	}}
 	got := explanation(m, 5, x, 1, groupByItem(h), false)
-	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-		t.Errorf("with a local term (-want +got):\n%s", d)
-	}
+	check.Same(t, want, got, "with a local term")
 	x.Local = nil
 	for _, c := range explanation(m, 5, x, 1, groupByItem(h), false).GetContributions() {
-		if c.GetLocal() != 0 {
-			t.Errorf("without a local term, %v is of it", c.GetLocal())
+		if got := c.GetLocal(); got != 0 {
+			t.Errorf("without a local term is of it: %v, want %v", got, 0)
 		}
 	}
 }

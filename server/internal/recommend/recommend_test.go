@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
@@ -38,14 +39,14 @@ func TestSessionTokensOfNewLife(t *testing.T) {
 		for i := range events {
 			r, err := s.Store.Append(t.Context(), []store.Record{{User: "ann", Event: store.Event{
 				ID: fmt.Sprint(i), Item: servertest.Item(i), Type: "like", Time: servertest.Now}}})
-			servertest.Must(t, errors.Join(err, r[0].Err))
+			check.Must(t, errors.Join(err, r[0].Err))
 			last = r[0].Version
 		}
 		return last
 	}
 	former := write(5)
 	_, err := s.Store.Erase(t.Context(), "ann")
-	servertest.Must(t, err)
+	check.Must(t, err)
 	if reached, err := s.reaches(t.Context(), "ann", former, write(1)); reached || err != nil {
 		t.Errorf("reached %v, %v; want that it is waited for", reached, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/fit"
@@ -117,7 +118,7 @@ func build(
 	basis, err := spectral.Solve(inc, spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: Rank,
 		Seed: seed})
-	Must(t, err)
+	check.Must(t, err)
 	ids := make([]string, Items)
 	for i := range ids {
 		ids[i] = id(i)
@@ -127,7 +128,7 @@ func build(
 	edit(&spec)
 	m, err := model.New(spec, basis, ids,
 		fit.Histories{Train: slices.Values(histories), Validation: histories})
-	Must(t, err)
+	check.Must(t, err)
 	return m
 }
 
@@ -213,14 +214,6 @@ func (h *Store) Since(
 		return h.SinceFunc(ctx, user, known, fn)
 	}
 	return h.Store.Since(ctx, user, known, fn)
-}
-
-// Must ends a test that cannot go on.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Eventually waits until something holds, and returns how long that took.

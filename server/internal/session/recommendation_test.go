@@ -41,11 +41,11 @@ func TestRecommendationTokens(t *testing.T) {
 		}
 		for i := range n {
 			if got := r.Position(here, fmt.Sprint("item-", i)); got != 101+i {
-				t.Errorf("item %d has position %d, want %d", i, got, 101+i)
+				t.Errorf("item %d has position: %v, want %v", i, got, 101+i)
 			}
 		}
 		if got := r.Position(here, "elsewhere"); got != 0 {
-			t.Errorf("an item of another list has position %d", got)
+			t.Errorf("an item of another list has position: %v, want %v", got, 0)
 		}
 	}
 	if n := len(recommendation(MaxPositions).Token(here)); n != MaxRecommendationBytes || n > 200 {

@@ -10,13 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-var must = servertest.Must
+var must = check.Must
 
 func newTestCache(t testing.TB, bytes int64, st store.Store) *Cache {
 	t.Helper()
@@ -92,11 +93,11 @@ func TestEvictionChangesNothing(t *testing.T) {
 			}
 		}
 	}
-	if n := huge.Len(); n != 60 {
-		t.Errorf("the huge cache holds %d states, want 60", n)
+	if got := huge.Len(); got != 60 {
+		t.Errorf("the huge cache holds states: %v, want %v", got, 60)
 	}
-	if n := tiny.Len(); n != 0 {
-		t.Errorf("the tiny cache holds %d states, want 0", n)
+	if got := tiny.Len(); got != 0 {
+		t.Errorf("the tiny cache holds states: %v, want %v", got, 0)
 	}
 	if n, w := some.Len(), some.Bytes(); n == 0 || n == 60 || w > 20_000 {
 		t.Errorf(
@@ -309,8 +310,8 @@ func TestErasureForgetsTheState(t *testing.T) {
 	m := servertest.NewModel(t, 1)
 	write(t, s, m, "ann", "1", 1)
 	eraseUser(t, s, "ann")
-	if n := s.Len(); n != 0 {
-		t.Errorf("%d states are left", n)
+	if got := s.Len(); got != 0 {
+		t.Errorf("states are left: %v, want %v", got, 0)
 	}
 }
 
@@ -396,8 +397,8 @@ func live(t *testing.T, s *Cache, m *model.Model, user string, lives int) {
 	for life := range lives {
 		events := 1 + rng.IntN(4)
 		for i := range events {
-			if r := write(t, s, m, user, fmt.Sprint(i), life%servertest.Items); r != uint64(i+1) {
-				t.Errorf("event %d of a life has revision %d", i+1, r)
+			if got, want := write(t, s, m, user, fmt.Sprint(i), life%servertest.Items), uint64(i+1); got != want {
+				t.Errorf("event %d of a life has revision: %v, want %v", i+1, got, want)
 			}
 			if i+1 < events && life%3 == 0 { // some lives are read only at their end
 				continue

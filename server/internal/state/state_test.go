@@ -34,9 +34,8 @@ func TestExtensionKeepsStates(t *testing.T) {
 			t.Errorf("a state with %v is taken for one by other weights", test.items)
 		}
 		if u.adopt(extended, weights) != test.want || u.adopt(servertest.NewModel(t, 2), weights) {
-			t.Errorf(
-				"a state with %v is that of the extension: want %v, and never that of another "+
-					"model", test.items, test.want)
+			t.Errorf("a state with %v is that of the extension: want %v, and never that of another model",
+				test.items, test.want)
 		}
 	}
 }

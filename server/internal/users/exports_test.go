@@ -48,8 +48,8 @@ func TestExportsMakeRoom(t *testing.T) {
 			t.Error("the caller with most makes no room for another")
 		}
 		newcomer.end()
-		if len(all.taken) != 2 {
-			t.Errorf("%d places are taken, want 2", len(all.taken))
+		if got := len(all.taken); got != 2 {
+			t.Errorf("places are taken: %v, want %v", got, 2)
 		}
 	})
 }

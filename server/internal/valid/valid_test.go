@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 var testNow = time.Unix(1_700_000_000, 0)
@@ -79,9 +80,7 @@ func BenchmarkRecommend(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Recommend(req, testNow); err != nil {
-					b.Fatal(err)
-				}
+				check.Must(b, Recommend(req, testNow))
 			}
 		})
 	}

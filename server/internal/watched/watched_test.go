@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // A change is taken by the second reading that finds it, or at once on demand. A bad or missing
@@ -32,12 +34,8 @@ func TestFiles(t *testing.T) {
 	if err := f.Open(); err == nil {
 		t.Fatal("a file that is not there was opened")
 	}
-	if err := os.WriteFile(name, []byte("a"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Open(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(name, []byte("a"), 0o600))
+	check.Must(t, f.Open())
 	for i, step := range []struct {
 		text      string // empty: no file
 		now       bool
@@ -69,16 +67,14 @@ func TestFiles(t *testing.T) {
 		} else {
 			err = os.WriteFile(name, []byte(step.text), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		before := good
 		look := f.Look
 		if step.now {
 			look = f.LookNow
 		}
-		if taken := look(t.Context()); taken != (good > before) {
-			t.Errorf("step %d: taken %v", i, taken)
+		if got, want := look(t.Context()), good > before; got != want {
+			t.Errorf("step %d: taken: %v, want %v", i, got, want)
 		}
 		if f.Get() != step.want || good != step.good || bad != step.bad {
 			t.Errorf("step %d: %q, %d good, %d bad; want %q, %d, %d", i, f.Get(), good, bad,

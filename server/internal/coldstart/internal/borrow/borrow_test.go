@@ -11,11 +11,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-var must = servertest.Must
+var must = check.Must
 
 // shop is a catalogue.
 type shop struct {
@@ -330,8 +331,8 @@ func TestMostBorrow(t *testing.T) {
 				got[Most-1] != fmt.Sprintf("new-%05d", first+Most-1) || !slices.IsSorted(got) {
 				t.Errorf("%d rows, from %s to %s", len(got), got[0], got[len(got)-1])
 			}
-			if len(r.items) != len(s.documents)-servertest.Items {
-				t.Errorf("%d items are remembered", len(r.items))
+			if got, want := len(r.items), len(s.documents)-servertest.Items; got != want {
+				t.Errorf("items are remembered: %v, want %v", got, want)
 			}
 		}
 		check(far)

@@ -20,14 +20,14 @@ func TestNote(t *testing.T) {
 	w.b = append(w.b, make([]byte, 300)...) // the things that were counted
 	const want = "01ac02ffffffffffffffffff0105000000000000f83f07000000000000000261620100"
 	if got := hex.EncodeToString(w.Bytes()[:len(want)/2]); got != want {
-		t.Errorf("the note begins with %s, want %s", got, want)
+		t.Errorf("the note begins with: %v, want %v", got, want)
 	}
 	r := Read(w.Bytes())
-	if n := r.Count(); n != 300 {
-		t.Errorf("%d things, want 300", n)
+	if got := r.Count(); got != 300 {
+		t.Errorf("things: %v, want %v", got, 300)
 	}
-	if n := r.Uint(); n != math.MaxUint64 {
-		t.Errorf("a number of %d, want the largest", n)
+	if got := r.Uint(); got != math.MaxUint64 {
+		t.Errorf("a number: %v, want %v", got, uint64(math.MaxUint64))
 	}
 	if n, x, bits := r.Int(), r.Float(), r.Fixed(); n != -3 || x != 1.5 || bits != 7 {
 		t.Errorf("numbers %d, %v and %d, want -3, 1.5 and 7", n, x, bits)

@@ -47,13 +47,13 @@ func TestFailuresOfLooks(t *testing.T) {
 		{store.ErrLeaseLost, nil}, {failure, failure},
 	} {
 		if got := x.Done(look.is); got != look.want {
-			t.Errorf("look %d of several servers: %v is told, want %v", i, got, look.want)
+			t.Errorf("look %d of several servers tells: %v, want %v", i, got, look.want)
 		}
 	}
 	alone := NewMemory(x.stage)
 	for range 2 {
 		if got := alone.Done(failure); got != failure {
-			t.Errorf("%v is told, want %v", got, failure)
+			t.Errorf("is told: %v, want %v", got, failure)
 		}
 	}
 }

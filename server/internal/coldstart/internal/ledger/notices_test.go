@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/metrics"
@@ -25,7 +26,7 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-var must = servertest.Must
+var must = check.Must
 
 const novelty = "novelty" // an item that no model knows
 
@@ -90,8 +91,8 @@ func TestLargeNoticesAreSplit(t *testing.T) {
 			got.pairs[item] = append(got.pairs[item], users...)
 		}
 		maps.Copy(got.changed, part.changed)
-		if part.halved != want.halved {
-			t.Errorf("a part is of a sample that was halved %d times", part.halved)
+		if got := part.halved; got != want.halved {
+			t.Errorf("a part is of a sample that was halved times: %v, want %v", got, want.halved)
 		}
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(notice{})); diff != "" || len(parts) < 8 {
@@ -232,9 +233,7 @@ func TestLateNoticesOfErasedUsers(t *testing.T) {
 	must(t, x.merge(t.Context(), l.Base(), x.posted(t)))
 	must(t, x.merge(t.Context(), l.Base(), late.posted(t)))
 	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
-	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
-		t.Errorf("the sample (-want +got):\n%s", diff)
-	}
+	check.Same(t, []string{"user-0", "user-2"}, sample, "the sample")
 }
 
 // TestOwnersAreToldWhoChanged: the owner counts anew whom others have served or erased. The id of an
@@ -270,9 +269,8 @@ func TestOwnersAreToldWhoChanged(t *testing.T) {
 		}
 		must(t, x.merge(t.Context(), l.Base(), names))
 		users, _ := x.owned.account.Tally.Pending.TakeAll()
-		if diff := cmp.Diff(map[string]struct{}{"ann": {}, "bob": {}}, users); diff != "" {
-			t.Errorf("round %d: the owner reads (-want +got):\n%s", round, diff)
-		}
+		check.Same(t, map[string]struct{}{"ann": {}, "bob": {}}, users, "round %d: the owner reads",
+			round)
 	}
 }
 
@@ -304,7 +302,7 @@ func TestAbandonedBases(t *testing.T) {
 	must(t, old.merge(t.Context(), l.Base(), old.posted(t)))
 	x.own(t)
 	if got := x.owned.account.Samples.Census().Counts[novelty]; got != 3 {
-		t.Errorf("the samples of the model before have %v users, want 3", got)
+		t.Errorf("the samples of the model before have users: %v, want %v", got, 3)
 	}
 	looks := func() (notes int) {
 		x.owned.nextBeat = time.Time{}
@@ -326,8 +324,8 @@ func TestAbandonedBases(t *testing.T) {
 	last := x.owned.others[old.base]
 	last.seen = last.seen.Add(-2 * abandoned)
 	x.owned.others[old.base] = last
-	if n := looks(); n != 0 {
-		t.Errorf("%d notes of an abandoned base are left", n)
+	if got := looks(); got != 0 {
+		t.Errorf("notes of an abandoned base are left: %v, want %v", got, 0)
 	}
 	names, err := st.NoteNames(t.Context(), basesTopic)
 	if diff := cmp.Diff([]string{x.base}, names); err != nil || diff != "" {
@@ -358,9 +356,7 @@ func TestInheritedSamplesLackErasedUsers(t *testing.T) {
 	old.posted(t)
 	x.own(t)
 	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
-	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
-		t.Errorf("the sample (-want +got):\n%s", diff)
-	}
+	check.Same(t, []string{"user-0", "user-2"}, sample, "the sample")
 }
 
 // TestErasuresReachNewBases: an erasure that is on its way when another model begins, and takes
@@ -375,7 +371,5 @@ func TestErasuresReachNewBases(t *testing.T) {
 	must(t, err)
 	must(t, x.merge(t.Context(), l.Base(), names))
 	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
-	if diff := cmp.Diff([]string{"user-0", "user-2"}, sample); diff != "" {
-		t.Errorf("the sample (-want +got):\n%s", diff)
-	}
+	check.Same(t, []string{"user-0", "user-2"}, sample, "the sample")
 }

@@ -9,8 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -72,9 +71,7 @@ func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
 		must(t, err)
 		erased = append(erased, n.erased...)
 	}
-	if diff := cmp.Diff([]string{"user-1", "user-2"}, erased); diff != "" {
-		t.Errorf("erasures that the other model is told of (-want +got):\n%s", diff)
-	}
+	check.Same(t, []string{"user-1", "user-2"}, erased, "erasures that the other model is told of")
 }
 
 // hold lets the keeper of an owner hold its lease until the test ends.

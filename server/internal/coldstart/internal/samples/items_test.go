@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestItemsCountUsers(t *testing.T) {
@@ -41,9 +43,7 @@ func TestItemsSampleHasNoOrder(t *testing.T) {
 		if round == 0 {
 			want = got
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("samples differ by order:\n%s", diff)
-		}
+		check.MustSame(t, want, got, "samples differ by order")
 	}
 }
 
@@ -56,8 +56,8 @@ func TestItemsForget(t *testing.T) {
 	n.Note("a", "y")
 	n.Forget("a")
 	now := n.Census()
-	if now.Users != 1 {
-		t.Errorf("%d users are left of 2", now.Users)
+	if got := now.Users; got != 1 {
+		t.Errorf("users are left of 2: %v, want %v", got, 1)
 	}
 	if diff := cmp.Diff(map[string]float64{"x": 1}, now.Counts); diff != "" || !now.Stale["x"] {
 		t.Errorf("after the erasure, stale %v (-want +got):\n%s", now.Stale, diff)
@@ -83,7 +83,7 @@ func TestItemsMakeRoom(t *testing.T) {
 	}
 	n.Trim()
 	if got := len(n.Census().Counts); got != keptItems {
-		t.Errorf("%d items are left, want %d", got, keptItems)
+		t.Errorf("items are left: %v, want %v", got, keptItems)
 	}
 	for i := range maxItems {
 		for u := range 4 {
@@ -108,12 +108,10 @@ func TestItemsAreBounded(t *testing.T) {
 	}
 	n.Note("b", "0")
 	if got := len(n.Census().Counts); got != maxItems {
-		t.Errorf("%d items, want at most %d", got, maxItems)
+		t.Errorf("items: %v, want %v", got, maxItems)
 	}
 	n.Trim()
-	if diff := cmp.Diff(map[string]float64{"0": 2}, n.Census().Counts); diff != "" {
-		t.Errorf("after trim (-want +got):\n%s", diff)
-	}
+	check.Same(t, map[string]float64{"0": 2}, n.Census().Counts, "after trim")
 }
 
 // An erased user who returns is in the samples of the items of the new life only, whether the purge
@@ -144,9 +142,7 @@ func TestItemsForgetThenReturn(t *testing.T) {
 				counts[item]++
 			}
 		}
-		if diff := cmp.Diff(counts, n.Census().Counts); diff != "" {
-			t.Fatalf("round %d (-want +got):\n%s", round, diff)
-		}
+		check.MustSame(t, counts, n.Census().Counts, "round %d", round)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // threeItems are items with three users each.
@@ -49,27 +49,20 @@ func TestPartsAreRead(t *testing.T) {
 		if _, err := got.ReadPart(note[:len(note)-1]); err == nil {
 			t.Fatal("a part without its last byte is taken for a whole one")
 		}
-		if diff := cmp.Diff(before, got.Census()); diff != "" {
-			t.Fatalf("a damaged part has changed the samples (-before +after):\n%s", diff)
-		}
+		check.MustSame(t, before, got.Census(),
+			"a damaged part has changed the samples (-before +after)")
 		of, err := got.ReadPart(note)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		for item, users := range of {
-			if users != placed(item) {
-				t.Errorf("%s was placed by %v users, want %v", item, users, placed(item))
+			if want := placed(item); users != want {
+				t.Errorf("users by which %s was placed: %v, want %v", item, users, want)
 			}
 		}
 	}
-	if diff := cmp.Diff(want.Census(), got.Census()); diff != "" {
-		t.Errorf("the state that is read (-want +got):\n%s", diff)
-	}
+	check.Same(t, want.Census(), got.Census(), "the state that is read")
 	for i := range 3 {
 		item := fmt.Sprint("item-", i)
-		if diff := cmp.Diff(want.SampleOf(item), got.SampleOf(item)); diff != "" {
-			t.Errorf("the sample of %s (-want +got):\n%s", item, diff)
-		}
+		check.Same(t, want.SampleOf(item), got.SampleOf(item), "the sample of %s", item)
 	}
 }
 
@@ -87,9 +80,7 @@ func TestChangedParts(t *testing.T) {
 		if item != "" {
 			want = []int{partOf(item)}
 		}
-		if diff := cmp.Diff(want, n.TakeChanged()); diff != "" {
-			t.Errorf("%s: changed parts (-want +got):\n%s", what, diff)
-		}
+		check.Same(t, want, n.TakeChanged(), "%s: changed parts", what)
 	}
 	wantChange("the same user again", "", func() { n.Note("user-0", "item-0") })
 	wantChange("users of the store", "", func() { n.Add(3) })

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/servertest"
@@ -255,12 +256,12 @@ func TestNewItemsRise(t *testing.T) {
 	tally := newTally(t, 50)
 	base := tally.base
 	e, err := base.NewEvidence([]string{"new"}, nil)
-	servertest.Must(t, err)
+	check.Must(t, err)
 	e.Add([]int32{0, 1, 2, int32(base.NumItems())})
 	placed, err := e.Place(0, float64(base.NumTrainUsers())/2)
-	servertest.Must(t, err)
+	check.Must(t, err)
 	m, err := base.Extend([]model.NewItem{placed})
-	servertest.Must(t, err)
+	check.Must(t, err)
 	const spans, late = 200, 10 // of the spans, with one event before the new item comes, else two
 	for u := range spans {
 		h := tally.History(fmt.Sprint(u))
