@@ -243,9 +243,7 @@ func TestConnectionsOfOperators(t *testing.T) {
 	for range 100 {
 		silent = append(silent, h2test.Dial(t, ts.adminConn.Target()))
 	}
-	if _, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{}); err != nil {
-		t.Error(err)
-	}
+	reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
 	eventually(t, "those beyond the bound are closed", func() bool {
 		return openOf(silent) <= OperatorConnections/2
 	})
@@ -537,9 +535,7 @@ func TestCheckpointsAreFew(t *testing.T) {
 	}
 	for range 20 {
 		want := problem{Code: codes.ResourceExhausted, Reason: "TOO_MANY_CHECKPOINTS", Retry: true}
-		if d := cmp.Diff(want, problemOf(t, more())); d != "" {
-			t.Fatalf("one more is refused with (-want +got):\n%s", d)
-		}
+		mustSame(t, want, problemOf(t, more()), "one more is refused with")
 	}
 	ts.observe(t, newEvent("ann", 1))
 	open[0]()
@@ -558,9 +554,7 @@ func TestCheckpointsEnd(t *testing.T) {
 		must(t, err)
 		_, err = stream.Recv()
 		want := problem{Code: codes.DeadlineExceeded, Reason: "DEADLINE_EXCEEDED"}
-		if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-			t.Fatalf("the checkpoint ends with (-want +got):\n%s", d)
-		}
+		mustSame(t, want, problemOf(t, err), "the checkpoint ends with")
 	}
 	made, removed := copies.made.Load(), copies.removed.Load()
 	if int(made) != most+1 || removed != made {

@@ -19,9 +19,7 @@ import (
 func comingBack(t *testing.T, spec again.Spec) *model.Model {
 	t.Helper()
 	m := newLearnedModel(t, 1, true)
-	if err := m.SetLive(trend.Spec{}, spec); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.SetLive(trend.Spec{}, spec))
 	return m
 }
 

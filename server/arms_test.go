@@ -76,16 +76,14 @@ func TestArms(t *testing.T) {
 		one.Filter = req.GetFilter()
 		single := ts.ask(t, one)
 		single.UnknownItemIds = nil // of the whole batch
-		if d := cmp.Diff(single, r.GetResponse(), protocmp.Transform()); d != "" {
-			t.Fatalf("in a batch (-single +batch):\n%s", d)
-		}
+		mustSame(t, single, r.GetResponse(), "in a batch (-single +batch)")
 	}
 	same(t, []string{"unknown"}, batch.GetUnknownItemIds(), "unknown ids")
 	if got := ts.ask(t, forHistory(1, 2)).GetArm(); got != "main" {
-		t.Errorf("a session has the arm %q", got)
+		t.Errorf("a session has the arm: %v, want %v", got, "main")
 	}
 	if got := a.ask(t, forUser("u1")).GetArm(); got != "" {
-		t.Errorf("without arms there is the arm %q", got)
+		t.Errorf("without arms there is the arm: %v, want %v", got, "")
 	}
 }
 
@@ -109,13 +107,13 @@ func TestReloadOfArms(t *testing.T) {
 		}
 		return b.GetModel().GetVersion()
 	}
-	if got := version(); got != newModel(t, 5).Version() {
-		t.Errorf("b has the model %s", got)
+	if got, want := version(), newModel(t, 5).Version(); got != want {
+		t.Errorf("b has the model: %v, want %v", got, want)
 	}
 	seed = 6
 	reply(t, ts.admin.ReloadModel, &pb.ReloadModelRequest{})
-	if got := version(); got != newModel(t, 6).Version() {
-		t.Errorf("after the reload b has the model %s", got)
+	if got, want := version(), newModel(t, 6).Version(); got != want {
+		t.Errorf("after the reload b has the model: %v, want %v", got, want)
 	}
 	bad = true
 	_, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
@@ -126,8 +124,8 @@ func TestReloadOfArms(t *testing.T) {
 	if err := ts.Reload(ctx(t)); err != nil {
 		t.Errorf("the model of the server cannot be loaded: %v", err)
 	}
-	if got := version(); got != newModel(t, 6).Version() {
-		t.Errorf("after a bad reload b has the model %s", got)
+	if got, want := version(), newModel(t, 6).Version(); got != want {
+		t.Errorf("after a bad reload b has the model: %v, want %v", got, want)
 	}
 }
 
@@ -161,7 +159,6 @@ func (ts *testServer) follow(t *testing.T, m *model.Model, until string) {
 func TestCanaryReturns(t *testing.T) {
 	bad := true
 	ts := start(t, setup{
-		open: func() (*model.Model, error) { return newModel(t, 1), nil },
 		config: func(c *Config) {
 			c.QualitySample, c.CanaryEvents = 1, 30
 			c.Arms = []Arm{{Name: "b", Share: 50, Canary: true, Open: func() (*model.Model, error) {
@@ -188,14 +185,14 @@ func TestCanaryReturns(t *testing.T) {
 	}
 	same(t, map[string]float64{"b": 1}, ts.counters(t, "gsimc_canary_returns_total"), "returns")
 	must(t, ts.Reload(ctx(t))) // the same file
-	if arm := ts.arms.Split.Share(1); arm != 0 {
-		t.Errorf("with the same model the canary has %v percent of the users", arm)
+	if got := ts.arms.Split.Share(1); got != 0 {
+		t.Errorf("percent of the users of the canary with the same model: %v, want %v", got, 0)
 	}
 	bad = false
 	must(t, ts.Reload(ctx(t)))
 	ts.awaitLog(t, "audit: canary has another model")
 	ts.follow(t, m, "canary is not worse")
-	if share := ts.arms.Split.Share(1); share != 50 {
-		t.Errorf("a canary as good as main has %v percent of the users", share)
+	if got := ts.arms.Split.Share(1); got != 50 {
+		t.Errorf("percent of the users of a canary as good as main: %v, want %v", got, 50)
 	}
 }

@@ -39,8 +39,8 @@ func TestAttribution(t *testing.T) {
 	}})
 	req := forUser("ann")
 	req.PageSize, req.Paged = 3, true
-	if id := ts.ask(t, req).GetRecommendationId(); id != "" {
-		t.Errorf("a list has the id %q, and nobody asked for one", id)
+	if got := ts.ask(t, req).GetRecommendationId(); got != "" {
+		t.Errorf("the id of a list that nobody asked for: %v, want %v", got, "")
 	}
 	req.Attribute = true
 	first := ts.ask(t, req)

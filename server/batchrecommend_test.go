@@ -6,12 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
@@ -25,10 +23,10 @@ func userSubject(user string) *pb.BatchSubject {
 }
 
 // startStill is start with a clock that stands still and a user with some events.
-func startStill(t testing.TB, open func() *model.Model) *testServer {
+func startStill(t testing.TB, open opened) *testServer {
 	t.Helper()
 	ts := start(t, setup{
-		open:   func() (*model.Model, error) { return open(), nil },
+		open:   open,
 		config: func(c *Config) { c.Now = func() time.Time { return testNow } },
 	})
 	for i := range 6 {
@@ -41,11 +39,10 @@ func startStill(t testing.TB, open func() *model.Model) *testServer {
 
 // Each result of a batch is what Recommend answers to the subject by itself, errors included.
 func TestBatchIsManyRecommends(t *testing.T) {
-	for name, open := range map[string]func() *model.Model{
-		"paper":   func() *model.Model { return newModel(t, 1) },
-		"learned": func() *model.Model { return newLearnedModel(t, 1, true) },
-		"coming back": func() *model.Model {
-			return comingBack(t, again.Spec{Decay: 1, Recency: 0.1, Newest: 0.1})
+	for name, open := range map[string]opened{
+		"paper": named(t, "paper"), "learned": named(t, "learned"),
+		"coming back": func() (*model.Model, error) {
+			return comingBack(t, again.Spec{Decay: 1, Recency: 0.1, Newest: 0.1}), nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -117,9 +114,7 @@ func checkBatch(t *testing.T, ts *testServer, req *pb.BatchRecommendRequest) {
 		}
 		want.Results = append(want.Results, result)
 	}
-	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-		t.Fatalf("%v (-single calls +batch):\n%s", req, d)
-	}
+	mustSame(t, want, got, "%v (-single calls +batch)", req)
 }
 
 // unknownOf returns the ids of a history that m does not know, each once.

@@ -85,8 +85,7 @@ func TestDamagedItemIsHiddenUntilWritten(t *testing.T) {
 	ts := start(t, setup{store: st})
 	status := func() string {
 		t.Helper()
-		r := reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
-		return r.GetStoreDamage()
+		return reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{}).GetStoreDamage()
 	}
 	if got := status(); !strings.HasPrefix(got, "1 items of the catalogue are damaged") {
 		t.Errorf("the status says %q", got)

@@ -34,7 +34,7 @@ func TestWhereTheConsoleIsServed(t *testing.T) {
 		c := DefaultConfig()
 		c.Console, c.OpsListen, c.Insecure, c.TLSClientCA = test.mode, test.ops, test.insecure, test.ca
 		if got := c.servesConsole(); got != test.served {
-			t.Errorf("%+v: served %v", test, got)
+			t.Errorf("%+v: served: %v, want %v", test, got, test.served)
 		}
 		err := c.validateConsole()
 		if (err != nil) != (test.bad != "") ||
@@ -105,7 +105,7 @@ func TestConsoleRefusesOtherPages(t *testing.T) {
 		}
 		code, text, _ := send(t, test.method, "http://"+ts.ops+test.path, body, test.header...)
 		if code != test.want {
-			t.Errorf("%+v: %d: %.80s", test, code, text)
+			t.Errorf("%+v: %.80s: %v, want %v", test, text, code, test.want)
 		}
 	}
 	r, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})

@@ -12,7 +12,6 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -39,40 +38,34 @@ func usual(cfg *Config) { cfg.ExtendEvery = DefaultConfig().ExtendEvery }
 // explained, scored and filtered like any other item, until they are hidden or deleted.
 func TestItemsBeforeAnybodyHasThem(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func() (*model.Model, error){
-		"paper":   func() (*model.Model, error) { return newModel(t, 1), nil },
-		"learned": func() (*model.Model, error) { return newLearnedModel(t, 1, true), nil },
-		"local":   func() (*model.Model, error) { return servertest.NewTastesModel(t), nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ts := start(t, setup{config: usual, open: open})
-			ts.describe(t, described(novelty, 2), described("hid", 2),
-				&pb.Item{ItemId: "unlike", Title: "unlike"})
-			began := time.Now()
-			ts.awaitExtension(t, func(m *model.Model) bool {
-				return knows(novelty)(m) && knows("hid")(m) && !knows("unlike")(m)
-			})
-			t.Logf("on lists after %v", time.Since(began))
-			ts.checkNovelty(t)
-
-			seen := ts.observe(t, &pb.Event{UserId: "ann", ItemId: novelty})
-			if d := seen.GetDisposition(); d != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
-				t.Errorf("the first event on the item is %v", d)
-			}
-			if slices.Contains(itemIDs(ts.ask(t, page(forUser("ann"), 100))), novelty) {
-				t.Error("a user is shown an item again")
-			}
-			hidden := described("hid", 2)
-			hidden.Hidden = new(bool)
-			*hidden.Hidden = true
-			ts.put(t, hidden)
-			ts.awaitExtension(t, func(m *model.Model) bool { return !knows("hid")(m) })
-			reply(t, ts.items.BatchDeleteItems,
-				&pb.BatchDeleteItemsRequest{ItemIds: []string{novelty}})
-			ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
+	overModels(t, func(t *testing.T, open opened) {
+		t.Parallel()
+		ts := start(t, setup{config: usual, open: open})
+		ts.describe(t, described(novelty, 2), described("hid", 2),
+			&pb.Item{ItemId: "unlike", Title: "unlike"})
+		began := time.Now()
+		ts.awaitExtension(t, func(m *model.Model) bool {
+			return knows(novelty)(m) && knows("hid")(m) && !knows("unlike")(m)
 		})
-	}
+		t.Logf("on lists after %v", time.Since(began))
+		ts.checkNovelty(t)
+
+		seen := ts.observe(t, &pb.Event{UserId: "ann", ItemId: novelty})
+		if d := seen.GetDisposition(); d != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
+			t.Errorf("the first event on the item is %v", d)
+		}
+		if slices.Contains(itemIDs(ts.ask(t, page(forUser("ann"), 100))), novelty) {
+			t.Error("a user is shown an item again")
+		}
+		hidden := described("hid", 2)
+		hidden.Hidden = new(bool)
+		*hidden.Hidden = true
+		ts.put(t, hidden)
+		ts.awaitExtension(t, func(m *model.Model) bool { return !knows("hid")(m) })
+		reply(t, ts.items.BatchDeleteItems,
+			&pb.BatchDeleteItemsRequest{ItemIds: []string{novelty}})
+		ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
+	}, "paper", "learned", "tastes")
 }
 
 // checkNovelty checks an item of shelf 2 that nobody has, on all kinds of lists.
@@ -83,9 +76,7 @@ func (ts *testServer) checkNovelty(t *testing.T) {
 	req.Filter = shelf
 	list := ts.ask(t, req)
 	on := []string{"hid", item(10), item(11), novelty}
-	if diff := cmp.Diff(on, slices.Sorted(slices.Values(itemIDs(list)))); diff != "" {
-		t.Errorf("a shelf (-want +got):\n%s", diff)
-	}
+	same(t, on, slices.Sorted(slices.Values(itemIDs(list))), "a shelf")
 	scored := reply(t, ts.recommend.ScoreItems, &pb.ScoreItemsRequest{ItemIds: on,
 		Subject: &pb.ScoreItemsRequest_History{History: req.GetHistory()}})
 	for _, r := range list.GetItems() {

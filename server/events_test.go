@@ -158,8 +158,22 @@ func TestDamagedHistory(t *testing.T) {
 	}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("damaged", 3)})
 	same(t, problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err), "single")
-	if n := strings.Count(ts.logs.String(), "history is damaged"); n != 4 {
-		t.Errorf("%d rejected events in the log, want 4", n)
+	if got := strings.Count(ts.logs.String(), "history is damaged"); got != 4 {
+		t.Errorf("rejected events in the log: %v, want %v", got, 4)
+	}
+}
+
+// failingAppend is the Append of a store that fails.
+func failingAppend(err error) func(context.Context, []store.Record) ([]store.Result, error) {
+	return func(context.Context, []store.Record) ([]store.Result, error) { return nil, err }
+}
+
+// failingSince is the Since of a store that fails.
+func failingSince(err error) func(context.Context, string, store.Version,
+	func(store.Version, store.Event) error) (store.Version, bool, error) {
+	return func(context.Context, string, store.Version,
+		func(store.Version, store.Event) error) (store.Version, bool, error) {
+		return store.Version{}, false, err
 	}
 }
 
@@ -177,10 +191,7 @@ func TestStoreFailures(t *testing.T) {
 		{store.ErrClosed, problem{Code: codes.Unavailable, Reason: "STORE_CLOSED", Retry: true}},
 		{errors.New("user ann: disk on fire"), problem{Code: codes.Internal, Reason: "INTERNAL"}},
 	} {
-		hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result,
-			error) {
-			return nil, tt.err
-		}
+		hooked.AppendFunc = failingAppend(tt.err)
 		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 		_, errBatch := ts.events.BatchObserve(ctx(t),
 			&pb.BatchObserveRequest{Events: []*pb.Event{newEvent("ann", 1)}})
@@ -194,24 +205,19 @@ func TestStoreFailures(t *testing.T) {
 	}
 	// An event that only the store refuses shows a hole in the validation of requests: that has to
 	// be in the log.
-	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
-		return nil, fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid)
-	}
-	if _, err := ts.events.Observe(ctx(t),
-		&pb.ObserveRequest{Event: newEvent("ann",
-			1)}); problemOf(t, err).Code != codes.InvalidArgument {
-		t.Errorf("refused by the store: %v, want InvalidArgument", err)
+	hooked.AppendFunc = failingAppend(
+		fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid))
+	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
+	if got := problemOf(t, err).Code; got != codes.InvalidArgument {
+		t.Errorf("refused by the store: %v, want %v", got, codes.InvalidArgument)
 	}
 	if !strings.Contains(ts.logs.String(), "a rule that only the store has") {
 		t.Error("the log does not say that the store refused an event")
 	}
 	hooked.AppendFunc = nil
-	hooked.SinceFunc = func(context.Context, string, store.Version,
-		func(store.Version, store.Event) error) (store.Version, bool, error) {
-		return store.Version{}, false, store.ErrCorrupt
-	}
+	hooked.SinceFunc = failingSince(store.ErrCorrupt)
 	ts.observe(t, newEvent("ann", 1))
-	_, err := ts.recommend.Recommend(ctx(t), forUser("ann"))
+	_, err = ts.recommend.Recommend(ctx(t), forUser("ann"))
 	same(t, problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err),
 		"damaged history")
 	hooked.SinceFunc = nil
@@ -348,8 +354,6 @@ func TestRepeatsAfterTheClockWentBack(t *testing.T) {
 	client.refused("POST", "/v1/events", body+`c"}`, 400, "INVALID_FIELD")
 }
 
-// Where the history cannot be read, the repeat of an event too far ahead is not refused as
-// certainly not applied.
 // TestRepeatsAreSoughtForSomeUsers: a batch of many users whose events lie too far ahead does not
 // read all of their histories, and leaves open what it has not looked up.
 func TestRepeatsAreSoughtForSomeUsers(t *testing.T) {
@@ -367,10 +371,7 @@ func TestRepeatsAreSoughtForSomeUsers(t *testing.T) {
 		e.EventTime = timestamppb.New(testNow.Add(48 * time.Hour))
 		req.Events = append(req.Events, e)
 	}
-	answer, err := ts.events.BatchObserve(ctx(t), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := reply(t, ts.events.BatchObserve, req)
 	got := map[codes.Code]int{}
 	for _, r := range answer.GetResults() {
 		got[codes.Code(r.GetError().GetCode())]++
@@ -379,6 +380,8 @@ func TestRepeatsAreSoughtForSomeUsers(t *testing.T) {
 	same(t, 16, reads, "histories read")
 }
 
+// Where the history cannot be read, the repeat of an event too far ahead is not refused as
+// certainly not applied.
 func TestRepeatsThatCannotBeFound(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	ts := start(t, setup{store: hooked})
@@ -391,10 +394,7 @@ func TestRepeatsThatCannotBeFound(t *testing.T) {
 		{store.ErrCorrupt, problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}},
 		{store.ErrUnavailable, problem{Code: codes.Unavailable, Reason: "STORE_UNAVAILABLE"}},
 	} {
-		hooked.SinceFunc = func(context.Context, string, store.Version,
-			func(store.Version, store.Event) error) (store.Version, bool, error) {
-			return store.Version{}, false, tt.err
-		}
+		hooked.SinceFunc = failingSince(tt.err)
 		_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: e})
 		got := problemOf(t, err)
 		same(t, []any{tt.want.Code, tt.want.Reason}, []any{got.Code, got.Reason}, "Observe")

@@ -7,11 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/testing/protocmp"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -47,9 +45,8 @@ func TestEventTypesFile(t *testing.T) {
 		t.Helper()
 		for u := range users {
 			req := forUser(fmt.Sprint("u", u))
-			if d := cmp.Diff(want.ask(t, req), ts.ask(t, req), protocmp.Transform()); d != "" {
-				t.Fatalf("%s: u%d (-those weights alone +with the file):\n%s", what, u, d)
-			}
+			mustSame(t, want.ask(t, req), ts.ask(t, req),
+				"%s: u%d (-those weights alone +with the file)", what, u)
 		}
 	}
 	await := func(metric string) {
@@ -110,7 +107,7 @@ func TestEventTypesOfNewItems(t *testing.T) {
 	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
 	ts.awaitExtension(t, knows("other"))
 	if got := ts.EventWeights()["take"]; got != -1 {
-		t.Errorf("the weight is %v, want that of the file", got)
+		t.Errorf("the weight: %v, want %v", got, -1)
 	}
 }
 
@@ -122,14 +119,10 @@ func TestBadEventTypesFile(t *testing.T) {
 		filepath.Join(dir, "none"): "no such file"} {
 		cfg := DefaultConfig()
 		cfg.EventTypesFile = file
-		if _, err := New(cfg, memory.New(), nil); err == nil || !strings.Contains(err.Error(),
-			want) {
-			t.Errorf("%s: %v, want %q", file, err, want)
-		}
+		_, err := New(cfg, memory.New(), nil)
+		check.Says(t, err, want, "%s", file)
 	}
 	cfg := DefaultConfig()
 	cfg.EventTypesFile, cfg.EventWeights = bad, event.Weights{"view": 1}
-	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "given twice") {
-		t.Errorf("weights of both kinds: %v", err)
-	}
+	check.Says(t, cfg.Validate(), "given twice", "weights of both kinds")
 }

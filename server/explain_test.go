@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
@@ -41,68 +40,59 @@ func checkExplanation(t *testing.T, r *pb.ScoredItem, contributions int) {
 	if !cmp.Equal(sum, r.GetScore(), approximately) {
 		t.Errorf("%s: the parts add up to %v, the score is %v", r.GetItemId(), sum, r.GetScore())
 	}
-	if len(x.GetContributions()) != contributions {
-		t.Errorf("%s: %d contributions, want %d", r.GetItemId(), len(x.GetContributions()),
-			contributions)
+	if got := len(x.GetContributions()); got != contributions {
+		t.Errorf("%s: contributions: %v, want %v", r.GetItemId(), got, contributions)
 	}
 }
 
 func TestExplain(t *testing.T) {
-	for name, open := range map[string]func() *model.Model{
-		"paper":       func() *model.Model { return newModel(t, 1) },
-		"bands alone": func() *model.Model { return newLearnedModel(t, 1, false) },
-		"deviation":   func() *model.Model { return newLearnedModel(t, 1, true) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			ts := start(t, setup{open: func() (*model.Model, error) { return open(), nil }})
-			for i, item := range []int{4, 9, 20, 4, 25} {
-				e := newEvent("ann", item)
-				e.EventTime = timestamppb.New(testNow.Add(time.Duration(i-10) * time.Hour))
-				e.Value = proto.Float64(1 + float64(i)/10)
-				ts.observe(t, e)
+	overModels(t, func(t *testing.T, open opened) {
+		ts := start(t, setup{open: open})
+		for i, item := range []int{4, 9, 20, 4, 25} {
+			e := newEvent("ann", item)
+			e.EventTime = timestamppb.New(testNow.Add(time.Duration(i-10) * time.Hour))
+			e.Value = proto.Float64(1 + float64(i)/10)
+			ts.observe(t, e)
+		}
+		ts.observe(t, &pb.Event{UserId: "ann", ItemId: "not in the model"})
+		plain := ts.ask(t, forUser("ann"))
+		for n, want := range map[int]int{1: 1, 3: 3, 50: 4} {
+			got := ts.ask(t, explaining(forUser("ann"), n))
+			for _, r := range got.GetItems() {
+				checkExplanation(t, r, want)
 			}
-			ts.observe(t, &pb.Event{UserId: "ann", ItemId: "not in the model"})
-			plain := ts.ask(t, forUser("ann"))
-			for n, want := range map[int]int{1: 1, 3: 3, 50: 4} {
-				got := ts.ask(t, explaining(forUser("ann"), n))
-				for _, r := range got.GetItems() {
-					checkExplanation(t, r, want)
-				}
-				if d := cmp.Diff(itemIDs(plain), itemIDs(got)); d != "" {
-					t.Errorf("an explained list is another list:\n%s", d)
-				}
+			same(t, itemIDs(plain), itemIDs(got), "an explained list is another list")
+		}
+		x := ts.ask(t, explaining(forUser("ann"), 50)).GetItems()[0].GetExplanation()
+		events := map[string]string{}
+		for _, c := range x.GetContributions() {
+			events[c.GetItemId()] = fmt.Sprint(c.GetEvents(), " ",
+				c.GetEventTime().AsTime().Format("15:04"))
+		}
+		want := map[string]string{item(4): "2 05:00", item(9): "1 03:00", item(20): "1 04:00",
+			item(25): "1 06:00"}
+		same(t, want, events, "events and times")
+		if got := x.GetRemainder(); got != 0 {
+			t.Errorf("remainder with all items shown: %v, want %v", got, 0)
+		}
+		// An inline history without times.
+		for _, r := range ts.ask(t, explaining(forHistory(4, 9), 5)).GetItems() {
+			checkExplanation(t, r, 2)
+			if c := r.GetExplanation().GetContributions()[0]; c.GetEventTime() != nil {
+				t.Errorf("the event has the time %v, want none", c.GetEventTime())
 			}
-			x := ts.ask(t, explaining(forUser("ann"), 50)).GetItems()[0].GetExplanation()
-			events := map[string]string{}
-			for _, c := range x.GetContributions() {
-				events[c.GetItemId()] = fmt.Sprint(c.GetEvents(), " ",
-					c.GetEventTime().AsTime().Format("15:04"))
-			}
-			want := map[string]string{item(4): "2 05:00", item(9): "1 03:00", item(20): "1 04:00",
-				item(25): "1 06:00"}
-			same(t, want, events, "events and times")
-			if x.GetRemainder() != 0 {
-				t.Errorf("remainder with all items shown is %v", x.GetRemainder())
-			}
-			// An inline history without times.
-			for _, r := range ts.ask(t, explaining(forHistory(4, 9), 5)).GetItems() {
-				checkExplanation(t, r, 2)
-				if c := r.GetExplanation().GetContributions()[0]; c.GetEventTime() != nil {
-					t.Errorf("the event has the time %v, want none", c.GetEventTime())
-				}
-			}
-			// Nothing to explain.
-			if r := ts.ask(t,
-				explaining(forUser("nobody"), 5)).GetItems()[0]; r.GetExplanation() != nil {
-				t.Errorf("a popular item has the explanation %v", r.GetExplanation())
-			}
-		})
-	}
+		}
+		// Nothing to explain.
+		if r := ts.ask(t,
+			explaining(forUser("nobody"), 5)).GetItems()[0]; r.GetExplanation() != nil {
+			t.Errorf("a popular item has the explanation %v", r.GetExplanation())
+		}
+	}, "paper", "bands alone", "learned")
 }
 
 // TestExplainLongHistory: events before the newest 1000 count as one.
 func TestExplainLongHistory(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	const batch = 700
 	for b := range 2 {
 		req := &pb.BatchObserveRequest{}
@@ -120,15 +110,14 @@ func TestExplainLongHistory(t *testing.T) {
 	req := explaining(forUser("ann"), 50)
 	req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
 	got := ts.ask(t, req)
-	if got.GetUserRevision() != 2*batch {
-		t.Errorf("revision %d, want %d", got.GetUserRevision(), 2*batch)
+	if got := got.GetUserRevision(); got != 2*batch {
+		t.Errorf("revision: %v, want %v", got, 2*batch)
 	}
 	for _, r := range got.GetItems() {
 		checkExplanation(t, r, 20)
 		for _, c := range r.GetExplanation().GetContributions() {
-			if c.GetEvents() != state.TailEvents/20 {
-				t.Errorf("%d events on %s, want %d", c.GetEvents(), c.GetItemId(),
-					state.TailEvents/20)
+			if got := c.GetEvents(); got != state.TailEvents/20 {
+				t.Errorf("events on %s: %v, want %v", c.GetItemId(), got, state.TailEvents/20)
 			}
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
 func thompson(seed uint64, scale float64) *pb.Exploration {
@@ -27,18 +25,10 @@ func upperConfidence(beta float64) *pb.Exploration {
 	}}
 }
 
-// startLearned is start with a model of learned dynamics.
-func startLearned(t *testing.T, deviation bool) *testServer {
+// startNamed is start with a named model.
+func startNamed(t *testing.T, name string) *testServer {
 	t.Helper()
-	return start(t,
-		setup{open: func() (*model.Model, error) { return newLearnedModel(t, 1, deviation), nil }})
-}
-
-// startTastes is start with a model that tells uncertainty.
-func startTastes(t *testing.T) *testServer {
-	t.Helper()
-	return start(t,
-		setup{open: func() (*model.Model, error) { return servertest.NewTastesModel(t), nil }})
+	return start(t, setup{open: named(t, name)})
 }
 
 func exploring(req *pb.RecommendRequest, x *pb.Exploration, size int) *pb.RecommendRequest {
@@ -47,7 +37,7 @@ func exploring(req *pb.RecommendRequest, x *pb.Exploration, size int) *pb.Recomm
 }
 
 func TestUncertainty(t *testing.T) {
-	ts := startTastes(t)
+	ts := startNamed(t, "tastes")
 	if got := ts.ask(t, forUser("ann")).Uncertainty; got == nil || *got != 1 {
 		t.Errorf("uncertainty about an unknown user is %v, want 1", got)
 	}
@@ -73,7 +63,7 @@ func TestUncertainty(t *testing.T) {
 	}
 	// Where the data do not tell users apart, the uncertainty about a user would be 1 for everyone:
 	// it is unset, while that of a score is told.
-	constant := startLearned(t, true)
+	constant := startNamed(t, "learned")
 	constant.observe(t, newEvent("ann", 3))
 	for _, user := range []string{"ann", "nobody"} {
 		if got := constant.ask(t, forUser(user)); got.Uncertainty != nil {
@@ -86,7 +76,7 @@ func TestUncertainty(t *testing.T) {
 		t.Error("a model that does not tell users apart gives no score_stddev")
 	}
 	// Without deviation, or without learned dynamics, nothing is said.
-	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false),
+	for name, ts := range map[string]*testServer{"bands alone": startNamed(t, "bands alone"),
 		"paper": start(t, setup{})} {
 		got := ts.ask(t, forHistory(1, 2))
 		if got.Uncertainty != nil || got.GetItems()[0].ScoreStddev != nil {
@@ -101,9 +91,9 @@ func TestUncertainty(t *testing.T) {
 // saysNoUncertainty checks the summary of a user, and the one that an export begins with.
 func (ts *testServer) saysNoUncertainty(t *testing.T, user string) {
 	t.Helper()
-	got, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
-	if err != nil || got.GetUser().Uncertainty != nil {
-		t.Errorf("GetUser: %v, %v, want no uncertainty", got, err)
+	got := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: user})
+	if got.GetUser().Uncertainty != nil {
+		t.Errorf("GetUser: %v, want no uncertainty", got)
 	}
 	export, err := ts.users.ExportUser(ctx(t), &pb.ExportUserRequest{UserId: user})
 	must(t, err)
@@ -114,7 +104,7 @@ func (ts *testServer) saysNoUncertainty(t *testing.T, user string) {
 }
 
 func TestExplorationNeedsVariance(t *testing.T) {
-	for name, ts := range map[string]*testServer{"bands alone": startLearned(t, false),
+	for name, ts := range map[string]*testServer{"bands alone": startNamed(t, "bands alone"),
 		"paper": start(t, setup{})} {
 		for _, x := range []*pb.Exploration{thompson(1, 1), upperConfidence(1)} {
 			_, err := ts.recommend.Recommend(ctx(t), exploring(forHistory(1), x, 5))
@@ -125,7 +115,7 @@ func TestExplorationNeedsVariance(t *testing.T) {
 }
 
 func TestThompson(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	for _, i := range []int{4, 9, 20} {
 		ts.observe(t, newEvent("ann", i))
 	}
@@ -135,12 +125,13 @@ func TestThompson(t *testing.T) {
 		mean[r.GetItemId()] = r
 	}
 	first := ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems))
-	if first.GetExplorationSeed() != 7 {
-		t.Errorf("exploration_seed is %d, want 7", first.GetExplorationSeed())
+	if got := first.GetExplorationSeed(); got != 7 {
+		t.Errorf("exploration_seed: %v, want %v", got, 7)
 	}
 	for _, r := range first.GetItems() {
-		if r.GetSource() != pb.ResultSource_RESULT_SOURCE_EXPLORATION {
-			t.Errorf("source of %s is %v", r.GetItemId(), r.GetSource())
+		if got := r.GetSource(); got != pb.ResultSource_RESULT_SOURCE_EXPLORATION {
+			t.Errorf("source of %s: %v, want %v", r.GetItemId(), got,
+				pb.ResultSource_RESULT_SOURCE_EXPLORATION)
 		}
 		if want := mean[r.GetItemId()]; r.GetScore() != want.GetScore() ||
 			r.GetScoreStddev() != want.GetScoreStddev() {
@@ -148,10 +139,8 @@ func TestThompson(t *testing.T) {
 				r.GetScoreStddev(), want.GetScore(), want.GetScoreStddev())
 		}
 	}
-	if d := cmp.Diff(first, ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems)),
-		protocmp.Transform()); d != "" {
-		t.Errorf("equal seeds, other answer:\n%s", d)
-	}
+	same(t, first, ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems)),
+		"equal seeds, other answer")
 	if cmp.Equal(itemIDs(first),
 		itemIDs(ts.ask(t, exploring(forUser("ann"), thompson(8, 50), testItems)))) {
 		t.Error("other seed, same order of all items")
@@ -169,13 +158,13 @@ func TestThompson(t *testing.T) {
 }
 
 func TestUpperConfidence(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	for _, beta := range []float64{0, 1, 100} {
 		got := ts.ask(t,
 			exploring(forHistory(4, 9, 20), upperConfidence(beta), testItems)).GetItems()
 		bound := func(r *pb.ScoredItem) float64 { return r.GetScore() + beta*r.GetScoreStddev() }
-		if len(got) != testItems-3 {
-			t.Errorf("%d items, want %d", len(got), testItems-3)
+		if got := len(got); got != testItems-3 {
+			t.Errorf("items: %v, want %v", got, testItems-3)
 		}
 		for i := 1; i < len(got); i++ {
 			if slack := 1e-6 * math.Abs(bound(got[i])); bound(got[i]) > bound(got[i-1])+slack {
@@ -184,15 +173,13 @@ func TestUpperConfidence(t *testing.T) {
 			}
 		}
 		few := ts.ask(t, exploring(forHistory(4, 9, 20), upperConfidence(beta), 5)).GetItems()
-		if d := cmp.Diff(got[:5], few, protocmp.Transform()); d != "" {
-			t.Errorf("β = %v: the first five of all are not the five:\n%s", beta, d)
-		}
+		same(t, got[:5], few, "β = %v: the first five of all are not the five", beta)
 	}
 }
 
 // Without a usable history the prior is explored, and answers differ from draw to draw.
 func TestExploreUnknownUser(t *testing.T) {
-	ts := startTastes(t)
+	ts := startNamed(t, "tastes")
 	one := ts.ask(t, exploring(forUser("nobody"), thompson(1, 1), testItems))
 	two := ts.ask(t, exploring(forUser("nobody"), thompson(2, 1), testItems))
 	if cmp.Equal(itemIDs(one), itemIDs(two)) {

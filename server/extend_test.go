@@ -56,51 +56,44 @@ func page(req *pb.RecommendRequest, size int32) *pb.RecommendRequest {
 // A new item is pending until two users have it; then it is part of the states of those who waited,
 // of lists and filters.
 func TestNewItemsJoin(t *testing.T) {
-	for name, open := range map[string]func() (*model.Model, error){
-		"paper":   func() (*model.Model, error) { return newModel(t, 1), nil },
-		"learned": func() (*model.Model, error) { return newLearnedModel(t, 1, true), nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			ts := start(t, setup{config: extending, open: open})
-			first := ts.observe(t, &pb.Event{UserId: "u0", ItemId: novelty})
-			if first.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM {
-				t.Fatalf("disposition %v of the first event on a new item, want PENDING_ITEM",
-					first.GetDisposition())
-			}
-			ts.showNovelty(t, 5)
-			ts.awaitExtension(t, knows(novelty))
+	overModels(t, func(t *testing.T, open opened) {
+		ts := start(t, setup{config: extending, open: open})
+		first := ts.observe(t, &pb.Event{UserId: "u0", ItemId: novelty})
+		if first.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM {
+			t.Fatalf("disposition %v of the first event on a new item, want PENDING_ITEM",
+				first.GetDisposition())
+		}
+		ts.showNovelty(t, 5)
+		ts.awaitExtension(t, knows(novelty))
 
-			again := ts.observe(t, &pb.Event{UserId: "u9", ItemId: novelty, EventId: "again"})
-			if again.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
-				t.Errorf(
-					"disposition %v of an event on an item that the model was extended by, want "+
-						"APPLIED", again.GetDisposition())
-			}
-			user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "u0"})
-			if err != nil || user.GetUser().GetPendingEventCount() != 0 {
-				t.Errorf("%d pending events, %v; want none", user.GetUser().GetPendingEventCount(),
-					err)
-			}
-			if ids := itemIDs(ts.ask(t, page(forHistory(0, 1, 2), 100))); !slices.Contains(ids,
-				novelty) {
-				t.Errorf("the new item is not among the recommendations %v", ids)
-			}
-			if ids := itemIDs(ts.ask(t, page(forUser("u0"), 100))); slices.Contains(ids, novelty) {
-				t.Error("the new item is recommended to a user who has it")
-			}
-			req := forHistory(0, 1, 2)
-			req.Filter = &pb.ItemFilter{AllowItemIds: []string{novelty}}
-			resp := ts.ask(t, req)
-			if diff := cmp.Diff([]string{novelty}, itemIDs(resp)); diff != "" ||
-				len(resp.GetUnknownItemIds()) != 0 {
-				t.Errorf("only the new item was allowed; unknown %v (-want +got):\n%s",
-					resp.GetUnknownItemIds(), diff)
-			}
-			if !strings.Contains(resp.GetModelVersion(), "+") {
-				t.Errorf("model version %q of an extended model", resp.GetModelVersion())
-			}
-		})
-	}
+		again := ts.observe(t, &pb.Event{UserId: "u9", ItemId: novelty, EventId: "again"})
+		if again.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
+			t.Errorf("disposition %v of an event on an item that the model was extended by, want APPLIED",
+				again.GetDisposition())
+		}
+		user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "u0"})
+		if err != nil || user.GetUser().GetPendingEventCount() != 0 {
+			t.Errorf("%d pending events, %v; want none", user.GetUser().GetPendingEventCount(), err)
+		}
+		if ids := itemIDs(ts.ask(t, page(forHistory(0, 1, 2), 100))); !slices.Contains(ids,
+			novelty) {
+			t.Errorf("the new item is not among the recommendations %v", ids)
+		}
+		if ids := itemIDs(ts.ask(t, page(forUser("u0"), 100))); slices.Contains(ids, novelty) {
+			t.Error("the new item is recommended to a user who has it")
+		}
+		req := forHistory(0, 1, 2)
+		req.Filter = &pb.ItemFilter{AllowItemIds: []string{novelty}}
+		resp := ts.ask(t, req)
+		if diff := cmp.Diff([]string{novelty}, itemIDs(resp)); diff != "" ||
+			len(resp.GetUnknownItemIds()) != 0 {
+			t.Errorf("only the new item was allowed; unknown %v (-want +got):\n%s",
+				resp.GetUnknownItemIds(), diff)
+		}
+		if !strings.Contains(resp.GetModelVersion(), "+") {
+			t.Errorf("model version %q of an extended model", resp.GetModelVersion())
+		}
+	}, "paper", "learned")
 }
 
 // After the extension the state of a user who waited is what a replay gives.

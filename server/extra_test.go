@@ -7,49 +7,43 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
 )
 
 // A list with an extra history is that of a user who has these events too, and nothing of them is
 // left.
 func TestExtraHistory(t *testing.T) {
-	for name, open := range map[string]func() *model.Model{
-		"paper":   func() *model.Model { return newModel(t, 1) },
-		"learned": func() *model.Model { return newLearnedModel(t, 1, true) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			ts := startStill(t, open)
-			observed := func(user string, items ...int) {
-				for _, i := range items {
-					e := newEvent(user, i)
-					e.EventId = item(i)
-					ts.observe(t, e)
-				}
+	overModels(t, func(t *testing.T, open opened) {
+		ts := startStill(t, open)
+		observed := func(user string, items ...int) {
+			for _, i := range items {
+				e := newEvent(user, i)
+				e.EventId = item(i)
+				ts.observe(t, e)
 			}
-			observed("both", 0, 4, 8, 12, 16, 20, 7, 9)
-			observed("extra only", 7, 9)
-			for stored, twin := range map[string]string{"ann": "both", "nobody": "extra only"} {
-				for explain := range int32(3) {
-					plain := explaining(forUser(stored), int(explain))
-					before := ts.ask(t, plain)
-					with := explaining(forUser(stored), int(explain))
-					with.ExtraHistory = forHistory(7, 9).GetHistory()
-					got := ts.ask(t, with)
-					if r := got.GetUserRevision(); r != before.GetUserRevision() {
-						t.Errorf("%s: revision %d, want %d", stored, r, before.GetUserRevision())
-					}
-					want := ts.ask(t, explaining(forUser(twin), int(explain)))
-					if d := cmp.Diff(want, got, protocmp.Transform(), protocmp.IgnoreFields(
-						&pb.RecommendResponse{}, "user_revision")); d != "" {
-						t.Errorf("%s (-observed +extra):\n%s", stored, d)
-					}
-					same(t, before, ts.ask(t, plain), "%s (-before +after)", stored)
+		}
+		observed("both", 0, 4, 8, 12, 16, 20, 7, 9)
+		observed("extra only", 7, 9)
+		for stored, twin := range map[string]string{"ann": "both", "nobody": "extra only"} {
+			for explain := range int32(3) {
+				plain := explaining(forUser(stored), int(explain))
+				before := ts.ask(t, plain)
+				with := explaining(forUser(stored), int(explain))
+				with.ExtraHistory = forHistory(7, 9).GetHistory()
+				got := ts.ask(t, with)
+				if got, want := got.GetUserRevision(), before.GetUserRevision(); got != want {
+					t.Errorf("%s: revision: %v, want %v", stored, got, want)
 				}
+				want := ts.ask(t, explaining(forUser(twin), int(explain)))
+				if d := cmp.Diff(want, got, protocmp.Transform(), protocmp.IgnoreFields(
+					&pb.RecommendResponse{}, "user_revision")); d != "" {
+					t.Errorf("%s (-observed +extra):\n%s", stored, d)
+				}
+				same(t, before, ts.ask(t, plain), "%s (-before +after)", stored)
 			}
-			with := forUser("ann")
-			with.ExtraHistory = forHistory(testItems + 1).GetHistory()
-			same(t, []string{item(testItems + 1)}, ts.ask(t, with).GetUnknownItemIds(),
-				"unknown_item_ids")
-		})
-	}
+		}
+		with := forUser("ann")
+		with.ExtraHistory = forHistory(testItems + 1).GetHistory()
+		same(t, []string{item(testItems + 1)}, ts.ask(t, with).GetUnknownItemIds(),
+			"unknown_item_ids")
+	}, "paper", "learned")
 }

@@ -74,9 +74,7 @@ func TestWaitForErasure(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	close(st.forgotten)
-	if err := <-answered; err != nil {
-		t.Error(err)
-	}
+	must(t, <-answered)
 }
 
 // The record of a deletion says when the history was gone and when its bytes were, and the log has it
@@ -89,9 +87,8 @@ func TestDeletionRecord(t *testing.T) {
 	}})
 	del := func(wait bool) *pb.DeleteUserResponse {
 		t.Helper()
-		r := reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "the-name-of-ann",
+		return reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "the-name-of-ann",
 			AllowMissing: true, WaitForErasure: wait})
-		return r
 	}
 	same(t, &pb.DeleteUserResponse{}, del(false), "nothing to delete")
 	ts.observe(t, newEvent("the-name-of-ann", 1))

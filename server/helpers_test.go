@@ -18,11 +18,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
@@ -37,7 +37,9 @@ const (
 )
 
 var (
-	must            = servertest.Must
+	must            = check.Must
+	same            = check.Same
+	mustSame        = check.MustSame
 	eventually      = servertest.Eventually
 	newModel        = servertest.NewModel
 	newModelOf      = servertest.NewModelOf
@@ -103,7 +105,7 @@ func start(t testing.TB, su setup) *testServer {
 		su.store = memory.New()
 	}
 	if su.open == nil {
-		su.open = func() (*model.Model, error) { return newModel(t, 1), nil }
+		su.open = named(t, "paper")
 	}
 	var err error
 	b := usualBounds(&cfg)
@@ -155,6 +157,32 @@ func (ts *testServer) shutdown(t testing.TB) {
 	}
 }
 
+// opened is how a server opens a model.
+type opened = func() (*model.Model, error)
+
+// overModels runs a test with each of these models.
+func overModels(t *testing.T, run func(t *testing.T, open opened), names ...string) {
+	t.Helper()
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { run(t, named(t, name)) })
+	}
+}
+
+// named is a model of the paper, of learned dynamics, or of tastes that differ.
+func named(t testing.TB, name string) opened {
+	return func() (*model.Model, error) {
+		switch name {
+		case "learned":
+			return newLearnedModel(t, 1, true), nil
+		case "bands alone":
+			return newLearnedModel(t, 1, false), nil
+		case "tastes":
+			return servertest.NewTastesModel(t), nil
+		}
+		return newModel(t, 1), nil
+	}
+}
+
 func listen(t testing.TB) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -185,31 +213,10 @@ func reply[Q, R any](
 	return r
 }
 
-// same checks that a value is the wanted one. The text says what it is of, and may end with what
-// the signs of the difference mean.
-func same(t testing.TB, want, got any, what string, args ...any) {
-	t.Helper()
-	if !strings.Contains(what, "(-") {
-		what += " (-want +got)"
-	}
-	if a, ok := want.(proto.Message); ok {
-		if b, ok := got.(proto.Message); ok && proto.Equal(a, b) {
-			return // which takes much less time than a difference
-		}
-	}
-	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-		t.Errorf(what+":\n%s", append(args, d)...)
-	}
-}
-
 // observe sends one event and returns the answer.
 func (ts *testServer) observe(t testing.TB, e *pb.Event) *pb.ObserveResponse {
 	t.Helper()
-	resp, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: e})
-	if err != nil {
-		t.Fatalf("Observe: %v", err)
-	}
-	return resp
+	return reply(t, ts.events.Observe, &pb.ObserveRequest{Event: e})
 }
 
 func newEvent(user string, i int) *pb.Event { return &pb.Event{UserId: user, ItemId: item(i)} }
@@ -228,11 +235,7 @@ func forHistory(items ...int) *pb.RecommendRequest {
 
 func (ts *testServer) ask(t testing.TB, req *pb.RecommendRequest) *pb.RecommendResponse {
 	t.Helper()
-	resp, err := ts.recommend.Recommend(ctx(t), req)
-	if err != nil {
-		t.Fatalf("Recommend: %v", err)
-	}
-	return resp
+	return reply(t, ts.recommend.Recommend, req)
 }
 
 func itemIDs(resp *pb.RecommendResponse) []string {

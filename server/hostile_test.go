@@ -190,8 +190,8 @@ func TestHostileFields(t *testing.T) {
 		}
 	}
 	ts.ask(t, forUser("ann"))
-	if n := value1(t, ts, "gsimc_panics_total"); n != 0 {
-		t.Errorf("%v panics", n)
+	if got := value1(t, ts, "gsimc_panics_total"); got != 0 {
+		t.Errorf("panics: %v, want %v", got, 0)
 	}
 	t.Logf("%d hostile requests", sent)
 }

@@ -12,14 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -39,9 +37,7 @@ func replace(items ...*pb.Item) *pb.BatchUpsertItemsRequest {
 // put replaces items.
 func (ts *testServer) put(t testing.TB, items ...*pb.Item) {
 	t.Helper()
-	if _, err := ts.items.BatchUpsertItems(ctx(t), replace(items...)); err != nil {
-		t.Fatalf("BatchUpsertItems: %v", err)
-	}
+	reply(t, ts.items.BatchUpsertItems, replace(items...))
 }
 
 // ways are all kinds of lists: each asks for all items that may be shown.
@@ -74,7 +70,7 @@ func ways() map[string]*pb.RecommendRequest {
 	return all
 }
 
-// startLearnedAt is startLearned with a clock.
+// startLearnedAt is startNamed with learned dynamics and a clock.
 func startLearnedAt(
 	t *testing.T, now *atomic.Pointer[time.Time], more ...func(*Config),
 ) *testServer {
@@ -83,7 +79,7 @@ func startLearnedAt(
 		now.Store(&testNow)
 	}
 	return start(t, setup{
-		open: func() (*model.Model, error) { return newLearnedModel(t, 1, true), nil },
+		open: named(t, "learned"),
 		config: func(c *Config) {
 			c.Now = func() time.Time { return *now.Load() }
 			for _, change := range more {
@@ -174,8 +170,7 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 // A hidden item stays hidden over a reload and a restart, and when the model is extended by it.
 func TestHiddenItemsStayHidden(t *testing.T) {
 	st := memory.New()
-	ts := start(t, setup{store: st, config: extending,
-		open: func() (*model.Model, error) { return newModel(t, 1), nil }})
+	ts := start(t, setup{store: st, config: extending})
 	ts.put(t, &pb.Item{ItemId: item(10), Hidden: proto.Bool(true)}, &pb.Item{ItemId: novelty, Hidden: proto.Bool(true)})
 	all := func() *pb.RecommendRequest { return page(forHistory(1), valid.MaxPageSize) }
 	check := func(moment string) {
@@ -210,8 +205,7 @@ func TestItemCalls(t *testing.T) {
 	at := func(s int64) *timestamppb.Timestamp { return &timestamppb.Timestamp{Seconds: s} }
 	get := func(id string) *pb.Item {
 		t.Helper()
-		r := reply(t, ts.items.GetItem, &pb.GetItemRequest{ItemId: id})
-		return r.GetItem()
+		return reply(t, ts.items.GetItem, &pb.GetItemRequest{ItemId: id}).GetItem()
 	}
 	masked := func(item *pb.Item, paths ...string) {
 		t.Helper()
@@ -538,9 +532,7 @@ func TestFiltersAgainstOracle(t *testing.T) {
 		})
 		want = want[:min(len(want), int(req.PageSize))]
 		wanted := &pb.RecommendResponse{Items: want}
-		if d := cmp.Diff(scoresByID(wanted), scoresByID(got)); d != "" {
-			t.Fatalf("round %d, filter %v (-want +got):\n%s", round, req.Filter, d)
-		}
+		mustSame(t, scoresByID(wanted), scoresByID(got), "round %d, filter %v", round, req.Filter)
 		if len(want) == 0 {
 			empty++
 		} else if len(want) == int(req.PageSize) {

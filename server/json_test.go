@@ -91,28 +91,27 @@ func TestJSON(t *testing.T) {
 			t.Errorf("event %d: %d %s, want %s", i+1, code, text, want)
 		}
 	}
-	agrees := func(method, path, body string, into, want proto.Message, err error) {
+	agrees := func(method, path, body string, into, want proto.Message) {
 		t.Helper()
-		must(t, err)
 		code, text := c.do(method, path, body)
 		if err := protojson.Unmarshal([]byte(text), into); err != nil || code != 200 {
 			t.Fatalf("%s %s: %d, %v: %s", method, path, code, err, text)
 		}
 		same(t, want, into, "%s %s (-gRPC +JSON)", method, path)
 	}
-	info, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: user})
-	agrees("GET", path, "", &pb.GetUserResponse{}, info, err)
+	info := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: user})
+	agrees("GET", path, "", &pb.GetUserResponse{}, info)
 	req := forUser(user)
 	req.PageSize = 3
-	list, err := ts.recommend.Recommend(ctx(t), req)
-	agrees("GET", path+"/recommendations?page_size=3", "", &pb.RecommendResponse{}, list, err)
+	list := ts.ask(t, req)
+	agrees("GET", path+"/recommendations?page_size=3", "", &pb.RecommendResponse{}, list)
 	text, err := protojson.Marshal(req)
 	must(t, err)
-	agrees("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list, nil)
+	agrees("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list)
 
 	code, exported, header := send(t, "GET", c.base+path+"/export", "")
-	if of := header.Get("Content-Type"); of != "application/x-ndjson" {
-		t.Errorf("the export is %s", of)
+	if got := header.Get("Content-Type"); got != "application/x-ndjson" {
+		t.Errorf("the export: %v, want %v", got, "application/x-ndjson")
 	}
 	for line := range strings.Lines(exported) {
 		if err := protojson.Unmarshal([]byte(line), &pb.ExportUserResponse{}); err != nil || code != 200 {
@@ -148,13 +147,13 @@ func TestRequestIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(header.Get(calls.RequestIDKey), ","); got != want {
-			t.Errorf("the answer to %.10q has the id %.10q, want %q", id, got, want)
+			t.Errorf("the answer to %.10q has the id: %v, want %v", id, got, want)
 		}
 	}
 	_, _, header := send(t, "GET", c.base+"/v1/users/ann/recommendations", "",
 		"X-Request-Id", "call-2")
 	if got := header.Get("X-Request-Id"); got != "call-2" {
-		t.Errorf("the answer by HTTP has the id %q", got)
+		t.Errorf("the answer by HTTP has the id: %v, want %v", got, "call-2")
 	}
 	for _, id := range []string{"call-1", "call-2"} {
 		ts.awaitLog(t, `"request_id":"`+id+`"`)
@@ -326,8 +325,8 @@ func TestJSONDrains(t *testing.T) {
 		return err != nil
 	})
 	close(release)
-	if code := <-answers; code != 200 {
-		t.Errorf("the call in flight: %d, want 200", code)
+	if got := <-answers; got != 200 {
+		t.Errorf("the call in flight: %v, want %v", got, 200)
 	}
 	ts.shutdown(t)
 }

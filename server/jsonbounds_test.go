@@ -49,9 +49,7 @@ func (r *rawJSON) status(t *testing.T) int {
 	t.Helper()
 	_ = r.SetReadDeadline(time.Now().Add(20 * time.Second)) // a socket has deadlines
 	resp, err := http.ReadResponse(r.answers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body) // the next answer follows it
 	return resp.StatusCode
@@ -60,20 +58,16 @@ func (r *rawJSON) status(t *testing.T) int {
 // Those whom the server does not know are refused by their headers: nobody waits for their bodies.
 func TestJSONStrangersAreNotRead(t *testing.T) {
 	_, line, err := doors.NewToken("shop", "recommend")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := t.TempDir() + "/tokens"
-	if err := os.WriteFile(file, []byte(line+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(line+"\n"), 0o600))
 	_, c := startJSON(t, setup{config: func(c *Config) { c.TokenFile = file }})
 	for path, want := range map[string]int{"/v1/recommend": http.StatusUnauthorized,
 		"/v1/nothing": http.StatusNotFound, "/v1/recommend?x=1": http.StatusBadRequest} {
 		for _, size := range []int{1 << 10, 1 << 20} {
 			raw := c.rawly(posting(path, size))
-			if code := raw.status(t); code != want {
-				t.Errorf("%s: HTTP status %d, want %d", path, code, want)
+			if got := raw.status(t); got != want {
+				t.Errorf("%s: HTTP status: %v, want %v", path, got, want)
 			}
 			if _, err := raw.answers.ReadByte(); err != io.EOF {
 				t.Errorf("%s: the connection goes on: %v", path, err)
@@ -167,9 +161,7 @@ func TestJSONHeaders(t *testing.T) {
 	_, c := startJSON(t, setup{})
 	for _, path := range []string{"/v1/users/ann/recommendations", "/v1/users/nobody", "/v1/none"} {
 		resp, err := http.Get(c.base + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 		if h := resp.Header; h.Get("Cache-Control") != "no-store" ||
 			h.Get("X-Content-Type-Options") != "nosniff" {

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -103,7 +104,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	close(done)
 	clients.Wait()
 	if got := value1(t, ts, `gsimc_model_loads_total{result="failure"}`); got != 12 {
-		t.Errorf("%v failed loads counted, want 12", got)
+		t.Errorf("failed loads counted: %v, want %v", got, 12)
 	}
 }
 
@@ -259,7 +260,7 @@ func TestPanicIsRecovered(t *testing.T) {
 	same(t, internal, problemOf(t, s.rest(t).err), "stream")
 	ts.ask(t, forUser("ann"))
 	if got := value1(t, ts, "gsimc_panics_total"); got != 2 {
-		t.Errorf("%v panics counted, want 2", got)
+		t.Errorf("panics counted: %v, want %v", got, 2)
 	}
 	if logs := ts.logs.String(); !strings.Contains(logs, "lifecycle_test.go") ||
 		strings.Contains(logs, "canary-user") {
@@ -286,7 +287,7 @@ func TestPanicWhileReceiving(t *testing.T) {
 	same(t, problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err), "")
 	broken.Store(false)
 	if got := value1(t, ts, "gsimc_panics_total"); got != 1 {
-		t.Errorf("%v panics counted, want 1", got)
+		t.Errorf("panics counted: %v, want %v", got, 1)
 	}
 	ts.observe(t, newEvent("ann", 2))
 }
@@ -313,7 +314,7 @@ func TestRun(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.OpsListen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	cfg.DrainDelay = 0
-	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil })
+	s, err := New(cfg, memory.New(), named(t, "paper"))
 	must(t, err)
 	c, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -323,13 +324,9 @@ func TestRun(t *testing.T) {
 	taken := listen(t)
 	defer taken.Close()
 	cfg.OpsListen = taken.Addr().String()
-	if s, err = New(cfg, memory.New(),
-		func() (*model.Model, error) { return newModel(t, 1), nil }); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "OpsListen: ") {
-		t.Errorf("Run on an address in use: %v", err)
-	}
+	s, err = New(cfg, memory.New(), named(t, "paper"))
+	must(t, err)
+	check.Says(t, s.Run(t.Context()), "OpsListen: ", "Run on an address in use")
 }
 
 // A shutdown leaves behind what hangs: an erasure on a disk that does not answer, whose caller has

@@ -22,8 +22,8 @@ func TestLimitsOfConnections(t *testing.T) {
 	}})
 	t.Run("calls", func(t *testing.T) {
 		c := h2test.Dial(t, ts.rpc)
-		if c.Streams != 7 {
-			t.Errorf("the server says %d calls, want 7", c.Streams)
+		if got := c.Streams; got != 7 {
+			t.Errorf("the server calls: %v, want %v", got, 7)
 		}
 		for range 7 {
 			c.Call(pb.EventService_StreamObserve_FullMethodName)
@@ -33,14 +33,14 @@ func TestLimitsOfConnections(t *testing.T) {
 	})
 	t.Run("headers", func(t *testing.T) {
 		c := h2test.Dial(t, ts.rpc)
-		if c.Headers != maxHeaderBytes {
-			t.Errorf("the server says %d bytes of headers, want %d", c.Headers, maxHeaderBytes)
+		if got := c.Headers; got != maxHeaderBytes {
+			t.Errorf("the server bytes of headers: %v, want %v", got, maxHeaderBytes)
 		}
 		id := c.Call(pb.RecommenderService_Recommend_FullMethodName,
 			hpack.HeaderField{Name: "x", Value: strings.Repeat("a", maxHeaderBytes)})
 		eventually(t, "a call with too many headers ends", func() bool { return c.Ended(id) })
 		if got := c.Status(id); got != "" {
-			t.Errorf("its headers were read: status %s", got)
+			t.Errorf("its headers were read: status: %v, want %v", got, "")
 		}
 	})
 	t.Run("age", func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/socket"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -81,7 +81,7 @@ func TestAdminSocket(t *testing.T) {
 	left.SetUnlinkOnClose(false)
 	left.Close()
 
-	s, err := New(cfg, memory.New(), func() (*model.Model, error) { return newModel(t, 1), nil })
+	s, err := New(cfg, memory.New(), named(t, "paper"))
 	must(t, err)
 	c, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
@@ -96,14 +96,10 @@ func TestAdminSocket(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
 	}
-	if _, err := socket.Listen(t.Context(), cfg.AdminListen); err == nil ||
-		!strings.Contains(err.Error(), "in use") {
-		t.Errorf("a second server on the socket: %v", err)
-	}
+	_, err = socket.Listen(t.Context(), cfg.AdminListen)
+	check.Says(t, err, "in use", "a second server on the socket")
 	cancel()
-	if err := <-stopped; err != nil {
-		t.Error(err)
-	}
+	must(t, <-stopped)
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the socket is still there")
 	}

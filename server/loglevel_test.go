@@ -47,7 +47,7 @@ func TestSetLogLevel(t *testing.T) {
 			t.Errorf("level %d: %v", bad, err)
 		}
 	}
-	if level.Level() != slog.LevelInfo {
-		t.Errorf("the level is %s", level.Level())
+	if got := level.Level(); got != slog.LevelInfo {
+		t.Errorf("the level: %v, want %v", got, slog.LevelInfo)
 	}
 }

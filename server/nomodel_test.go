@@ -77,8 +77,8 @@ func TestWithoutModel(t *testing.T) {
 // withoutModelElsewhere asks for all but lists.
 func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 	t.Helper()
-	if v := ts.ModelVersion(); v != "" {
-		t.Errorf("the model has the version %s", v)
+	if got := ts.ModelVersion(); got != "" {
+		t.Errorf("the model has the version: %v, want %v", got, "")
 	}
 	if code, text := ts.get(t, "/readyz"); code != 200 || !strings.Contains(text, "no model yet") {
 		t.Errorf("/readyz: %d %s", code, text)

@@ -10,7 +10,7 @@ import (
 
 // The packed form says the same as the other.
 func TestPackedItems(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	for _, i := range []int{4, 9, 20} {
 		ts.observe(t, newEvent("ann", i))
 	}
@@ -25,8 +25,8 @@ func TestPackedItems(t *testing.T) {
 		got := ts.ask(t, req)
 		packed := got.GetPackedItems()
 		got.PackedItems = nil
-		if len(got.GetItems()) != 0 {
-			t.Errorf("%d items beside the packed ones", len(got.GetItems()))
+		if got := len(got.GetItems()); got != 0 {
+			t.Errorf("items beside the packed ones: %v, want %v", got, 0)
 		}
 		for i, id := range packed.GetItemIds() {
 			scored := &pb.ScoredItem{ItemId: id, Score: float64(packed.GetScores()[i]),
@@ -40,7 +40,7 @@ func TestPackedItems(t *testing.T) {
 			got.Items = append(got.Items, scored)
 		}
 		if packed == nil {
-			t.Errorf("no packed items")
+			t.Error("no packed items")
 		}
 		same(t, want, got, "packed answer (-messages +packed)")
 	}

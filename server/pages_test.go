@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -39,7 +38,7 @@ func (ts *testServer) listPages(
 
 // While nothing moves, the pages of a list are the list: nothing twice, and nothing left out.
 func TestPagesAreTheList(t *testing.T) {
-	ts := startStill(t, func() *model.Model { return newLearnedModel(t, 1, true) })
+	ts := startStill(t, named(t, "learned"))
 	filtered := forUser("ann")
 	filtered.Filter = &pb.ItemFilter{DenyItemIds: []string{item(9)},
 		AllowItemIds: []string{item(3), item(9), item(11), item(21), item(22), item(23), item(29)}}
@@ -95,9 +94,7 @@ func TestPagesWhileAllMoves(t *testing.T) {
 		want := slices.DeleteFunc(itemIDs(ts.ask(t, whole)),
 			func(id string) bool { return served[id] })[:4]
 		resp := ts.ask(t, req)
-		if d := cmp.Diff(want, itemIDs(resp)); d != "" {
-			t.Fatalf("page %d (-best that were not served +page):\n%s", page, d)
-		}
+		mustSame(t, want, itemIDs(resp), "page %d (-best that were not served +page)", page)
 		for _, id := range itemIDs(resp) {
 			if served[id] {
 				t.Fatalf("page %d: %s comes again", page, id)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -79,7 +78,7 @@ func (o *placeOracle) diverse(d *pb.Diversity, pool []*pb.ScoredItem, n int) (id
 // Random lists with diversity, pins, filters, histories and explanations are what the rule says, and
 // the same when asked for again; pinned items say that they are.
 func TestPlacementAgainstOracle(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	rng := rand.New(rand.NewPCG(67, 2))
 	categories, hidden := map[string][]uint32{}, item(7)
 	for i := range testItems {
@@ -131,9 +130,7 @@ func TestPlacementAgainstOracle(t *testing.T) {
 			},
 			row: row, alike: lease.Alike, category: categories}
 		got := ts.ask(t, r)
-		if d := cmp.Diff(o.list(r), itemIDs(got)); d != "" {
-			t.Fatalf("trial %d, %v (-want +got):\n%s", trial, r, d)
-		}
+		mustSame(t, o.list(r), itemIDs(got), "trial %d, %v", trial, r)
 		scores := map[string]float64{}
 		for _, i := range all {
 			scores[i.GetItemId()] = i.GetScore()
@@ -143,17 +140,15 @@ func TestPlacementAgainstOracle(t *testing.T) {
 			if (i.GetSource() == pb.ResultSource_RESULT_SOURCE_PINNED) != pinned {
 				t.Errorf("trial %d: %s has the source %s", trial, i.GetItemId(), i.GetSource())
 			}
-			if i.GetScore() != scores[i.GetItemId()] {
-				t.Errorf("trial %d: %s scores %g, want %g", trial, i.GetItemId(), i.GetScore(),
-					scores[i.GetItemId()])
+			if got, want := i.GetScore(), scores[i.GetItemId()]; got != want {
+				t.Errorf("trial %d: %s scores: %v, want %v", trial, i.GetItemId(), got, want)
 			}
 			if pinned && o.excluded(i.GetItemId()) {
 				pinnedSeen++
 			}
 		}
-		if d := cmp.Diff(itemIDs(got), itemIDs(ts.ask(t, r))); d != "" {
-			t.Fatalf("trial %d asked again (-first +second):\n%s", trial, d)
-		}
+		mustSame(t, itemIDs(got), itemIDs(ts.ask(t, r)), "trial %d asked again (-first +second)",
+			trial)
 	}
 	if pinnedSeen == 0 {
 		t.Error("no pinned item was a seen one")
@@ -162,7 +157,7 @@ func TestPlacementAgainstOracle(t *testing.T) {
 
 // What does not go with diversity or pins is refused by name.
 func TestPlacementRefuses(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	pins := func(p ...*pb.Pin) []*pb.Pin { return p }
 	for name, c := range map[string]struct {
 		change func(r *pb.RecommendRequest)

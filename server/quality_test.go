@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -99,8 +100,7 @@ func TestOnlineRank(t *testing.T) {
 		ts := start(t,
 			setup{config: func(c *Config) {
 				weights(c)
-				c.QualitySample, c.ShadowModel = 1,
-					shadow
+				c.QualitySample, c.ShadowModel = 1, shadow
 			}})
 		other := start(t, setup{config: weights, open: shadow})
 
@@ -149,8 +149,8 @@ func TestOnlineRank(t *testing.T) {
 					want["serving"].Count)
 			}
 		}
-		if len(recall) != 6 {
-			t.Errorf("%d recalls, want those of two models at three cutoffs", len(recall))
+		if got := len(recall); got != 6 {
+			t.Errorf("recalls: %v, want %v", got, 6)
 		}
 	}
 }
@@ -162,10 +162,8 @@ func TestOnlineRecallRestarts(t *testing.T) {
 	ts := start(t, setup{
 		open: func() (*model.Model, error) { return newModel(t, seed.Add(1)), nil },
 		config: func(c *Config) {
-			c.QualitySample, c.ShadowModel = 1, func() (*model.Model,
-				error) {
-				return newModel(t, 9), nil
-			}
+			c.QualitySample = 1
+			c.ShadowModel = func() (*model.Model, error) { return newModel(t, 9), nil }
 		},
 	})
 	for i := range 5 {
@@ -270,13 +268,7 @@ func TestQualityConfig(t *testing.T) {
 	} {
 		cfg := DefaultConfig()
 		cfg.QualitySample, cfg.ShadowModel = c.share, c.shadow
-		if _, err := New(cfg, memory.New(),
-			func() (
-				*model.Model, error,
-			) {
-				return newModel(t, 1), nil
-			}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got error %v, want %q", err, c.want)
-		}
+		_, err := New(cfg, memory.New(), named(t, "paper"))
+		check.Says(t, err, c.want, "share %v", c.share)
 	}
 }

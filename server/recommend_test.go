@@ -105,10 +105,8 @@ func TestRecommendPopular(t *testing.T) {
 			same(t, want, ts.ask(t, tt.req), "answer")
 		})
 	}
-	if n := ts.states.Len(); n != 2 {
-		t.Errorf(
-			"%d states in the cache, want those of the 2 users with events: an unknown user "+
-				"leaves none", n)
+	if got := ts.states.Len(); got != 2 {
+		t.Errorf("states in the cache: %v, want %v", got, 2)
 	}
 }
 
@@ -122,15 +120,15 @@ func TestRecommendPageSize(t *testing.T) {
 		req := forUser("nobody")
 		req.PageSize = tt.size
 		resp := ts.ask(t, req)
-		if len(resp.GetItems()) != tt.want {
-			t.Errorf("page_size %d gave %d items, want %d", tt.size, len(resp.GetItems()), tt.want)
+		if got := len(resp.GetItems()); got != tt.want {
+			t.Errorf("items of page_size %d: %v, want %v", tt.size, got, tt.want)
 		}
 		if slices.Contains(resp.GetDegradations(), pb.Degradation_DEGRADATION_FILTER_TOO_NARROW) {
 			t.Errorf("page_size %d: FILTER_TOO_NARROW without a filter", tt.size)
 		}
 	}
-	if valid.PageSize(1001) != 1000 {
-		t.Errorf("page_size 1001 is read as %d, want 1000", valid.PageSize(1001))
+	if got := valid.PageSize(1001); got != 1000 {
+		t.Errorf("page_size 1001 is read as: %v, want %v", got, 1000)
 	}
 }
 
@@ -268,7 +266,7 @@ func TestRecommendMinUserRevision(t *testing.T) {
 
 // A request leaves little behind for the garbage collector, however it is made.
 func TestRecommendAllocations(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	for i := range 20 {
 		ts.observe(t, newEvent("ann", i))
 	}

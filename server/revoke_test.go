@@ -201,8 +201,9 @@ func TestAuditOfRefusedMessages(t *testing.T) {
 		return value1(t, ts, `gsimc_calls_under_way{class="other",state="queued"}`) == 1
 	})
 	for range 50 {
-		if code := status.Code(erase()); code != codes.ResourceExhausted {
-			t.Errorf("a call that there is no room for ends with %s", code)
+		if got := status.Code(erase()); got != codes.ResourceExhausted {
+			t.Errorf("a call that there is no room for ends with: %v, want %v", got,
+				codes.ResourceExhausted)
 		}
 	}
 	got := slices.Compact(auditLines(t, ts.logs.String())) // a busy machine may take a second

@@ -90,9 +90,7 @@ func rewriteSetups(t *testing.T) map[string]setup {
 		c.QualitySample = 1
 	}
 	return map[string]setup{
-		"paper": {config: config},
-		"learned": {config: config,
-			open: func() (*model.Model, error) { return newLearnedModel(t, 1, true), nil }},
+		"paper": {config: config}, "learned": {config: config, open: named(t, "learned")},
 	}
 }
 
@@ -101,11 +99,7 @@ func (ts *testServer) retract(
 	t *testing.T, req *pb.RetractEventsRequest,
 ) *pb.RetractEventsResponse {
 	t.Helper()
-	r, err := ts.users.RetractEvents(ctx(t), req)
-	if err != nil {
-		t.Fatalf("RetractEvents: %v", err)
-	}
-	return r
+	return reply(t, ts.users.RetractEvents, req)
 }
 
 // Random histories with retractions, at either of two servers over one store, are at every moment
@@ -173,8 +167,8 @@ func retractAtRandom(
 			ts.wantSameUser(t, clean, user, fmt.Sprintf("%s, step %d, server %d", user, step, i))
 		}
 	}
-	if n := value1(t, servers[0], "gsimc_panics_total"); n != 0 {
-		t.Errorf("%v panics", n)
+	if got := value1(t, servers[0], "gsimc_panics_total"); got != 0 {
+		t.Errorf("panics: %v, want %v", got, 0)
 	}
 }
 
@@ -275,9 +269,8 @@ func TestMergeOfLateEvents(t *testing.T) {
 	ts.written(t, "account", 3) // e0, e1, e2
 	clash := withID("e1", "guest", 7)
 	merge := func() *pb.MergeUsersResponse {
-		r := reply(t, ts.users.MergeUsers,
+		return reply(t, ts.users.MergeUsers,
 			&pb.MergeUsersRequest{SourceUserId: "guest", TargetUserId: "account"})
-		return r
 	}
 	for late, want := range []*pb.MergeUsersResponse{
 		{MergedEventCount: 2, UserRevision: 5},
@@ -364,8 +357,8 @@ func TestRewritesAndNewItems(t *testing.T) {
 	ts.observe(t, &pb.Event{UserId: "u0", ItemId: novelty})
 	ts.awaitExtension(t, knows(novelty))
 	ts.retract(t, &pb.RetractEventsRequest{UserId: "u1", ItemIds: []string{item(0)}})
-	if n := value1(t, ts, "gsimc_extension_failures_total"); n != 0 {
-		t.Errorf("%v failed extensions", n)
+	if got := value1(t, ts, "gsimc_extension_failures_total"); got != 0 {
+		t.Errorf("failed extensions: %v, want %v", got, 0)
 	}
 }
 

@@ -104,7 +104,7 @@ func TestRoundTrips(t *testing.T) {
 		}},
 	} {
 		if got := counted.of(c.f); got != c.want {
-			t.Errorf("%s: %d round trips, want %d", c.what, got, c.want)
+			t.Errorf("%s: round trips: %v, want %v", c.what, got, c.want)
 		}
 	}
 }

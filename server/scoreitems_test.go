@@ -5,13 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/testing/protocmp"
-
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/recommend"
-	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
 // asList is the list of all items for the subject of a request for scores.
@@ -24,19 +19,13 @@ func asList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
 // The scores of any items, in any order, are those of the list of all items, with all that stands
 // beside them.
 func TestScoresAreThoseOfTheList(t *testing.T) {
-	for name, open := range map[string]func() *model.Model{
-		"paper":   func() *model.Model { return newModel(t, 1) },
-		"learned": func() *model.Model { return newLearnedModel(t, 1, true) },
-		"tastes":  func() *model.Model { return servertest.NewTastesModel(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			ts := startStill(t, open)
-			rng := rand.New(rand.NewPCG(9, 1))
-			for range 60 {
-				checkScores(t, ts, randomScoring(rng))
-			}
-		})
-	}
+	overModels(t, func(t *testing.T, open opened) {
+		ts := startStill(t, open)
+		rng := rand.New(rand.NewPCG(9, 1))
+		for range 60 {
+			checkScores(t, ts, randomScoring(rng))
+		}
+	}, "paper", "learned", "tastes")
 }
 
 // randomScoring draws a request, some of whose items are repeated, seen or unknown.
@@ -85,9 +74,7 @@ func checkScores(t *testing.T, ts *testServer, req *pb.ScoreItemsRequest) {
 		}
 		met[id] = true
 	}
-	if d := cmp.Diff(want, got, protocmp.Transform()); d != "" {
-		t.Fatalf("%v (-list +scores):\n%s", req, d)
-	}
+	mustSame(t, want, got, "%v (-list +scores)", req)
 }
 
 // The rules of the fields are those of Recommend, and those of the list of items.

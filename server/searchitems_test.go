@@ -37,8 +37,8 @@ func TestSearchItems(t *testing.T) {
 		&pb.Item{ItemId: "lampe", Title: "Lampe"})
 	search := func(query string, size int32) []*pb.KnownItem {
 		t.Helper()
-		r := reply(t, ts.items.SearchItems, &pb.SearchItemsRequest{Query: query, PageSize: size})
-		return r.GetItems()
+		return reply(t, ts.items.SearchItems,
+			&pb.SearchItemsRequest{Query: query, PageSize: size}).GetItems()
 	}
 	for _, test := range []struct {
 		query string
@@ -66,8 +66,8 @@ func TestSearchItems(t *testing.T) {
 		popular = append(popular, m.ItemID(i))
 	}
 	same(t, popular, foundIDs(search("", 0)), "items without a query")
-	if got := len(search("", valid.MaxFound+1)); got != min(valid.MaxFound, m.NumItems()) {
-		t.Errorf("%d popular items", got)
+	if got, want := len(search("", valid.MaxFound+1)), min(valid.MaxFound, m.NumItems()); got != want {
+		t.Errorf("popular items: %v, want %v", got, want)
 	}
 	i, _ := m.ItemIndex(first)
 	want := &pb.KnownItem{Item: &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: proto.Bool(true)},

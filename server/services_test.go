@@ -41,16 +41,15 @@ func TestServicesAreThoseOfTheProtocol(t *testing.T) {
 				got[m.Name] = m
 			}
 			same(t, want, got, "%s (-protocol +served)", service.FullName())
-			if got := served[string(service.FullName())].Metadata; got != file.Path() {
-				t.Errorf("%s is described by %v, want %s", service.FullName(), got, file.Path())
-			}
+			same(t, file.Path(), served[string(service.FullName())].Metadata,
+				"%s is described by", service.FullName())
 		}
 	}
 }
 
 // The answer that is encoded by hand has the bytes of the message that Recommend returns.
 func TestRecommendBothWays(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	for _, i := range []int{4, 9, 20} {
 		ts.observe(t, newEvent("ann", i))
 	}

@@ -50,13 +50,13 @@ func TestSessionTokens(t *testing.T) {
 			token := batch.GetResults()[i].GetSessionToken()
 			if want.user == "" {
 				if len(token) > 0 {
-					t.Errorf("a rejected event has a token")
+					t.Error("a rejected event has a token")
 				}
 				continue
 			}
 			got := b.ask(t, withToken(want.user, token))
-			if got.GetUserRevision() != want.revision {
-				t.Errorf("BatchObserve, event %d: revision %d", i, got.GetUserRevision())
+			if got := got.GetUserRevision(); got != want.revision {
+				t.Errorf("BatchObserve, event %d: revision: %v, want %v", i, got, want.revision)
 			}
 		}
 		tokens := a.streamTokens(t)

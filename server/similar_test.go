@@ -9,39 +9,29 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
 func (ts *testServer) similar(
 	t testing.TB, req *pb.SimilarItemsRequest,
 ) *pb.SimilarItemsResponse {
 	t.Helper()
-	resp, err := ts.recommend.SimilarItems(ctx(t), req)
-	if err != nil {
-		t.Fatalf("SimilarItems: %v", err)
-	}
-	return resp
+	return reply(t, ts.recommend.SimilarItems, req)
 }
 
 // The list of an item is that of all scores, computed one by one, and its scores are what an event
 // on the item adds to the scores of somebody without events.
 func TestSimilarItems(t *testing.T) {
-	for name, open := range map[string]func() *model.Model{
-		"paper":   func() *model.Model { return newModel(t, 1) },
-		"learned": func() *model.Model { return newLearnedModel(t, 1, true) },
-		"tastes":  func() *model.Model { return servertest.NewTastesModel(t) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := open()
-			ts := start(t, setup{
-				open:   func() (*model.Model, error) { return open(), nil },
-				config: func(c *Config) { c.Now = func() time.Time { return testNow } },
-			})
-			for i := range testItems {
-				checkSimilar(t, ts, m, i)
-			}
+	overModels(t, func(t *testing.T, open opened) {
+		m, err := open()
+		must(t, err)
+		ts := start(t, setup{
+			open:   open,
+			config: func(c *Config) { c.Now = func() time.Time { return testNow } },
 		})
-	}
+		for i := range testItems {
+			checkSimilar(t, ts, m, i)
+		}
+	}, "paper", "learned", "tastes")
 }
 
 // checkSimilar compares the list of item i with its oracles.

@@ -13,8 +13,7 @@ import (
 
 func (ts *testServer) spectrum(t *testing.T, req *pb.GetSpectrumRequest) *pb.GetSpectrumResponse {
 	t.Helper()
-	r := reply(t, ts.recommend.GetSpectrum, req)
-	return r
+	return reply(t, ts.recommend.GetSpectrum, req)
 }
 
 func spectrumOf(user string) *pb.GetSpectrumRequest {
@@ -23,7 +22,7 @@ func spectrumOf(user string) *pb.GetSpectrumRequest {
 
 // A history has the same spectrum stored, in the request, and half of it each.
 func TestGetSpectrum(t *testing.T) {
-	ts := startLearned(t, true)
+	ts := startNamed(t, "learned")
 	history := func(items ...int) *pb.InlineHistory {
 		return forHistory(items...).GetHistory()
 	}

@@ -133,8 +133,8 @@ func TestStreamObserveSequence(t *testing.T) {
 				s.send(t, n, withID(fmt.Sprint(tt.name, n), tt.name, 1))
 			}
 			got := s.rest(t)
-			if got.acked != tt.acked {
-				t.Errorf("acked %d, want %d", got.acked, tt.acked)
+			if got := got.acked; got != tt.acked {
+				t.Errorf("acked: %v, want %v", got, tt.acked)
 			}
 			want := problem{Code: codes.InvalidArgument, Reason: "SEQUENCE_OUT_OF_ORDER",
 				Fields: []string{"sequence"}}
@@ -340,7 +340,7 @@ func TestUnsettledReadAheadIsGivenBack(t *testing.T) {
 	eventually(t, "they are read ahead", func() bool { return !leaves(ts.readAhead) })
 	close(release)
 	if got := problemOf(t, s.rest(t).err).Code; got != codes.Internal {
-		t.Errorf("a stream whose handler panics ends with %s", got)
+		t.Errorf("a stream whose handler panics ends with: %v, want %v", got, codes.Internal)
 	}
 	eventually(t, "they are given back", func() bool { return leaves(ts.readAhead) })
 }

@@ -183,8 +183,7 @@ func TestOwnerEnds(t *testing.T) {
 func knownTo(ts *testServer, id string) bool {
 	l := ts.arms.Main().Models.Acquire()
 	defer l.Release()
-	_, known := l.ItemIndex(id)
-	return known
+	return knows(id)(l.Model)
 }
 
 // newestDocument is the name of the newest extension of a base, once those before it are removed.

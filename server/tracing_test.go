@@ -64,7 +64,7 @@ func TestCallsAreTraced(t *testing.T) {
 	}
 	observe, write := await(t, spans, "gsimc.v1.EventService/Observe"), await(t, spans, "store.append")
 	if got := observe.Parent.SpanID().String(); got != clientSpan {
-		t.Errorf("the parent of Observe is %s, want %s", got, clientSpan)
+		t.Errorf("the parent of Observe: %v, want %v", got, clientSpan)
 	}
 	if write.Parent.SpanID() != observe.SpanContext.SpanID() {
 		t.Error("the write is not a child of Observe")

@@ -19,13 +19,7 @@ func TestUnavailableStore(t *testing.T) {
 	away := fmt.Errorf("%w: no primary", store.ErrUnavailable)
 	hooked := &hookedStore{Store: memory.New()}
 	ts := start(t, setup{store: &unavailableStats{hooked, away}})
-	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
-		return nil, away
-	}
-	hooked.SinceFunc = func(context.Context, string, store.Version,
-		func(store.Version, store.Event) error) (store.Version, bool, error) {
-		return store.Version{}, false, away
-	}
+	hooked.AppendFunc, hooked.SinceFunc = failingAppend(away), failingSince(away)
 	want := problem{Code: codes.Unavailable, Reason: "STORE_UNAVAILABLE", Retry: true}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 	_, asked := ts.recommend.Recommend(ctx(t), forUser("ann"))
@@ -44,9 +38,7 @@ func TestRefusedStore(t *testing.T) {
 	refused := &store.RefusedError{What: "password", Answer: "WRONGPASS", Remedy: "change it"}
 	hooked := &hookedStore{Store: memory.New()}
 	ts := start(t, setup{store: &unavailableStats{hooked, fmt.Errorf("valkey: %w", refused)}})
-	hooked.AppendFunc = func(context.Context, []store.Record) ([]store.Result, error) {
-		return nil, refused
-	}
+	hooked.AppendFunc = failingAppend(refused)
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 	same(t, problem{Code: codes.Unavailable, Reason: "STORE_UNAVAILABLE", Retry: true},
 		problemOf(t, err), "Observe")

@@ -10,9 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -72,9 +70,7 @@ func TestListUserEvents(t *testing.T) {
 			late := &pb.UserEvent{Event: newEvent("ann", rng.IntN(testItems))}
 			late.Revision = ts.observe(t, late.Event).GetUserRevision()
 		})
-		if d := cmp.Diff(want, got[len(got)-len(want):], protocmp.Transform()); d != "" {
-			t.Fatalf("seed %d (-want +got):\n%s", seed, d)
-		}
+		mustSame(t, want, got[len(got)-len(want):], "seed %d", seed)
 		for i, e := range got {
 			if e.GetRevision() != uint64(len(got)-i) {
 				t.Fatalf("seed %d: event %d has revision %d of %d", seed, i, e.GetRevision(), len(got))
@@ -238,9 +234,7 @@ func TestUnreadExportsMakeRoom(t *testing.T) {
 	}})
 	ts.written(t, "ann", 10*users.ExportChunk) // more than is under way
 	unread, err := ts.users.ExportUser(t.Context(), &pb.ExportUserRequest{UserId: "ann"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := unread.Recv(); err != nil {
 		t.Fatal(err)
 	}

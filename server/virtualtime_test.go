@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
-	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -45,7 +44,7 @@ func startVirtual(t *testing.T, st store.Store) *virtualServer {
 	cfg.MaxTimeout, cfg.StreamIdle = 2*virtualTimeout, 2*virtualTimeout
 	cfg.MaxConnectionAge = 10 * virtualTimeout // ± 10 %
 	cfg.Logger = slog.New(slog.NewJSONHandler(io.Discard, nil))
-	s, err := New(cfg, st, func() (*model.Model, error) { return newModel(t, 1), nil })
+	s, err := New(cfg, st, named(t, "paper"))
 	must(t, err)
 	pipes := [3]*bufconn.Listener{}
 	for i := range pipes {
@@ -87,13 +86,9 @@ func (v *virtualServer) scrapeForEver(t *testing.T) {
 // end waits for the end of the server and returns how long it took from a moment.
 func (v *virtualServer) end(t *testing.T, since time.Time) time.Duration {
 	t.Helper()
-	if err := <-v.stopped; err != nil {
-		t.Error(err)
-	}
+	must(t, <-v.stopped)
 	took := time.Since(since)
-	if err := v.conn.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, v.conn.Close())
 	return took
 }
 
