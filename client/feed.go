@@ -17,7 +17,8 @@ import (
 // goroutines, each from one at a time.
 type Source interface {
 	// Next returns from one event to the number most, each with an id or a time. It waits for
-	// them until ctx ends, and only then it may return none. What it returns is never asked for again.
+	// them until ctx ends, and only then it may return none. What it returns is never asked for
+	// again.
 	Next(ctx context.Context, most int) []*pb.Event
 	// Settled is called once for each event, in the order of Next, as soon as it is durable or
 	// rejected for good. The result is nil if the event was applied.
