@@ -5,7 +5,7 @@
 // sends again what was not acknowledged, and the owner of a partition after this one what was not
 // committed; the server knows the events by their ids. All send in order and begin at or before the
 // first event that is not done, so that events arrive for the first time in order, too. An event
-// that the server has no room for is sent again later; events behind it may then be there before it.
+// that the server has no room for is sent again later, and events behind it may be there before it.
 package ingest
 
 import (
