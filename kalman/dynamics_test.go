@@ -209,6 +209,6 @@ func TestValidateDynamics(t *testing.T) {
 		d := randomDynamics(rand.New(rand.NewPCG(3, 6)), 2, 4, true)
 		check.Must(t, d.Validate())
 		tt.edit(d)
-		check.Says(t, d.Validate(), tt.want, "")
+		check.Says(t, d.Validate(), tt.want, "Validate")
 	}
 }

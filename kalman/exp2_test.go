@@ -65,7 +65,7 @@ func TestExp2NegEdges(t *testing.T) {
 		math.Nextafter(1022, 2000), 1023, 1e6, 1e300, math.Inf(1), math.NaN(),
 	} {
 		if got := exp2Neg(y); got != 0 {
-			t.Errorf("exp2Neg(%v): %v, want %v", y, got, 0)
+			t.Errorf("exp2Neg(%v): %v, want 0", y, got)
 		}
 	}
 }

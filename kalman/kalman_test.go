@@ -62,7 +62,7 @@ func TestNewState(t *testing.T) {
 	f := validFilter()
 	s := f.NewState()
 	want := &State{X: []float32{0, 0}, Z: []float32{0, 0}, P: []float32{1e-3, 1e-2}}
-	check.Same(t, want, s, "")
+	check.Same(t, want, s, "a new state")
 	s.X, s.P[0] = append(s.X, 9), 7 // must not reach z, nor the filter
 	if s.Z[0] != 0 || f.P0[0] != 1e-3 {
 		t.Error("the parts of a state share memory")

@@ -44,7 +44,7 @@ func TestFilesOfCalibration(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := decode(forged(m, func(_ map[string]string, ts tensors) { c.change(ts) }))
 			if c.want != "" {
-				check.Says(t, err, c.want, "")
+				check.Says(t, err, c.want, "decode")
 				return
 			}
 			check.Must(t, err)

@@ -62,13 +62,13 @@ func TestRoundTrip(t *testing.T) {
 			if m.Version() != opened.Version() || len(m.Version()) != 16 {
 				t.Errorf("version %q became %q", m.Version(), opened.Version())
 			}
-			for _, v := range [][2]any{
+			for i, v := range [][2]any{
 				{m.ids, opened.ids}, {m.index, opened.index}, {m.degrees, opened.degrees},
 				{m.popular, opened.popular},
 				{m.Kappa(), opened.Kappa()}, {m.Lambda(), opened.Lambda()},
 				{m.response, opened.response},
 			} {
-				check.Same(t, v[0], v[1], "")
+				check.Same(t, v[0], v[1], "field %d", i)
 			}
 			check.Same(t, answers(m), answers(opened), "answers")
 			again := filepath.Join(t.TempDir(), "again.gsimc")

@@ -192,7 +192,7 @@ func TestPopular(t *testing.T) {
 	b := randomBasis(rand.New(rand.NewPCG(1, 1)), 5, 2)
 	b.Degrees = []int64{3, 9, 3, 0, 9}
 	m := mustNew(t, testSpec(), b, nil)
-	check.Same(t, []int32{1, 4, 0, 2, 3}, m.Popular(), "")
+	check.Same(t, []int32{1, 4, 0, 2, 3}, m.Popular(), "popular items")
 	if m.Degree(4) != 9 || m.NumTrainUsers() != 100 || m.NumItems() != 5 || m.Rank() != 2 {
 		t.Error("wrong sizes")
 	}
@@ -316,7 +316,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		}
 		allocs := testing.AllocsPerRun(200, func() { dst = m.TopN(dst, q, 10, skip) })
 		if allocs != 0 {
-			t.Errorf("%s: allocations in TopN: %v, want %v", covariance, allocs, 0)
+			t.Errorf("%s: allocations in TopN: %v, want 0", covariance, allocs)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func TestNewPopular(t *testing.T) {
 		m.QueryTo(q, s, model.EstimatorBGS)
 		for _, r := range m.TopN(nil, q, 10, nil) {
 			if got := r.Score; got != 0 {
-				t.Errorf("item %d has the score: %v, want %v", r.Item, got, 0)
+				t.Errorf("item %d has the score: %v, want 0", r.Item, got)
 			}
 		}
 		if m.HasVariance() || m.TellsUncertainty() {

@@ -38,7 +38,7 @@ func TestVariance(t *testing.T) {
 	s, p := m.NewState(), make([]float32, k)
 	m.VarianceTo(p, s, 1<<40)
 	if got := m.Uncertainty(p); got != 1 {
-		t.Errorf("uncertainty of a new user: %v, want %v", got, 1)
+		t.Errorf("uncertainty of a new user: %v, want 1", got)
 	}
 	uncertainty := 1.0
 	for e := range 30 {
@@ -73,7 +73,7 @@ func TestVariance(t *testing.T) {
 	}
 	m.VarianceTo(p, s, math.MaxInt64)
 	if got := m.Uncertainty(p); got != 1 {
-		t.Errorf("uncertainty after all time: %v, want %v", got, 1)
+		t.Errorf("uncertainty after all time: %v, want 1", got)
 	}
 }
 

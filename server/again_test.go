@@ -187,7 +187,7 @@ func TestAgainWithOtherWishes(t *testing.T) {
 	for name, x := range map[string]*pb.Exploration{
 		"thompson": thompson(3, 0), "confidence": upperConfidence(0),
 	} {
-		same(t, all, only(func(r *pb.RecommendRequest) { r.Exploration = x }), name)
+		same(t, all, only(func(r *pb.RecommendRequest) { r.Exploration = x }), "%s", name)
 	}
 	scored := reply(t, ts.recommend.ScoreItems, &pb.ScoreItemsRequest{
 		Subject: &pb.ScoreItemsRequest_UserId{UserId: "ann"}, ItemIds: []string{item(3), all[0]},

@@ -80,10 +80,10 @@ func TestArms(t *testing.T) {
 	}
 	same(t, []string{"unknown"}, batch.GetUnknownItemIds(), "unknown ids")
 	if got := ts.ask(t, forHistory(1, 2)).GetArm(); got != "main" {
-		t.Errorf("a session has the arm: %v, want %v", got, "main")
+		t.Errorf("a session has the arm: %q, want %q", got, "main")
 	}
 	if got := a.ask(t, forUser("u1")).GetArm(); got != "" {
-		t.Errorf("without arms there is the arm: %v, want %v", got, "")
+		t.Errorf("without arms there is the arm: %q, want %q", got, "")
 	}
 }
 
@@ -186,13 +186,13 @@ func TestCanaryReturns(t *testing.T) {
 	same(t, map[string]float64{"b": 1}, ts.counters(t, "gsimc_canary_returns_total"), "returns")
 	must(t, ts.Reload(ctx(t))) // the same file
 	if got := ts.arms.Split.Share(1); got != 0 {
-		t.Errorf("percent of the users of the canary with the same model: %v, want %v", got, 0)
+		t.Errorf("percent of the users of the canary with the same model: %v, want 0", got)
 	}
 	bad = false
 	must(t, ts.Reload(ctx(t)))
 	ts.awaitLog(t, "audit: canary has another model")
 	ts.follow(t, m, "canary is not worse")
 	if got := ts.arms.Split.Share(1); got != 50 {
-		t.Errorf("percent of the users of a canary as good as main: %v, want %v", got, 50)
+		t.Errorf("percent of the users of a canary as good as main: %v, want 50", got)
 	}
 }

@@ -40,7 +40,7 @@ func TestAttribution(t *testing.T) {
 	req := forUser("ann")
 	req.PageSize, req.Paged = 3, true
 	if got := ts.ask(t, req).GetRecommendationId(); got != "" {
-		t.Errorf("the id of a list that nobody asked for: %v, want %v", got, "")
+		t.Errorf("the id of a list that nobody asked for: %q, want %q", got, "")
 	}
 	req.Attribute = true
 	first := ts.ask(t, req)

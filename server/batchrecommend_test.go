@@ -158,7 +158,7 @@ func TestBatchKeepsToTheMessage(t *testing.T) {
 		resp, err := ts.recommend.BatchRecommend(ctx(t), req)
 		if most == 20_000 { // not even the errors
 			want := problem{Code: codes.ResourceExhausted, Reason: "ANSWER_TOO_LARGE"}
-			same(t, want, problemOf(t, err), "")
+			same(t, want, problemOf(t, err), "the answer")
 			continue
 		}
 		must(t, err)

@@ -153,7 +153,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		}
 	}
 	if got, want := len(seen), len(want); got != want {
-		t.Errorf("methods are served: %v, want %v", got, want)
+		t.Errorf("methods served: %v, want %v", got, want)
 	}
 	if value1(t, ts, `gsimc_calls_refused_total{reason="unauthenticated"}`) == 0 ||
 		value1(t, ts, `gsimc_calls_refused_total{reason="permission_denied"}`) == 0 {
@@ -188,7 +188,7 @@ func TestRefusedCallsLeaveTheirRoom(t *testing.T) {
 		}
 	}
 	if got := value1(t, ts, `gsimc_calls_under_way{class="recommend",state="receiving"}`); got != 0 {
-		t.Errorf("refused calls are under way: %v, want %v", got, 0)
+		t.Errorf("refused calls under way: %v, want 0", got)
 	}
 	if _, err := ts.recommend.Recommend(bearing(ctx(t), tokens[0]), forUser("ann")); err != nil {
 		t.Errorf("a call with a token: %v", err)
@@ -223,7 +223,7 @@ func TestStrangersTakeNoRoom(t *testing.T) {
 		}
 	}
 	if got := value1(t, ts, `gsimc_calls_under_way{class="stranger",state="receiving"}`); got != 0 {
-		t.Errorf("refused calls are under way: %v, want %v", got, 0)
+		t.Errorf("refused calls under way: %v, want 0", got)
 	}
 }
 

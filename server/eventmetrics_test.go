@@ -49,7 +49,7 @@ func TestEventsAreCounted(t *testing.T) {
 	ts.metrics.Retrained(Retraining{Outcome: "swapped", Ended: ended})
 	ts.metrics.Retrained(Retraining{Outcome: "failed"})
 	if got := value1(t, ts, "gsimc_retrain_last_success_timestamp_seconds"); got != 1_700_000_000.5 {
-		t.Errorf("the last good retraining was: %v, want %v", got, 1_700_000_000.5)
+		t.Errorf("the last good retraining was: %v, want 1700000000.5", got)
 	}
 }
 

@@ -159,7 +159,7 @@ func TestDamagedHistory(t *testing.T) {
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("damaged", 3)})
 	same(t, problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err), "single")
 	if got := strings.Count(ts.logs.String(), "history is damaged"); got != 4 {
-		t.Errorf("rejected events in the log: %v, want %v", got, 4)
+		t.Errorf("rejected events in the log: %v, want 4", got)
 	}
 }
 

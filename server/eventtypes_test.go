@@ -107,7 +107,7 @@ func TestEventTypesOfNewItems(t *testing.T) {
 	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
 	ts.awaitExtension(t, knows("other"))
 	if got := ts.EventWeights()["take"]; got != -1 {
-		t.Errorf("the weight: %v, want %v", got, -1)
+		t.Errorf("the weight: %v, want -1", got)
 	}
 }
 

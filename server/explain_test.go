@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 			item(25): "1 06:00"}
 		same(t, want, events, "events and times")
 		if got := x.GetRemainder(); got != 0 {
-			t.Errorf("remainder with all items shown: %v, want %v", got, 0)
+			t.Errorf("remainder with all items shown: %v, want 0", got)
 		}
 		// An inline history without times.
 		for _, r := range ts.ask(t, explaining(forHistory(4, 9), 5)).GetItems() {

@@ -126,7 +126,7 @@ func TestThompson(t *testing.T) {
 	}
 	first := ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems))
 	if got := first.GetExplorationSeed(); got != 7 {
-		t.Errorf("exploration_seed: %v, want %v", got, 7)
+		t.Errorf("exploration_seed: %v, want 7", got)
 	}
 	for _, r := range first.GetItems() {
 		if got := r.GetSource(); got != pb.ResultSource_RESULT_SOURCE_EXPLORATION {

@@ -149,7 +149,7 @@ func TestStoreCannotTell(t *testing.T) {
 	ts.observe(t, newEvent("ann", 2))
 	_, err := erase(ctx(t), ts, "ann")
 	want := problem{Code: codes.FailedPrecondition, Reason: "STORE_CANNOT_TELL"}
-	same(t, want, problemOf(t, err), "")
+	same(t, want, problemOf(t, err), "the answer")
 	r, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
 	if r.GetDeletedEventCount() != 2 || err != nil {
 		t.Errorf("the refused call erased something: %v, %v", r, err)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -38,8 +39,6 @@ const (
 
 var (
 	must            = check.Must
-	same            = check.Same
-	mustSame        = check.MustSame
 	eventually      = servertest.Eventually
 	newModel        = servertest.NewModel
 	newModelOf      = servertest.NewModelOf
@@ -157,6 +156,17 @@ func (ts *testServer) shutdown(t testing.TB) {
 	}
 }
 
+// same and mustSame are functions, so that vet sees their formats.
+func same(t testing.TB, want, got any, what string, args ...any) {
+	t.Helper()
+	check.Same(t, want, got, what, args...)
+}
+
+func mustSame(t testing.TB, want, got any, what string, args ...any) {
+	t.Helper()
+	check.MustSame(t, want, got, what, args...)
+}
+
 // opened is how a server opens a model.
 type opened = func() (*model.Model, error)
 
@@ -178,8 +188,10 @@ func named(t testing.TB, name string) opened {
 			return newLearnedModel(t, 1, false), nil
 		case "tastes":
 			return servertest.NewTastesModel(t), nil
+		case "paper":
+			return newModel(t, 1), nil
 		}
-		return newModel(t, 1), nil
+		return nil, fmt.Errorf("no model is named %q", name)
 	}
 }
 

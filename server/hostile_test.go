@@ -191,7 +191,7 @@ func TestHostileFields(t *testing.T) {
 	}
 	ts.ask(t, forUser("ann"))
 	if got := value1(t, ts, "gsimc_panics_total"); got != 0 {
-		t.Errorf("panics: %v, want %v", got, 0)
+		t.Errorf("panics: %v, want 0", got)
 	}
 	t.Logf("%d hostile requests", sent)
 }

@@ -111,7 +111,7 @@ func TestJSON(t *testing.T) {
 
 	code, exported, header := send(t, "GET", c.base+path+"/export", "")
 	if got := header.Get("Content-Type"); got != "application/x-ndjson" {
-		t.Errorf("the export: %v, want %v", got, "application/x-ndjson")
+		t.Errorf("the export: %q, want %q", got, "application/x-ndjson")
 	}
 	for line := range strings.Lines(exported) {
 		if err := protojson.Unmarshal([]byte(line), &pb.ExportUserResponse{}); err != nil || code != 200 {
@@ -147,13 +147,13 @@ func TestRequestIDs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Join(header.Get(calls.RequestIDKey), ","); got != want {
-			t.Errorf("the answer to %.10q has the id: %v, want %v", id, got, want)
+			t.Errorf("the answer to %.10q has the id: %.10q, want %.10q", id, got, want)
 		}
 	}
 	_, _, header := send(t, "GET", c.base+"/v1/users/ann/recommendations", "",
 		"X-Request-Id", "call-2")
 	if got := header.Get("X-Request-Id"); got != "call-2" {
-		t.Errorf("the answer by HTTP has the id: %v, want %v", got, "call-2")
+		t.Errorf("the answer by HTTP has the id: %q, want %q", got, "call-2")
 	}
 	for _, id := range []string{"call-1", "call-2"} {
 		ts.awaitLog(t, `"request_id":"`+id+`"`)
@@ -326,7 +326,7 @@ func TestJSONDrains(t *testing.T) {
 	})
 	close(release)
 	if got := <-answers; got != 200 {
-		t.Errorf("the call in flight: %v, want %v", got, 200)
+		t.Errorf("the call in flight: %v, want 200", got)
 	}
 	ts.shutdown(t)
 }

@@ -104,7 +104,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	close(done)
 	clients.Wait()
 	if got := value1(t, ts, `gsimc_model_loads_total{result="failure"}`); got != 12 {
-		t.Errorf("failed loads counted: %v, want %v", got, 12)
+		t.Errorf("failed loads counted: %v, want 12", got)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestPanicIsRecovered(t *testing.T) {
 	same(t, internal, problemOf(t, s.rest(t).err), "stream")
 	ts.ask(t, forUser("ann"))
 	if got := value1(t, ts, "gsimc_panics_total"); got != 2 {
-		t.Errorf("panics counted: %v, want %v", got, 2)
+		t.Errorf("panics counted: %v, want 2", got)
 	}
 	if logs := ts.logs.String(); !strings.Contains(logs, "lifecycle_test.go") ||
 		strings.Contains(logs, "canary-user") {
@@ -284,10 +284,10 @@ func TestPanicWhileReceiving(t *testing.T) {
 	s := runningStream(t, ts)
 	broken.Store(true)
 	s.send(t, 2, newEvent("ann", 2))
-	same(t, problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err), "")
+	same(t, problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err), "the rest of the answer")
 	broken.Store(false)
 	if got := value1(t, ts, "gsimc_panics_total"); got != 1 {
-		t.Errorf("panics counted: %v, want %v", got, 1)
+		t.Errorf("panics counted: %v, want 1", got)
 	}
 	ts.observe(t, newEvent("ann", 2))
 }

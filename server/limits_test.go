@@ -23,7 +23,7 @@ func TestLimitsOfConnections(t *testing.T) {
 	t.Run("calls", func(t *testing.T) {
 		c := h2test.Dial(t, ts.rpc)
 		if got := c.Streams; got != 7 {
-			t.Errorf("the server calls: %v, want %v", got, 7)
+			t.Errorf("calls that the server allows: %v, want 7", got)
 		}
 		for range 7 {
 			c.Call(pb.EventService_StreamObserve_FullMethodName)
@@ -34,13 +34,13 @@ func TestLimitsOfConnections(t *testing.T) {
 	t.Run("headers", func(t *testing.T) {
 		c := h2test.Dial(t, ts.rpc)
 		if got := c.Headers; got != maxHeaderBytes {
-			t.Errorf("the server bytes of headers: %v, want %v", got, maxHeaderBytes)
+			t.Errorf("bytes of headers that the server allows: %v, want %v", got, maxHeaderBytes)
 		}
 		id := c.Call(pb.RecommenderService_Recommend_FullMethodName,
 			hpack.HeaderField{Name: "x", Value: strings.Repeat("a", maxHeaderBytes)})
 		eventually(t, "a call with too many headers ends", func() bool { return c.Ended(id) })
 		if got := c.Status(id); got != "" {
-			t.Errorf("its headers were read: status: %v, want %v", got, "")
+			t.Errorf("its headers were read: status: %q, want %q", got, "")
 		}
 	})
 	t.Run("age", func(t *testing.T) {

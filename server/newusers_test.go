@@ -32,7 +32,7 @@ func TestNewUsersHaveAQuota(t *testing.T) {
 		}
 	}
 	if got := batch.GetResults()[1].GetUserRevision(); got != 4 {
-		t.Errorf("the event between the refused ones has revision: %v, want %v", got, 4)
+		t.Errorf("the event between the refused ones has revision: %v, want 4", got)
 	}
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("one too many", 1))

@@ -78,7 +78,7 @@ func TestWithoutModel(t *testing.T) {
 func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 	t.Helper()
 	if got := ts.ModelVersion(); got != "" {
-		t.Errorf("the model has the version: %v, want %v", got, "")
+		t.Errorf("the model has the version: %q, want %q", got, "")
 	}
 	if code, text := ts.get(t, "/readyz"); code != 200 || !strings.Contains(text, "no model yet") {
 		t.Errorf("/readyz: %d %s", code, text)

@@ -274,7 +274,7 @@ func TestRefusingStore(t *testing.T) {
 		t.Errorf("/readyz: %d %s, want 200 and the reason", code, body)
 	}
 	if got := value1(t, ts, "gsimc_store_refusing"); got != 1 {
-		t.Errorf("gsimc_store_refusing: %v, want %v", got, 1)
+		t.Errorf("gsimc_store_refusing: %v, want 1", got)
 	}
 	if got := ts.healthOf(t, ""); got != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health of the server: %v, want %v", got, healthpb.HealthCheckResponse_SERVING)
@@ -285,7 +285,7 @@ func TestRefusingStore(t *testing.T) {
 		t.Errorf("/readyz with room: %s", body)
 	}
 	if got := strings.Count(ts.logs.String(), "takes no events for the time being"); got != 1 {
-		t.Errorf("lines tell of one refusal: %v, want %v", got, 1)
+		t.Errorf("lines tell of one refusal: %v, want 1", got)
 	}
 }
 
@@ -321,7 +321,7 @@ func TestStalledStore(t *testing.T) {
 	failing.refusal.Store(nil)
 	stands(healthpb.HealthCheckResponse_SERVING, http.StatusOK, 0)
 	if got := strings.Count(ts.logs.String(), "takes no events for the time being"); got != 1 {
-		t.Errorf("lines tell of one stall: %v, want %v", got, 1)
+		t.Errorf("lines tell of one stall: %v, want 1", got)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestPackedItems(t *testing.T) {
 		packed := got.GetPackedItems()
 		got.PackedItems = nil
 		if got := len(got.GetItems()); got != 0 {
-			t.Errorf("items beside the packed ones: %v, want %v", got, 0)
+			t.Errorf("items beside the packed ones: %v, want 0", got)
 		}
 		for i, id := range packed.GetItemIds() {
 			scored := &pb.ScoredItem{ItemId: id, Score: float64(packed.GetScores()[i]),

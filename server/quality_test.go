@@ -150,7 +150,7 @@ func TestOnlineRank(t *testing.T) {
 			}
 		}
 		if got := len(recall); got != 6 {
-			t.Errorf("recalls: %v, want %v", got, 6)
+			t.Errorf("recalls: %v, want 6", got)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func TestRecommendPopular(t *testing.T) {
 		})
 	}
 	if got := ts.states.Len(); got != 2 {
-		t.Errorf("states in the cache: %v, want %v", got, 2)
+		t.Errorf("states in the cache: %v, want 2", got)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestRecommendPageSize(t *testing.T) {
 		}
 	}
 	if got := valid.PageSize(1001); got != 1000 {
-		t.Errorf("page_size 1001 is read as: %v, want %v", got, 1000)
+		t.Errorf("page_size 1001 is read as: %v, want 1000", got)
 	}
 }
 

@@ -168,7 +168,7 @@ func retractAtRandom(
 		}
 	}
 	if got := value1(t, servers[0], "gsimc_panics_total"); got != 0 {
-		t.Errorf("panics: %v, want %v", got, 0)
+		t.Errorf("panics: %v, want 0", got)
 	}
 }
 
@@ -358,7 +358,7 @@ func TestRewritesAndNewItems(t *testing.T) {
 	ts.awaitExtension(t, knows(novelty))
 	ts.retract(t, &pb.RetractEventsRequest{UserId: "u1", ItemIds: []string{item(0)}})
 	if got := value1(t, ts, "gsimc_extension_failures_total"); got != 0 {
-		t.Errorf("failed extensions: %v, want %v", got, 0)
+		t.Errorf("failed extensions: %v, want 0", got)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestSearchReadsNoTitlesFromTheStore(t *testing.T) {
 	for query, want := range map[string][]string{"lampe": {"new-4321?"}, "nowhere": nil} {
 		before := st.read.Load()
 		r := reply(t, ts.items.SearchItems, &pb.SearchItemsRequest{Query: query})
-		same(t, want, foundIDs(r.GetItems()), query)
+		same(t, want, foundIDs(r.GetItems()), "%s", query)
 		if read := st.read.Load() - before; read > 1 { // the one behind the ids that begin with it
 			t.Errorf("a search for %q reads %d items", query, read)
 		}

@@ -270,5 +270,5 @@ func TestEventTypesOfUser(t *testing.T) {
 		{EventType: "dislike", EventCount: 1, Weight: -1, TotalWeight: -1},
 		{EventType: "seen", EventCount: 1},
 	}
-	same(t, want, r.GetUser().GetEventTypes(), "")
+	same(t, want, r.GetUser().GetEventTypes(), "the types of events")
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -86,9 +87,9 @@ func (v *virtualServer) scrapeForEver(t *testing.T) {
 // end waits for the end of the server and returns how long it took from a moment.
 func (v *virtualServer) end(t *testing.T, since time.Time) time.Duration {
 	t.Helper()
-	must(t, <-v.stopped)
+	err := <-v.stopped
 	took := time.Since(since)
-	must(t, v.conn.Close())
+	must(t, errors.Join(err, v.conn.Close()))
 	return took
 }
 

@@ -51,7 +51,7 @@ func TestIndependentItemsShareNoEdge(t *testing.T) {
 		r.Ptr = append(r.Ptr, int64(len(r.Item)))
 	}
 	_, err := Solve(r, Options{Graph: Graph{Kind: Covariance}, Rank: 1})
-	check.Says(t, err, "no edges", "")
+	check.Says(t, err, "no edges", "Solve")
 }
 
 // A product of many columns, done in strips, is the product of each.
@@ -80,5 +80,5 @@ func TestDenseLimit(t *testing.T) {
 		r.Item[i] = int32(i)
 	}
 	_, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: n - 1})
-	check.Says(t, err, "want at most 3428", "")
+	check.Says(t, err, "want at most 3428", "Solve")
 }

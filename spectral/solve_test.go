@@ -178,7 +178,7 @@ func TestSolveRankDeficient(t *testing.T) {
 	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 20})
 	check.Must(t, err)
 	if got := b.K; got != 3 {
-		t.Errorf("rank: %v, want %v", got, 3)
+		t.Errorf("rank: %v, want 3", got)
 	}
 	for j, kappa := range b.Kappa {
 		if math.Abs(kappa-1) > 1e-9 {

@@ -168,7 +168,7 @@ func TestProjectProgress(t *testing.T) {
 	newMoments(t, n, randomHistories(rng, 5, n, 6),
 		Options{Bands: testBands[:2]}).Project(randomRows(rng, n, k), k, func(d, total int) {
 		if total != 10 {
-			t.Errorf("total: %v, want %v", total, 10)
+			t.Errorf("total: %v, want 10", total)
 		}
 		done = append(done, d)
 	})

@@ -41,6 +41,6 @@ func TestGains(t *testing.T) {
 		t.Error("a lead of two standard errors must count, and none must not")
 	}
 	if got := (Gains{}).Mean(); got != 0 {
-		t.Errorf("mean of nothing: %v, want %v", got, 0)
+		t.Errorf("mean of nothing: %v, want 0", got)
 	}
 }

@@ -198,10 +198,10 @@ func TestChooseGain(t *testing.T) {
 		c.Trends[c.Target] = -1
 	}
 	if got := ChooseGain(choices, 0.5); got != 0 {
-		t.Errorf("the gain: %v, want %v", got, 0)
+		t.Errorf("the gain: %v, want 0", got)
 	}
 	if got := ChooseGain(nil, 0.5); got != 0 {
-		t.Errorf("the gain without choices: %v, want %v", got, 0)
+		t.Errorf("the gain without choices: %v, want 0", got)
 	}
 }
 

@@ -5,7 +5,7 @@ import "testing"
 func TestSeconds(t *testing.T) {
 	speed := Speed{Single: 100, Stream: 10}
 	if got := speed.Seconds(Work{Single: 50, Stream: 20}); got != 2.5 {
-		t.Errorf("seconds: %v, want %v", got, 2.5)
+		t.Errorf("seconds: %v, want 2.5", got)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestAheadEndsEarly(t *testing.T) {
 		}
 	}
 	if begun != 6 {
-		t.Errorf("elements begun: %v, want %v", begun, 6)
+		t.Errorf("elements begun: %v, want 6", begun)
 	}
 }
 

@@ -25,6 +25,6 @@ func TestWithin(t *testing.T) {
 func TestBest(t *testing.T) {
 	t.Setenv("GSIMC_CPU", "generic")
 	if got := Best([]string{"generic", "avx2"}); got != "generic" {
-		t.Errorf("GSIMC_CPU=generic: %v, want %v", got, "generic")
+		t.Errorf("GSIMC_CPU=generic: %q, want %q", got, "generic")
 	}
 }

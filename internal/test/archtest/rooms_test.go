@@ -47,7 +47,6 @@ learn/train: internal/event internal/fault internal/file internal/num internal/r
 	kalman model learn/dataset
 learn/evaluate: internal/fault internal/num internal/ranking spectral kalman model learn/dataset
 	learn/train
-	learn/train
 learn/retrain: internal/fault model store learn/train
 
 client: api internal/fault
@@ -145,7 +144,6 @@ cmd/gsimc/internal/train: internal/fault internal/file internal/num spectral kal
 	cmd/gsimc/internal/progress
 cmd/gsimc/internal/evaluate: internal/chart spectral kalman model learn/dataset learn/train
 	learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress
-	cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress
 cmd/gsimc/internal/standalone: learn/dataset cmd/gsimc/internal/cli cmd/gsimc/internal/look
 cmd/gsimc/internal/serve: model store store/pebble learn/retrain server cmd/gsimc/internal/cli
 	cmd/gsimc/internal/stores
@@ -193,7 +191,7 @@ os/exec: client/examples learn/retrain cmd internal/test
 buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go: api
 google.golang.org/genproto: api internal/wire server cmd/gsimc/internal/call
 google.golang.org/protobuf: api internal/wire client server cmd internal/test/check
-google.golang.org/grpc: api internal/wire client server cmd internal/test
+google.golang.org/grpc: api internal/wire client server cmd internal/test/nettest
 github.com/grpc-ecosystem/grpc-gateway/v2: server/internal/httpjson
 github.com/klauspost/compress: learn/dataset server/internal/compression
 github.com/rs/cors: server/internal/origin

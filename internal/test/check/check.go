@@ -36,7 +36,7 @@ func Get[T any](value T, err error) func(t testing.TB) T {
 func Same(t testing.TB, want, got any, what string, args ...any) {
 	t.Helper()
 	if text := difference(want, got, what); text != "" {
-		t.Errorf(what+"%s", append(args, text)...)
+		t.Errorf("%s%s", fmt.Sprintf(what, args...), text)
 	}
 }
 
@@ -44,7 +44,7 @@ func Same(t testing.TB, want, got any, what string, args ...any) {
 func MustSame(t testing.TB, want, got any, what string, args ...any) {
 	t.Helper()
 	if text := difference(want, got, what); text != "" {
-		t.Fatalf(what+"%s", append(args, text)...)
+		t.Fatalf("%s%s", fmt.Sprintf(what, args...), text)
 	}
 }
 

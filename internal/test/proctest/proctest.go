@@ -99,6 +99,7 @@ func (p *Process) Kill() {
 func (p *Process) Stop(tb testing.TB) {
 	tb.Helper()
 	if err := errors.Join(p.Cmd.Process.Signal(syscall.SIGTERM), p.Cmd.Wait()); err != nil {
+		p.waited = true // what it said stands here
 		tb.Errorf("stopping: %v\n%s", err, &p.Err)
 	}
 }

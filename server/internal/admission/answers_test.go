@@ -28,7 +28,7 @@ func TestAnswersAfterTheClose(t *testing.T) {
 	gone.Gone()
 	before.Gone()
 	if got := l.answers.bytes; got != 0 {
-		t.Errorf("bytes of a closed connection: %v, want %v", got, 0)
+		t.Errorf("bytes of a closed connection: %v, want 0", got)
 	}
 	for range 2 * steps {
 		l.answers.next()
@@ -40,7 +40,7 @@ func TestAnswersAfterTheClose(t *testing.T) {
 		t.Fatal(families, err)
 	}
 	if got := families[0].GetMetric()[0].GetCounter().GetValue(); got != 0 {
-		t.Errorf("connections count as unread: %v, want %v", got, 0)
+		t.Errorf("connections count as unread: %v, want 0", got)
 	}
 	if len(l.answers.owing) != 0 {
 		t.Error("a closed connection is owing")

@@ -47,7 +47,7 @@ func TestBodiesThatAreHeld(t *testing.T) {
 			time.Sleep(4 * slowAfter)
 		}
 		if got := len(held) * each; got != most*3/2 {
-			t.Errorf("bodies bytes are held: %v, want %v", got, most*3/2)
+			t.Errorf("bytes of bodies held: %v, want %v", got, most*3/2)
 		}
 		for _, ticket := range held {
 			ticket.Forget()

@@ -181,7 +181,7 @@ func TestQueue(t *testing.T) {
 		calls[1].Leave()
 		calls[2].Leave()
 		if got := g.classes[Recommend].running; got != 0 {
-			t.Errorf("calls run: %v, want %v", got, 0)
+			t.Errorf("calls running: %v, want 0", got)
 		}
 	})
 }
@@ -325,7 +325,7 @@ func TestProbes(t *testing.T) {
 			defer ask(greedy, []string{"/p", "/w"}[i%2]).end()
 		}
 		if got := g.probes.n; got != probeBurst {
-			t.Errorf("are receiving: %v, want %v", got, probeBurst)
+			t.Errorf("probes receiving: %v, want %v", got, probeBurst)
 		}
 		if err := good.Run(); err != nil {
 			t.Errorf("one beside many of another connection: %v", err)
@@ -337,7 +337,7 @@ func TestProbes(t *testing.T) {
 		time.Sleep(4 * slowAfter)
 		synctest.Wait()
 		if got := g.probes.n; got != maxProbes {
-			t.Errorf("are receiving for long: %v, want %v", got, maxProbes)
+			t.Errorf("probes receiving for long: %v, want %v", got, maxProbes)
 		}
 		var open []call
 		for range 3 {
@@ -378,7 +378,7 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 			t.Errorf("into a full class: %v, want %s", err, Full)
 		}
 		if got := from.receiving; got != 3 {
-			t.Errorf("calls are receiving: %v, want %v", got, 3)
+			t.Errorf("calls are receiving: %v, want 3", got)
 		}
 		cancel()
 		time.Sleep(2 * slowAfter)
@@ -421,7 +421,7 @@ func TestGateAtRandom(t *testing.T) {
 	})
 	for c := range numClasses {
 		if got := g.classes[c].underWay() + g.classes[c].ending + g.classes[c].feeds.n; got != 0 {
-			t.Errorf("%s: calls are left: %v, want %v", c, got, 0)
+			t.Errorf("%s: calls are left: %v, want 0", c, got)
 		}
 	}
 }

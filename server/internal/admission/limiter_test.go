@@ -51,7 +51,7 @@ func TestLimiterRecovers(t *testing.T) {
 	l := newLimiter(32, 512)
 	settle(&l, 100*time.Microsecond, 2, 2, 5)
 	if got := settle(&l, 50*time.Millisecond, 2, 1000, 5); got != 32 {
-		t.Errorf("in trouble: limit: %v, want %v", got, 32)
+		t.Errorf("in trouble: limit: %v, want 32", got)
 	}
 	if got := settle(&l, 100*time.Microsecond, 2, 1000, 50); got < 80 {
 		t.Errorf("after it: limit %d, want it to rise", got)

@@ -60,12 +60,12 @@ func TestListenerMakesRoom(t *testing.T) {
 		t.Error("the connection that was silent for longest did not make room")
 	}
 	if got := len(l.open); got != 3 {
-		t.Errorf("connections are open: %v, want %v", got, 3)
+		t.Errorf("connections are open: %v, want 3", got)
 	}
 	clients[0].Close()
 	servers[0].Close()
 	servers[0].Close()
 	if got := len(l.open); got != 2 {
-		t.Errorf("connections are open after one was closed: %v, want %v", got, 2)
+		t.Errorf("connections are open after one was closed: %v, want 2", got)
 	}
 }

@@ -48,7 +48,7 @@ func TestTrial(t *testing.T) {
 			"a good one", trials, found[0.1], found[0.3], found[0.4])
 	}
 	if got := run(1, 20_000, 0.02); got != 200 {
-		t.Errorf("a very bad arm is found after events: %v, want %v", got, 200)
+		t.Errorf("events until a very bad arm is found: %v, want 200", got)
 	}
 }
 

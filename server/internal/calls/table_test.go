@@ -81,10 +81,10 @@ func TestUserOf(t *testing.T) {
 		pb.UserService_GetUser_FullMethodName: &pb.GetUserRequest{UserId: "ann"},
 	} {
 		if got := userOf(method, req); got != "ann" {
-			t.Errorf("%s is about: %v, want %v", method, got, "ann")
+			t.Errorf("%s is about: %q, want %q", method, got, "ann")
 		}
 	}
 	if got := userOf(pb.AdminService_GetStatus_FullMethodName, &pb.GetStatusRequest{}); got != "" {
-		t.Errorf("GetStatus is about: %v, want %v", got, "")
+		t.Errorf("GetStatus is about: %q, want %q", got, "")
 	}
 }

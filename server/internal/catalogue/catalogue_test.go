@@ -175,7 +175,7 @@ func TestOwnWritesAreKnown(t *testing.T) {
 		must(t, c.Refresh(t.Context()))
 	}
 	if got := st.readings; got != 1 {
-		t.Errorf("readings of the whole catalogue: %v, want %v", got, 1)
+		t.Errorf("readings of the whole catalogue: %v, want 1", got)
 	}
 	must(t, st.PutItems(t.Context(), []store.Item{{ID: "x"}}))
 	if err := put(t, c, store.Item{ID: "y"}); err != nil { // hides that another one wrote

@@ -119,7 +119,7 @@ func TestGrowthIsReckonedBefore(t *testing.T) {
 		}
 	}
 	if got := c.Bytes(); got != 0 {
-		t.Errorf("bytes without an item: %v, want %v", got, 0)
+		t.Errorf("bytes without an item: %v, want 0", got)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("the page has %d bytes, at most %d are allowed", size, maxPageBytes)
 	}
 	if got := get(h, Path+"nothing.js").Code; got != 404 {
-		t.Errorf("a file that is not there: %v, want %v", got, 404)
+		t.Errorf("a file that is not there: %v, want 404", got)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestNothingInline(t *testing.T) {
 	for name, text := range files(t) {
 		for what, pattern := range bad {
 			if got := pattern.FindString(names.Replace(text)); got != "" {
-				t.Errorf("%s has %s: %v, want %v", name, what, got, "")
+				t.Errorf("%s has %s: %q, want %q", name, what, got, "")
 			}
 		}
 	}

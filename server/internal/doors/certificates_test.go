@@ -179,7 +179,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 		t.Error("there was no load")
 	}
 	if got := reloads(t, s.metrics, "certificates", "failure"); got != 3 {
-		t.Errorf("bad pairs are counted: %v, want %v", got, 3)
+		t.Errorf("bad pairs are counted: %v, want 3", got)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestCallerByCertificate(t *testing.T) {
 		"": {PeerCertificates: []*x509.Certificate{cert}},
 	} {
 		if got := new(Doors).Caller(ctx(state)); got != want {
-			t.Errorf("the caller: %v, want %v", got, want)
+			t.Errorf("the caller: %q, want %q", got, want)
 		}
 	}
 }

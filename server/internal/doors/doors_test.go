@@ -90,10 +90,10 @@ func TestCheck(t *testing.T) {
 			t.Errorf("an unknown method with a token: %v", err)
 		}
 		if got := d.Caller(withToken("Bearer " + token)); got != "client" {
-			t.Errorf("the caller: %v, want %v", got, "client")
+			t.Errorf("the caller: %q, want %q", got, "client")
 		}
 		if got := d.Caller(withToken("Bearer none")); got != "" {
-			t.Errorf("an unknown caller: %v, want %v", got, "")
+			t.Errorf("an unknown caller: %q, want %q", got, "")
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestTokensChange(t *testing.T) {
 	})
 	time.Sleep(50 * time.Millisecond)
 	if got := reloads(t, d.metrics, "tokens", "failure"); got != 1 {
-		t.Errorf("the same bad file is counted times: %v, want %v", got, 1)
+		t.Errorf("times that the same bad file is counted: %v, want 1", got)
 	}
 	if !allows(first) || !allows(second) {
 		t.Error("a bad file took tokens away")

@@ -244,7 +244,7 @@ func TestMethodsAreNotOverridden(t *testing.T) {
 			t.Errorf("%s: %d %s, the call %v", path, w.Code, w.Body, c.last)
 		}
 		if got := w.Header().Get("Allow"); got != allowed {
-			t.Errorf("%s allows: %v, want %v", path, got, allowed)
+			t.Errorf("%s allows: %q, want %q", path, got, allowed)
 		}
 	}
 }

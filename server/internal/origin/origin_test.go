@@ -71,10 +71,10 @@ func TestPolicy(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if called != tt.called {
-			t.Errorf("%s: called, status %d: %v, want %v", tt.name, w.Code, called, tt.called)
+			t.Errorf("%s: status %d: called: %v, want %v", tt.name, w.Code, called, tt.called)
 		}
 		if got := w.Header().Get("Access-Control-Allow-Origin"); got != tt.allowed {
-			t.Errorf("%s: pages may read the answer: %v, want %v", tt.name, got, tt.allowed)
+			t.Errorf("%s: pages that may read the answer: %q, want %q", tt.name, got, tt.allowed)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func TestExplanationAddsUp(t *testing.T) {
 	x.Local = nil
 	for _, c := range explanation(m, 5, x, 1, groupByItem(h), false).GetContributions() {
 		if got := c.GetLocal(); got != 0 {
-			t.Errorf("without a local term is of it: %v, want %v", got, 0)
+			t.Errorf("the local part without a local term: %v, want 0", got)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestRecommendationTokens(t *testing.T) {
 			}
 		}
 		if got := r.Position(here, "elsewhere"); got != 0 {
-			t.Errorf("an item of another list has position: %v, want %v", got, 0)
+			t.Errorf("an item of another list has position: %v, want 0", got)
 		}
 	}
 	if n := len(recommendation(MaxPositions).Token(here)); n != MaxRecommendationBytes || n > 200 {

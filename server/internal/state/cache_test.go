@@ -94,10 +94,10 @@ func TestEvictionChangesNothing(t *testing.T) {
 		}
 	}
 	if got := huge.Len(); got != 60 {
-		t.Errorf("the huge cache holds states: %v, want %v", got, 60)
+		t.Errorf("the huge cache holds states: %v, want 60", got)
 	}
 	if got := tiny.Len(); got != 0 {
-		t.Errorf("the tiny cache holds states: %v, want %v", got, 0)
+		t.Errorf("the tiny cache holds states: %v, want 0", got)
 	}
 	if n, w := some.Len(), some.Bytes(); n == 0 || n == 60 || w > 20_000 {
 		t.Errorf(
@@ -311,7 +311,7 @@ func TestErasureForgetsTheState(t *testing.T) {
 	write(t, s, m, "ann", "1", 1)
 	eraseUser(t, s, "ann")
 	if got := s.Len(); got != 0 {
-		t.Errorf("states are left: %v, want %v", got, 0)
+		t.Errorf("states are left: %v, want 0", got)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestExportsMakeRoom(t *testing.T) {
 		}
 		newcomer.end()
 		if got := len(all.taken); got != 2 {
-			t.Errorf("places are taken: %v, want %v", got, 2)
+			t.Errorf("places are taken: %v, want 2", got)
 		}
 	})
 }

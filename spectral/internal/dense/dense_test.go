@@ -103,11 +103,11 @@ func TestCopyRoundsAndClearKeepsTheRest(t *testing.T) {
 	}
 	Clear(Block(whole, 1, 3, 1, 3))
 	if got := sumOf(whole.Data); got != 12 {
-		t.Errorf("the sum after clearing 4 of 16 ones: %v, want %v", got, 12)
+		t.Errorf("the sum after clearing 4 of 16 ones: %v, want 12", got)
 	}
 	Add(whole, single64(whole))
 	if got := sumOf(whole.Data); got != 24 {
-		t.Errorf("the sum after adding the matrix to itself: %v, want %v", got, 24)
+		t.Errorf("the sum after adding the matrix to itself: %v, want 24", got)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestWorkOfAStep(t *testing.T) {
 		t.Errorf("three steps take %v, want %v", got, want)
 	}
 	if got := w.between(64, 64, 2); got != 0 {
-		t.Errorf("no step takes: %v, want %v", got, 0)
+		t.Errorf("seconds of no step: %v, want 0", got)
 	}
 }
 

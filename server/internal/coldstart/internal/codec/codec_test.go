@@ -24,7 +24,7 @@ func TestNote(t *testing.T) {
 	}
 	r := Read(w.Bytes())
 	if got := r.Count(); got != 300 {
-		t.Errorf("things: %v, want %v", got, 300)
+		t.Errorf("things: %v, want 300", got)
 	}
 	if got := r.Uint(); got != math.MaxUint64 {
 		t.Errorf("a number: %v, want %v", got, uint64(math.MaxUint64))

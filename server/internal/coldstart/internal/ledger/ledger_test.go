@@ -53,7 +53,7 @@ func TestFailuresOfLooks(t *testing.T) {
 	alone := NewMemory(x.stage)
 	for range 2 {
 		if got := alone.Done(failure); got != failure {
-			t.Errorf("is told: %v, want %v", got, failure)
+			t.Errorf("a server alone tells: %v, want %v", got, failure)
 		}
 	}
 }

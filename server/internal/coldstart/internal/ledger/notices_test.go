@@ -92,7 +92,7 @@ func TestLargeNoticesAreSplit(t *testing.T) {
 		}
 		maps.Copy(got.changed, part.changed)
 		if got := part.halved; got != want.halved {
-			t.Errorf("a part is of a sample that was halved times: %v, want %v", got, want.halved)
+			t.Errorf("halvings of the sample of a part: %v, want %v", got, want.halved)
 		}
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(notice{})); diff != "" || len(parts) < 8 {
@@ -302,7 +302,7 @@ func TestAbandonedBases(t *testing.T) {
 	must(t, old.merge(t.Context(), l.Base(), old.posted(t)))
 	x.own(t)
 	if got := x.owned.account.Samples.Census().Counts[novelty]; got != 3 {
-		t.Errorf("the samples of the model before have users: %v, want %v", got, 3)
+		t.Errorf("users in the samples of the model before: %v, want 3", got)
 	}
 	looks := func() (notes int) {
 		x.owned.nextBeat = time.Time{}
@@ -325,7 +325,7 @@ func TestAbandonedBases(t *testing.T) {
 	last.seen = last.seen.Add(-2 * abandoned)
 	x.owned.others[old.base] = last
 	if got := looks(); got != 0 {
-		t.Errorf("notes of an abandoned base are left: %v, want %v", got, 0)
+		t.Errorf("notes of an abandoned base are left: %v, want 0", got)
 	}
 	names, err := st.NoteNames(t.Context(), basesTopic)
 	if diff := cmp.Diff([]string{x.base}, names); err != nil || diff != "" {

@@ -57,7 +57,7 @@ func TestItemsForget(t *testing.T) {
 	n.Forget("a")
 	now := n.Census()
 	if got := now.Users; got != 1 {
-		t.Errorf("users are left of 2: %v, want %v", got, 1)
+		t.Errorf("users left of 2: %v, want 1", got)
 	}
 	if diff := cmp.Diff(map[string]float64{"x": 1}, now.Counts); diff != "" || !now.Stale["x"] {
 		t.Errorf("after the erasure, stale %v (-want +got):\n%s", now.Stale, diff)

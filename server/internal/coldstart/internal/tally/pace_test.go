@@ -53,7 +53,7 @@ func TestPaceOfSamples(t *testing.T) {
 func TestSampleForAges(t *testing.T) {
 	tally := New(servertest.NewModel(t, 1))
 	if got := tally.Shards(1000); got != 1 {
-		t.Errorf("one users in a small store counts: %v, want %v", got, 1)
+		t.Errorf("shards of a small store: %v, want 1", got)
 	}
 	shards := tally.Shards(1_000_000)
 	tally.count("user", []event{{1, 1}})
@@ -61,6 +61,6 @@ func TestSampleForAges(t *testing.T) {
 		t.Errorf("one user of %d counts, want one of 256", shards)
 	}
 	if got := newTally(t, 10).Shards(1_000_000); got != 1 {
-		t.Errorf("one users counts in the trends: %v, want %v", got, 1)
+		t.Errorf("shards of users in the trends: %v, want 1", got)
 	}
 }
