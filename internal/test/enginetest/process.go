@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -34,24 +33,9 @@ func NewProcess(dir, path string, args ...string) *Process {
 	return &Process{path: path, args: args, dir: dir}
 }
 
-// starts are run by one thread that never ends: the kernel ends a process with the thread that has
-// started it.
-var starts = sync.OnceValue(func() chan func() {
-	c := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range c {
-			f()
-		}
-	}()
-	return c
-})
-
-// startOn starts a command on a host, in the thread of starts.
+// startOn starts a command on a host.
 func startOn(host Host, cmd *exec.Cmd) error {
-	started := make(chan error)
-	starts() <- func() { started <- do(host, cmd.Start) }
-	return <-started
+	return proctest.InLastingThread(func() error { return do(host, cmd.Start) })
 }
 
 // childDelay is how long the children of a process that has ended are waited for.

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"sync"
 	"syscall"
 	"testing"
@@ -64,10 +65,30 @@ func Start(tb testing.TB, env []string, name string, args ...string) *Process {
 	return p
 }
 
+// lasting are run by one thread that never ends.
+var lasting = sync.OnceValue(func() chan func() {
+	c := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range c {
+			f()
+		}
+	}()
+	return c
+})
+
+// InLastingThread runs what starts a process in a thread that does not end before the test: with
+// the thread that has started it the kernel ends a process that is [DyingWithParent].
+func InLastingThread(start func() error) error {
+	started := make(chan error)
+	lasting() <- func() { started <- start() }
+	return <-started
+}
+
 // Start starts the process.
 func (p *Process) Start(tb testing.TB) {
 	tb.Helper()
-	if err := p.Cmd.Start(); err != nil {
+	if err := InLastingThread(p.Cmd.Start); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -80,8 +101,10 @@ func (p *Process) Signal(tb testing.TB, sig os.Signal) {
 	}
 }
 
-// Wait waits for the end and returns the exit code.
+// Wait waits for the end and returns the exit code. A process that has not ended within [Limit] is
+// killed, and its code is -1.
 func (p *Process) Wait() int {
+	defer time.AfterFunc(Limit, func() { _ = p.Cmd.Process.Kill() }).Stop()
 	_ = p.Cmd.Wait() // the code says it
 	p.waited = true
 	return p.Cmd.ProcessState.ExitCode()
@@ -104,7 +127,7 @@ func (p *Process) Stop(tb testing.TB) {
 	}
 }
 
-// Says waits until standard error has the pattern, and returns its first group.
+// Says waits until standard error has the pattern, and returns its last group, or all of it.
 func (p *Process) Says(tb testing.TB, pattern string) string {
 	tb.Helper()
 	re := regexp.MustCompile(pattern)
@@ -113,7 +136,7 @@ func (p *Process) Says(tb testing.TB, pattern string) string {
 		found = re.FindStringSubmatch(p.Err.String())
 		return found != nil
 	})
-	return found[1]
+	return found[len(found)-1]
 }
 
 // Limit is how long what has to happen may take, far above what a quiet machine needs.
