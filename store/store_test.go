@@ -65,7 +65,7 @@ func TestValidate(t *testing.T) {
 		err := store.ValidateAll([]store.Record{{User: "v",
 			Event: store.Event{ID: "e", Item: "i"}}, r})
 		if test.want == "" {
-			check.Pass(t, err, "%+v is valid", r)
+			check.Pass(t, err, "%+v", r)
 			continue
 		}
 		if want := "store: invalid record: " + test.want; err == nil ||

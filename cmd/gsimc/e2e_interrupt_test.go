@@ -14,12 +14,15 @@ import (
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
-// Without a server a file of events is refused with the reason, off a terminal too, and at once, as
-// TestSendWithoutServer of package client says.
+// Without a server a file of events is refused at once, with the reason, off a terminal too.
 func TestObserveWithoutServer(t *testing.T) {
 	data := writeFile(t, "events.csv", "user_id,item_id,timestamp\nu,i,1700000000\n")
+	begin := time.Now()
 	refused(t, cli.ExitFailure, "cannot connect to 127.0.0.1:1 (connection refused): is the "+
 		"server running there? see --server", "observe", "--data", data, "--server", "127.0.0.1:1")
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	}
 }
 
 // An interrupted demonstration ends at once, says what it keeps, and leaves no folder behind: when it

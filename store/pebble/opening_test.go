@@ -78,6 +78,7 @@ func TestUpgradeOnFullDisk(t *testing.T) {
 	disk, want := unwrittenTables(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
+	defer close(release)
 	for what, fails := range map[string]func() error{
 		"full":    func() error { return syscall.ENOSPC },
 		"hanging": func() error { cancel(); <-release; return nil },
@@ -99,7 +100,6 @@ func TestUpgradeOnFullDisk(t *testing.T) {
 			return err
 		}), cause, "%s", what)
 	}
-	close(release)
 	wantThere(t, powerCut(disk, 100), "dir/store", want)
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestCrashWhileSorting cuts the power after each batch of the sorter. Whatever the scheduler does,
@@ -20,16 +22,16 @@ func TestCrashWhileSorting(t *testing.T) {
 		for user := range users {
 			mustAppend(t, s, fmt.Sprint("user-", user), user, user+2)
 		}
-		lockRows(t, s)
+		check.Must(t, s.sorter.lockRows())
+		defer s.sorter.unlockRows()
 		sortNow(s)
 		cuts := 0
-		for sorted := false; !sorted; cuts++ {
+		for sorted := false; !sorted && cuts < 10*users; cuts++ {
 			sorted = s.sorter.emptied.Load() > 0
 			mustAppend(t, s, "beside", 10*cuts, 10*cuts+1)
 			wantThere(t, disk.CrashClone(vfs.CrashCloneCfg{}), "store", dump(t, s))
 			oneBatch(t, s)
 		}
-		s.sorter.unlockRows()
 		if cuts != users+2 {
 			t.Errorf("the power was cut %d times, want before, between and after %d batches",
 				cuts, users+1)
@@ -41,19 +43,9 @@ func TestCrashWhileSorting(t *testing.T) {
 func oneBatch(t *testing.T, s *Store) {
 	t.Helper()
 	synctest.Wait() // the sorter waits
-	locked := make(chan struct{})
-	go func() {
-		defer close(locked)
-		lockRows(t, s)
-	}()
+	locked := make(chan error)
+	go func() { locked <- s.sorter.lockRows() }()
 	synctest.Wait() // behind it waits the test
 	s.sorter.unlockRows()
-	<-locked
-}
-
-func lockRows(t *testing.T, s *Store) {
-	t.Helper()
-	if err := s.sorter.lockRows(); err != nil {
-		t.Error(err)
-	}
+	check.Must(t, <-locked)
 }

@@ -117,7 +117,7 @@ func Within(t testing.TB, patience time.Duration, what string, holds func() bool
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited %v until %s", patience, what)
+			t.Fatalf("not within %v: %s", patience, what)
 			return
 		}
 	}

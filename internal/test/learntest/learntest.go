@@ -37,7 +37,7 @@ func Checkerboard() *dataset.Partition {
 
 // Returning are users who come one after the other and make twelve visits each, to one of four
 // shelves of 50 items. A share of the visits is to an item that the user had, one of the newest
-// above all, but not to one of the last skipped visits.
+// above all, but to none of the newest ones, as many as skipped.
 func Returning(tb testing.TB, share float64, skipped int) *dataset.Interactions {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(7, 8))
