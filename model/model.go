@@ -20,11 +20,9 @@ import (
 // Model is a learned model, complete for serving. It does not change once it is built: all methods
 // but Close are safe for concurrent use.
 type Model struct {
-	spec    Spec
-	version string // without trends
-	trended string // name of the trends; empty: none, or trends without a name
-	plain   *Model // without the trends; nil: there are none
-	n, k    int    // n without the extension
+	spec Spec
+	identity
+	n, k int // n without the extension
 
 	table                // of the n items that the basis was learned from
 	extension *extension // further items, with indices from n; nil for none, as in every file
@@ -34,8 +32,7 @@ type Model struct {
 	localSums  *sync.Pool   // of *local.Sum
 	rotation   rotation     // of the basis
 
-	deviation     *kalman.Dynamics // transition.deviation(); nil if there are no variances
-	freshVariance float64          // Σ_l V_l of a new user, see Uncertainty
+	variances
 
 	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
 	response      []float32 // k, H(λ), kept in the file like the scales of table
@@ -43,13 +40,31 @@ type Model struct {
 	insideAtTraining float64 // see InsideAtTraining
 	popularOnly      bool    // see NewPopular
 
-	index   map[string]int32 // of ids
-	popular []int32          // all items, by falling Popularity
-	now     []int64          // of trends, by item; nil: popularity is the degree
-	rising  []int32          // see Rising
+	index map[string]int32 // of ids
+	popularity
 
 	memory  sealed.Memory // the file of the tensors in memory; empty if they are on the heap
 	scratch *sync.Pool
+}
+
+// identity names a model.
+type identity struct {
+	version string // without trends
+	trended string // name of the trends; empty: none, or trends without a name
+	plain   *Model // without the trends; nil: there are none
+}
+
+// variances are those of states.
+type variances struct {
+	deviation     *kalman.Dynamics // transition.deviation(); nil if there are no variances
+	freshVariance float64          // Σ_l V_l of a new user, see Uncertainty
+}
+
+// popularity orders the items by how many users have them.
+type popularity struct {
+	popular []int32 // all items, by falling Popularity
+	now     []int64 // of trends, by item; nil: popularity is the degree
+	rising  []int32 // see Rising
 }
 
 // finish checks the data of m and sets the derived fields. It is the last step of New and Open.

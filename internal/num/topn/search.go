@@ -34,7 +34,11 @@ type search struct {
 	rescored  int     // candidates scored in float32 while five bits were read
 	abandoned bool    // too many candidates: the float32 scan is faster
 
-	// Scratch memory.
+	scratch
+}
+
+// scratch is memory that a search leaves to the next one.
+type scratch struct {
 	rows      []int32      // rows of the matrix to be scored
 	places    []int32      // theirs in the copies, as boosts want them
 	scores    []float32    // of rows, or of a part of the matrix

@@ -40,7 +40,8 @@ func TestKeys(t *testing.T) {
 func TestSortKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 11))
 	for trial := range 500 {
-		s := &search{keys: make([]uint64, rng.IntN(400))}
+		s := new(search)
+		s.keys = make([]uint64, rng.IntN(400))
 		for i := range s.keys {
 			s.keys[i] = rng.Uint64()>>rng.IntN(1+trial%64) + uint64(trial)
 		}

@@ -24,17 +24,20 @@ type Ticket struct {
 	stop func() bool // of waiting for the end of a stream without a handler
 
 	// The rest is guarded by the gate.
-	handled    bool // a feed with a handler
-	ending     bool // a feed that was told to end
-	state      state
-	refusal    *RefusedError // to be told when the message is there
-	body       int           // bytes, see Grow
-	ended      bool          // it had to make room, and holds its body
-	came       time.Duration // from the headers to the message
-	began      time.Time     // of running
-	turn       chan struct{} // closed when a waiting call may run
-	prev, next *Ticket
+	handled bool // a feed with a handler
+	ending  bool // a feed that was told to end
+	state   state
+	refusal *RefusedError // to be told when the message is there
+	body    int           // bytes, see Grow
+	ended   bool          // it had to make room, and holds its body
+	came    time.Duration // from the headers to the message
+	began   time.Time     // of running
+	turn    chan struct{} // closed when a waiting call may run
+	links
 }
+
+// links lead to the neighbours in a queue.
+type links struct{ prev, next *Ticket }
 
 type state uint8
 

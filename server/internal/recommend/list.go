@@ -24,12 +24,10 @@ type list struct {
 	arms.Lease
 	*model.Model // of the lease, without its trends if the request wants that
 	s            *Service
-	req          *pb.RecommendRequest
-	filter       *pb.ItemFilter  // of the request
-	explore      *pb.Exploration // of the request, or of the page before
-	now          time.Time
-	watch        stage.Watch
-	err          error // of a list of a batch: why there is none
+	request
+	now   time.Time
+	watch stage.Watch
+	err   error // of a list of a batch: why there is none
 
 	subject
 	at   int64             // the time, in seconds, for which the state is read
@@ -44,6 +42,13 @@ type list struct {
 	before   int          // items on the pages before
 	pins     []pin        // to be shown, by rising positions
 	out      wire.List
+}
+
+// request is what was asked for.
+type request struct {
+	req     *pb.RecommendRequest
+	filter  *pb.ItemFilter  // of the request
+	explore *pb.Exploration // of the request, or of the page before
 }
 
 // exclusion says which items a list may have.

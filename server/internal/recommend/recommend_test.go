@@ -22,8 +22,8 @@ func TestInlineHistoryTimes(t *testing.T) {
 	at := timestamppb.New(servertest.Now)
 	h := &pb.InlineHistory{Entries: []*pb.HistoryEntry{{ItemId: servertest.Item(1)},
 		{ItemId: servertest.Item(2), EventTime: at}, {ItemId: servertest.Item(3)}}}
-	l := &list{s: s, req: &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: h}},
-		Model: servertest.NewModel(t, 1)}
+	l := &list{s: s, Model: servertest.NewModel(t, 1)}
+	l.req = &pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: h}}
 	u := l.inlineState()
 	if !u.First.Equal(servertest.Now) || !u.Last.Equal(servertest.Now) || u.Kalman.Time != servertest.Now.Unix() {
 		t.Errorf("times from %v to %v, state at %d, want all at %v", u.First, u.Last, u.Kalman.Time,

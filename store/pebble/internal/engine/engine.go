@@ -49,23 +49,28 @@ type Engine struct {
 	watched watchedFS // fs, as the engine sees it
 	lock    *sharedLock
 
-	space     spaceGuard
-	size      size
-	failure   failure
-	damage    damage
-	stuck     stuck
+	space    spaceGuard
+	size     size
+	failure  failure
+	damage   damage
+	stuck    stuck
+	life     life
+	copies   copies
+	marked   *mark.Mark   // as found at the opening; nil: there was none
+	unsealed bool         // the files differed from the seal, which was accepted
+	keeper   *mark.Keeper // nil: the mark is not kept, or not yet
+	logs     sync.Map     // name to *logFile, of the logs that are being written
+
+	reads bool // it only reads
+	held  held // tables that the engine before this one reads
+}
+
+// life says how far an engine has come.
+type life struct {
 	opening   atomic.Bool
 	ending    atomic.Bool // it is being closed
 	tables    atomic.Bool // a table has been written
 	abandoned atomic.Bool // the engine failed, or its opening was given up, and it did not end
-	copies    copies
-	marked    *mark.Mark   // as found at the opening; nil: there was none
-	unsealed  bool         // the files differed from the seal, which was accepted
-	keeper    *mark.Keeper // nil: the mark is not kept, or not yet
-	logs      sync.Map     // name to *logFile, of the logs that are being written
-
-	reads bool // it only reads
-	held  held // tables that the engine before this one reads
 }
 
 func newEngine(dir string, opts Options) *Engine {
@@ -103,12 +108,12 @@ func open(ctx context.Context, e *Engine, how func(*Engine) error) (*Engine, err
 	if err := ctx.Err(); err != nil {
 		return nil, errors.Join(err, e.watched.Close(), e.unlock())
 	}
-	e.opening.Store(true)
+	e.life.opening.Store(true)
 	opened := make(chan error, 1)
 	go func() { opened <- how(e) }()
 	select {
 	case err := <-opened:
-		e.opening.Store(false)
+		e.life.opening.Store(false)
 		if err != nil {
 			return nil, errors.Join(e.explain(err), e.watched.Close())
 		}
@@ -118,7 +123,7 @@ func open(ctx context.Context, e *Engine, how func(*Engine) error) (*Engine, err
 		}
 		return e, nil
 	case <-ctx.Done():
-		e.abandoned.Store(true)
+		e.life.abandoned.Store(true)
 		go func() {
 			if <-opened == nil {
 				_ = e.Close(true)
@@ -174,7 +179,7 @@ func (e *Engine) locked(fn func() error) error {
 		return nil
 	}
 	_ = e.end(func() error { e.damage.noting.Wait(); return nil })
-	if e.abandoned.Load() {
+	if e.life.abandoned.Load() {
 		return err // an engine that did not end may still write
 	}
 	return errors.Join(err, e.unlock())
@@ -302,7 +307,7 @@ func (e *Engine) openDB(dir string, opts *lsm.Options) (*lsm.DB, error) {
 		}
 		return nil, reason
 	case <-e.failure.ch:
-		e.abandoned.Store(true)
+		e.life.abandoned.Store(true)
 		return nil, e.failure.reason
 	}
 }
@@ -323,8 +328,8 @@ func (e *Engine) Do(fn func() error) error {
 // DoOpening is [Engine.Do] for a write that still belongs to the opening: it does not wait for
 // room, and ends with the context. After an error the engine is to be closed.
 func (e *Engine) DoOpening(ctx context.Context, fn func() error) error {
-	e.opening.Store(true)
-	defer e.opening.Store(false)
+	e.life.opening.Store(true)
+	defer e.life.opening.Store(false)
 	defer context.AfterFunc(ctx, func() { e.failWith(ctx.Err()) })()
 	return e.explain(e.Do(fn))
 }
@@ -359,7 +364,7 @@ func (e *Engine) Close(seal bool) error {
 }
 
 // Ends says that the engine will be closed. No write waits for room from now on: it fails.
-func (e *Engine) Ends() { e.ending.Store(true) }
+func (e *Engine) Ends() { e.life.ending.Store(true) }
 
 // Wait waits until done is closed, or if the engine has failed, for a short time only. It is called
 // after Ends and before Close.
@@ -391,7 +396,7 @@ func (e *Engine) end(fn func() error) error {
 	case err := <-done:
 		return err
 	case <-time.After(e.opts.ClosePatience):
-		e.abandoned.Store(true)
+		e.life.abandoned.Store(true)
 		return ErrNotClosed
 	}
 }

@@ -116,7 +116,7 @@ func (e *Engine) listener() *lsm.EventListener {
 	var stallBegan atomic.Int64
 	return &lsm.EventListener{
 		BackgroundError: func(err error) {
-			if what := shortage(err); what != "" && !e.opening.Load() {
+			if what := shortage(err); what != "" && !e.life.opening.Load() {
 				e.space.exhausted("a table could not be written: " + what)
 				return
 			}

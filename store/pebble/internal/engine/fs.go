@@ -48,7 +48,7 @@ func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File,
 	}
 	if strings.HasSuffix(name, ".sst") {
 		file, err := f.FS.Create(name, category)
-		f.e.tables.Store(true)
+		f.e.life.tables.Store(true)
 		return file, err // a table can be written again
 	}
 	var file vfs.File
@@ -102,7 +102,7 @@ func (unlocked) Close() error { return nil }
 // vitalToOpening is vital while the engine is opened and has begun to write tables. If an opening
 // ended in an error then, goroutines of the engine that look at its tables would panic.
 func (e *Engine) vitalToOpening(err error) error {
-	if e.opening.Load() && e.tables.Load() && !errors.Is(err, fs.ErrNotExist) {
+	if e.life.opening.Load() && e.life.tables.Load() && !errors.Is(err, fs.ErrNotExist) {
 		return e.vital(err)
 	}
 	return err
@@ -138,7 +138,7 @@ func (f readFile) ReadAt(p []byte, offset int64) (int, error) {
 // slowDown is called when the disk is full or failed: the engine repeats a failed operation at once
 // and for ever, which would keep a processor busy.
 func (e *Engine) slowDown() {
-	if e.abandoned.Load() {
+	if e.life.abandoned.Load() {
 		select {} // no caller waits for the engine any more
 	}
 	time.Sleep(100 * time.Millisecond)

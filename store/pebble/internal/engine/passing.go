@@ -52,7 +52,7 @@ func (e *Engine) untilPossible(op func() error) error {
 	for {
 		err := op()
 		what := shortage(err)
-		if what == "" || e.opening.Load() || e.ending.Load() || e.abandoned.Load() ||
+		if what == "" || e.life.opening.Load() || e.life.ending.Load() || e.life.abandoned.Load() ||
 			e.Err() != nil {
 			return err
 		}

@@ -62,16 +62,21 @@ type Rows struct {
 	version uint64
 	ready   bool
 
-	changes  uint64    // of the catalogue when the last pass began
-	indexed  uint64    // of it when the known items were read
-	size     int       // of it then
-	reindex  time.Time // when they may be read again
-	asked    uint64    // of it when Due was true
-	rested   time.Time // when the next pass may begin
-	began    time.Time // of the last pass
+	timetable
 	taken    func(id string) bool
 	stopPass func()
 	step     func() (struct{}, bool) // goes on with the pass; nil: there is none
+}
+
+// timetable says when passes over the catalogue were made, and when the next may begin.
+type timetable struct {
+	changes uint64    // of the catalogue when the last pass began
+	indexed uint64    // of it when the known items were read
+	size    int       // of it then
+	reindex time.Time // when they may be read again
+	asked   uint64    // of it when Due was true
+	rested  time.Time // when the next pass may begin
+	began   time.Time // of the last pass
 }
 
 // item is what is remembered of every item of the catalogue that the base does not know.
