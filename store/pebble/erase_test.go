@@ -108,6 +108,20 @@ func forgotten(t *testing.T, s *Store) {
 	check.Must(t, s.Forgotten(ctx))
 }
 
+// TestForgottenInQuiet erases a user whose events are in logs that ended long before, several at a
+// time. No other log begins after the erasure.
+func TestForgottenInQuiet(t *testing.T) {
+	s := mustOpen(t, t.TempDir(), Options{eraseDelay: time.Millisecond})
+	defer func() { mustClose(t, s) }()
+	for i := range 10 {
+		check.Get(s.Append(t.Context(), []store.Record{{User: "u", Event: testEvent(i)}}))(t)
+		check.Get(s.engine.DB.AsyncFlush())(t)
+	}
+	flush(t, s)
+	check.Get(s.Erase(t.Context(), "u"))(t)
+	forgotten(t, s)
+}
+
 // TestErasureOfNobody erases users without history. Nothing must be written, nor stay in memory.
 func TestErasureOfNobody(t *testing.T) {
 	var synced atomic.Int64

@@ -436,7 +436,7 @@ func TestLogWithoutDescriptor(t *testing.T) {
 			var short atomic.Bool
 			fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
 				switch op.Kind {
-				case errorfs.OpCreate, errorfs.OpOpen, errorfs.OpOpenDir, errorfs.OpReuseForWrite:
+				case errorfs.OpCreate, errorfs.OpOpen, errorfs.OpOpenDir:
 					if short.Load() {
 						return shortage
 					}

@@ -25,12 +25,6 @@ func (s shortWrites) Create(name string, of vfs.DiskWriteCategory) (vfs.File, er
 	return s.file(s.FS.Create(name, of))
 }
 
-func (s shortWrites) ReuseForWrite(
-	from, to string, of vfs.DiskWriteCategory,
-) (vfs.File, error) {
-	return s.file(s.FS.ReuseForWrite(from, to, of))
-}
-
 func (s shortWrites) OpenReadWrite(
 	name string, of vfs.DiskWriteCategory, opts ...vfs.OpenOption,
 ) (vfs.File, error) {

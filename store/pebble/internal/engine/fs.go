@@ -19,17 +19,6 @@ type engineFS struct {
 // Unwrap implements vfs.FS.
 func (f engineFS) Unwrap() vfs.FS { return f.FS }
 
-// ReuseForWrite removes the old file and makes a new one, so that the bytes of erased users do not
-// live on in the unused part of a recycled log.
-func (f engineFS) ReuseForWrite(
-	oldname, newname string, category vfs.DiskWriteCategory,
-) (vfs.File, error) {
-	if err := f.Remove(oldname); err != nil {
-		return nil, f.e.vital(err)
-	}
-	return f.Create(newname, category)
-}
-
 // Create makes a file. The engine does not see the errors of the file unless it is a table.
 func (f engineFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if f.e.ofCopy(name) {

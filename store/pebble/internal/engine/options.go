@@ -80,6 +80,7 @@ func (e *Engine) engineOptions() *lsm.Options {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		FlushDelayDeleteRange:       eraseFlush,
 		MaxManifestFileSize:         maxManifest,
+		Cleaner:                     cleaner{},
 		// Pebble would hold up writers for ever when nothing is compacted any more: see Pace.
 		L0StopWritesThreshold: math.MaxInt32,
 		// The statistics of tables serve compactions only, and are tried again and again.
@@ -96,6 +97,17 @@ func (e *Engine) engineOptions() *lsm.Options {
 	opts.Levels[0].Compression = func() *sstable.CompressionProfile { return sstable.NoCompression }
 	return opts
 }
+
+// cleaner deletes each file once the engine has no use for it. Pebble would keep some logs to write
+// over them, and the bytes of erased users would live on there. It does not if a cleaner may want to
+// read them, as one that archives files does.
+type cleaner struct {
+	lsm.DeleteCleaner
+	reader
+}
+
+// reader lies one level below DeleteCleaner, whose methods come first.
+type reader struct{ lsm.ArchiveCleaner }
 
 // splitAt returns the policy that begins a new table at a key.
 func splitAt(key []byte) lsm.SpanPolicyFunc {
