@@ -31,7 +31,7 @@ func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 	if n := len(s.G) - len(s.Names); n != m.n || s.Now != nil && len(s.Now) != len(s.G) {
 		panic(fmt.Sprintf("model: %d items, but %d trends", m.n, n))
 	}
-	added, now, exposed := s.OfAll(m.NumItems(), m.ItemID, m.Degree)
+	added, now, expected := s.OfAll(m.NumItems(), m.ItemID, m.Degree)
 	x := *m
 	x.plain, x.memory = m, sealed.Memory{}
 	if s.Name != "" {
@@ -39,7 +39,7 @@ func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 	}
 	if s.Now != nil {
 		x.now, x.popular = now, ranking.Order(now)
-		x.rising = s.Rising(now, exposed, m.Degree)
+		x.rising = trend.Rising(now, expected, m.Degree)
 	}
 	x.trends = topn.NewAdditions(m.top, added[:m.n])
 	if m.extension != nil {

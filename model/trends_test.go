@@ -97,6 +97,16 @@ func TestRising(t *testing.T) {
 			t.Errorf("a new item is rising, %t, after %v of the events", rises, part)
 		}
 	}
+	// By now it has a tenth of the share, and so it has a tenth of what it was taken to have.
+	s.Exposed, s.Shares = []float32{1}, []int64{10 * x.Degree(added)}
+	for factor, rises := range map[int64]bool{3: true, 1: false} {
+		s.Now[added] = factor * s.Shares[0] << 10
+		y := x.WithTrends(s)
+		if got := slices.Contains(y.Rising(), added); got != rises || y.Rise(added) != float64(factor) {
+			t.Errorf("rising: %t by %v, want %t by %d", got, y.Rise(added), rises, factor)
+		}
+	}
+	s.Shares = nil
 	s.G, s.Now, s.Names = s.G[:n], s.Now[:n], nil
 	if m.Rising() != nil || m.Rise(1) != 1 || m.WithTrends(s).WithoutTrends() != m {
 		t.Error("a model without trends has rising items")

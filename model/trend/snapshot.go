@@ -22,44 +22,62 @@ type Snapshot struct {
 	Now      []int64   // likewise, π_i e^g_i as of [Rates.Popular]; nil: not counted
 	Names    []string  // ids of further items, rising bytewise
 	Exposed  []float32 // E_i/R of the items of Names; nil: 1
+	Shares   []int64   // their shares when they were counted; nil: those of the model
 	Name     string    // tells the snapshots of a model apart; empty: it needs none
 }
 
-// Of returns g_i, the share now and E_i/R of an item that the model was extended by, which is
-// expected in this share. The snapshot may be older than the item.
-func (s *Snapshot) Of(id string, share int64) (g float32, now int64, exposed float32) {
+// Of returns g_i, the share now and the expected events of an item that the model was extended by,
+// and that has this share. The snapshot may be older than the item, or than its share.
+func (s *Snapshot) Of(id string, share int64) (g float32, now int64, expected float64) {
 	at, found := slices.BinarySearch(s.Names, id)
 	if !found {
-		return 0, share << popularDigits, 1
+		return 0, share << popularDigits, s.Expected * float64(share)
 	}
-	if exposed = 1; s.Exposed != nil {
+	counted, exposed := share, float32(1)
+	if s.Exposed != nil {
 		exposed = s.Exposed[at]
 	}
-	at += len(s.G) - len(s.Names)
-	if s.Now == nil {
-		return s.G[at], 0, exposed
+	if s.Shares != nil {
+		counted = s.Shares[at]
 	}
-	return s.G[at], s.Now[at], exposed
+	expected = s.Expected * float64(counted) * float64(exposed)
+	at += len(s.G) - len(s.Names)
+	if s.Now != nil {
+		now = rescaled(s.Now[at], counted, share)
+	}
+	return s.G[at], now, expected
+}
+
+// rescaled is the share now of an item that had another share when it was counted: its factor stays.
+func rescaled(now, counted, share int64) int64 {
+	const most = 1 << 62
+	switch counted {
+	case share:
+		return now
+	case 0:
+		return share << popularDigits
+	}
+	return int64(min(most, math.Round(float64(now)*float64(share)/float64(counted))))
 }
 
 // OfAll returns what the trends add to the scores of all items of a model that may be extended,
-// their shares now, which are all 0 if they were not counted, and E_i/R.
+// their shares now, which are all 0 if they were not counted, and their expected events.
 func (s *Snapshot) OfAll(
 	items int, id func(i int32) string, share func(i int32) int64,
-) (added []float32, now []int64, exposed []float32) {
-	added, now, exposed = make([]float32, items), make([]int64, items), make([]float32, items)
+) (added []float32, now []int64, expected []float64) {
+	added, now, expected = make([]float32, items), make([]int64, items), make([]float64, items)
 	known := len(s.G) - len(s.Names)
 	copy(now, s.Now)
 	for i := range added {
 		var g float32
 		if i < known {
-			g, exposed[i] = s.G[i], 1
+			g, expected[i] = s.G[i], s.Expected*float64(share(int32(i)))
 		} else {
-			g, now[i], exposed[i] = s.Of(id(int32(i)), share(int32(i)))
+			g, now[i], expected[i] = s.Of(id(int32(i)), share(int32(i)))
 		}
 		added[i] = float32(s.Gain * float64(g))
 	}
-	return added, now, exposed
+	return added, now, expected
 }
 
 // Snapshot returns the trends of all items at these faded counts, without a name. shares are in
@@ -69,7 +87,7 @@ func (r *Rates) Snapshot(gain float64, shares []int64) *Snapshot {
 		Now: r.Popular(shares)}
 	r.TrendsTo(s.G, shares)
 	for i := r.known; i < len(shares); i++ {
-		s.Exposed = append(s.Exposed, r.exposed(i))
+		s.Exposed, s.Shares = append(s.Exposed, r.exposed(i)), append(s.Shares, shares[i])
 	}
 	return s
 }
@@ -81,7 +99,8 @@ const (
 	ofKey       = "model"
 	gainKey     = "gain"
 	expectedKey = "expected"
-	exposedName = "exposed" // not in documents of before
+	exposedName = "exposed" // it and the next are not in documents of before
+	sharesName  = "shares"
 	alignment   = 64
 )
 
@@ -95,6 +114,9 @@ func (s *Snapshot) Encode(version string) ([]byte, error) {
 	ts := []sealed.Tensor{sealed.Numbers("g", s.G), sealed.Numbers("now", s.Now)}
 	if s.Exposed != nil {
 		ts = append(ts, sealed.Numbers(exposedName, s.Exposed))
+	}
+	if s.Shares != nil {
+		ts = append(ts, sealed.Numbers(sharesName, s.Shares))
 	}
 	im := sealed.LayOut(meta, append(ts, sealed.Texts("name", s.Names)...), alignment)
 	var document bytes.Buffer
@@ -124,7 +146,8 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 		return nil, fmt.Errorf("they are trends of the model %+q, and not of %q", of, version)
 	}
 	for key, number := range map[string]*float64{gainKey: &s.Gain, expectedKey: &s.Expected} {
-		if *number, err = strconv.ParseFloat(f.Meta[key], 64); err != nil || !(*number >= 0) {
+		if *number, err = strconv.ParseFloat(f.Meta[key], 64); err != nil ||
+			!(*number >= 0 && *number <= math.MaxFloat32) {
 			return nil, fmt.Errorf("%s is %+q", key, f.Meta[key])
 		}
 	}
@@ -135,6 +158,9 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 	s.Now = safetensors.Array[int64](r, "now", all)
 	if _, has := f.Arrays[exposedName]; has {
 		s.Exposed = safetensors.Array[float32](r, exposedName, int64(len(s.Names)))
+	}
+	if _, has := f.Arrays[sharesName]; has {
+		s.Shares = safetensors.Array[int64](r, sharesName, int64(len(s.Names)))
 	}
 	if r.Err != nil {
 		return nil, r.Err
@@ -157,6 +183,11 @@ func (s *Snapshot) check() error {
 			return fmt.Errorf("%v of the events have come since item %q has", part, s.Names[at])
 		}
 	}
+	for at, share := range s.Shares {
+		if share < 0 {
+			return fmt.Errorf("item %q has the share %d", s.Names[at], share)
+		}
+	}
 	return nil
 }
 
@@ -166,12 +197,12 @@ const leastRising = 5
 
 // Rising returns the items of a model that users take more often now than in the training data, and
 // at least leastRising times of late, by falling factor. now are the numbers of all items, shares
-// those of the training, exposed E_i/R.
-func (s *Snapshot) Rising(now []int64, exposed []float32, share func(i int32) int64) []int32 {
+// those of the training, expected the events that go with these.
+func Rising(now []int64, expected []float64, share func(i int32) int64) []int32 {
 	factor := func(i int32) float64 { return Popularity(now[i]) / max(1, float64(share(i))) }
 	var rising []int32
 	for i := range int32(len(now)) {
-		events := (float64(share(i))*s.Expected*float64(exposed[i])+Prior)*factor(i) - Prior
+		events := float64((expected[i]+Prior)*factor(i)) - Prior
 		if factor(i) > 1 && events >= leastRising {
 			rising = append(rising, i)
 		}

@@ -12,7 +12,7 @@ import (
 
 func snapshot() *Snapshot {
 	return &Snapshot{Gain: 0.25, Expected: 0.125, G: []float32{0, 1.5, -2, 3}, Now: []int64{1, 2, 0, 1 << 40},
-		Names: []string{"new", "newer"}, Exposed: []float32{1, 0.25}}
+		Names: []string{"new", "newer"}, Exposed: []float32{1, 0.25}, Shares: []int64{7, 1 << 30}}
 }
 
 // A document gives the snapshot back, with a name that is the same wherever it was made.
@@ -29,7 +29,7 @@ func TestSnapshotDocuments(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
 	old := snapshot()
-	old.Exposed = nil // as in documents of before
+	old.Exposed, old.Shares = nil, nil // as in documents of before
 	before, err := old.Encode("base")
 	check.Must(t, err)
 	if got, err = Decode(before, "base", 2); !cmp.Equal(old, got) || err != nil {
@@ -54,15 +54,19 @@ func TestSnapshotDocuments(t *testing.T) {
 	}
 }
 
-// An item that a snapshot does not know is as popular as it is expected to be.
+// An item that a snapshot does not know is as popular as it is expected to be. One that has another
+// share now is taken as many times as often as then.
 func TestSnapshotOfItems(t *testing.T) {
 	s := snapshot()
 	for id, want := range map[string]struct {
-		g   float32
-		now int64
-	}{"new": {-2, 0}, "newer": {3, 1 << 40}, "newest": {0, 7 << popularDigits}} {
-		if g, now, _ := s.Of(id, 7); g != want.g || now != want.now {
-			t.Errorf("%s: %v and %d, want %v and %d", id, g, now, want.g, want.now)
+		g        float32
+		now      int64
+		expected float64
+	}{"new": {-2, 0, 0.125 * 7}, "newer": {3, 7 << 10, 0.125 * (1 << 28)},
+		"newest": {0, 7 << popularDigits, 0.125 * 7}} {
+		g, now, expected := s.Of(id, 7)
+		if g != want.g || now != want.now || expected != want.expected {
+			t.Errorf("%s: %v, %d and %v, want %+v", id, g, now, expected, want)
 		}
 	}
 }
@@ -107,8 +111,8 @@ func FuzzDecode(f *testing.F) {
 				len(s.Names))
 		}
 		for at, id := range s.Names {
-			if _, _, part := s.Of(id, 1); !(part >= 0 && part <= 1) {
-				t.Errorf("the part %v of the events since item %d has come", part, at)
+			if _, now, expected := s.Of(id, 1); now < 0 || !(expected >= 0) {
+				t.Errorf("item %d is taken %d times, %v are expected", at, now, expected)
 			}
 		}
 		for i, g := range s.G {
