@@ -83,8 +83,7 @@ func (f *Filter) key(dst []byte, listed bool) []byte {
 // appendLists appends the lists of a filter. All filters have as many, so that no two rows of
 // filters append the same.
 func (f *Filter) appendLists(dst []byte) []byte {
-	for _, names := range [][]string{f.AnyCategories, f.AllCategories, f.NoCategories,
-		f.AnyLabels, f.AllLabels, f.NoLabels} {
+	for _, names := range f.lists() {
 		dst = binary.AppendUvarint(dst, uint64(len(names)))
 		for _, name := range names {
 			dst = binary.AppendUvarint(dst, uint64(len(name)))

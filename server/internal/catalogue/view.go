@@ -160,6 +160,12 @@ type Filter struct {
 	And []*Filter
 }
 
+// lists returns the lists of names of a filter; those of And have their own.
+func (f *Filter) lists() [6][]string {
+	return [...][]string{f.AnyCategories, f.AllCategories, f.NoCategories,
+		f.AnyLabels, f.AllLabels, f.NoLabels}
+}
+
 // A Selection is the rows of a model that may be shown. Its memory is used again and again.
 type Selection struct {
 	// Skip, unless nil, holds all rows that may not be shown. The caller may add to it.
@@ -333,8 +339,12 @@ func (s *Selection) cleared(n int) *ranking.Set {
 }
 
 func (f *Filter) empty() bool {
-	return len(f.AnyCategories)+len(f.AllCategories)+len(f.NoCategories)+
-		len(f.AnyLabels)+len(f.AllLabels)+len(f.NoLabels)+len(f.And) == 0
+	for _, names := range f.lists() {
+		if len(names) > 0 {
+			return false
+		}
+	}
+	return len(f.And) == 0
 }
 
 // evaluate returns the sets of a filter: if some, only the rows of passing pass, and those of
