@@ -32,8 +32,8 @@ func TestListKinds(t *testing.T) {
 		config: func(c *Config) { c.ExtendEvery, c.Now = 20*time.Millisecond, nil },
 	})
 	none := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_TRENDING))
-	if len(none.GetItems()) != 0 || !slices.Contains(none.GetDegradations(),
-		pb.Degradation_DEGRADATION_NO_TRENDS) {
+	if len(none.GetItems()) != 0 || !slices.Equal(none.GetDegradations(),
+		[]pb.Degradation{pb.Degradation_DEGRADATION_NO_TRENDS}) {
 		t.Errorf("before there are trends %v are trending, with %v", listOf(none),
 			none.GetDegradations())
 	}

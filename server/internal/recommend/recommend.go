@@ -212,7 +212,7 @@ func (l *list) degrade(short bool) {
 	case kind == pb.ListKind_LIST_KIND_POPULAR: // as wanted
 	case kind == pb.ListKind_LIST_KIND_TRENDING:
 		if l.WithoutTrends() == l.Model {
-			*d = append(*d, pb.Degradation_DEGRADATION_NO_TRENDS)
+			*d, short = append(*d, pb.Degradation_DEGRADATION_NO_TRENDS), false // for that reason
 		}
 	case !l.Personal():
 		*d = append(*d, pb.Degradation_DEGRADATION_NO_MODEL)

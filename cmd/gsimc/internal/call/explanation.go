@@ -63,7 +63,7 @@ type Contribution struct {
 
 // explanationKey is printed below explanations.
 const explanationKey = "The percentages are shares of all that raises or lowers a score. " +
-	"A new user, without a history, would get the first part alone."
+	"A new user, without a history, would get only what everybody likes and what is taken now."
 
 // rows are the parts of a score with their shares, as bars: base, trend, again, contributions by
 // size, remainder.

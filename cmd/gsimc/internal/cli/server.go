@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -65,6 +66,10 @@ func Advise(err error) error {
 	switch {
 	case !errors.As(err, &e), e.Reason == client.Repeated: // the server said what there is to say
 		return err
+	case e.Reason == client.Unreachable && strings.Contains(e.Error(), "x509: "):
+		return Advised(err, "see %s and %s", "--tls-ca", "--tls-server-name")
+	case strings.Contains(e.Error(), "HTTP/1.1"):
+		return Advised(err, "%s is an address of HTTP, not that of serve --listen", "--server")
 	case e.Reason == client.Unreachable:
 		return Advised(err, "is the server running there? see %s", "--server")
 	case e.Reason == client.NoAnswer:

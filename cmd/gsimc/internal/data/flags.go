@@ -104,9 +104,11 @@ func (f *Flags) ReadFor(
 	if f.leaveOutRare && report.MinItemEvents > 0 {
 		p.End()
 		fmt.Fprintf(a.Stderr,
-			"left out %s of %s items with fewer than %d users (--min-item-events 0 keeps them)\n",
+			"left out %s of %s items with fewer than %d users, and %s of %s users "+
+				"(--min-item-events 0 keeps them)\n",
 			cli.Grouped(report.FilteredItems), cli.Grouped(events.NumItems()+report.FilteredItems),
-			report.MinItemEvents)
+			report.MinItemEvents,
+			cli.Grouped(report.FilteredUsers), cli.Grouped(events.NumUsers()+report.FilteredUsers))
 	}
 	return events, report, nil
 }

@@ -75,7 +75,7 @@ The file holds the time of the training, and its version is a hash of its conten
 
   gsimc train --data events.csv.gz --out model.gsimc --rank 256
   gsimc train --data events.csv.gz --out model.gsimc --config train.yaml
-  gsimc train --from-store ./state --server 127.0.0.1:50051 --like model.gsimc --out new.gsimc
+  gsimc train --from-store ./state --server 127.0.0.1:50052 --like model.gsimc --out new.gsimc
   gsimc train --data a.parquet --data b.parquet --out model.gsimc --filter tikhonov --alpha 0.9
   gsimc train --from-spectrum spectrum.safetensors --data sample.parquet --out model.gsimc`
 }
