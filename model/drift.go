@@ -1,6 +1,7 @@
 package model
 
 import (
+	"math"
 	"slices"
 
 	"github.com/gsimc/gsimc/model/fit"
@@ -22,7 +23,7 @@ const DriftWindow = 5
 // outside the basis, with the mean energy of a known item.
 type Energy struct {
 	Events int64 // events in all windows
-	Known  int64 // events in all windows on items of the basis
+	known  int64 // events in all windows on items of the basis
 
 	m             *Model
 	inside, total float64   // sums over the known events
@@ -47,7 +48,7 @@ func (e *Energy) addWindow(window []int32) {
 		if i < 0 || int(i) >= e.m.n {
 			continue
 		}
-		e.Known++
+		e.known++
 		s := e.m.graphScale[i]
 		e.total += s * s
 		for j, u := range row(e.m.basis, int(i), e.m.k) {
@@ -65,7 +66,7 @@ func (e *Energy) Inside() float64 {
 	if e.total == 0 {
 		return 0
 	}
-	return min(1, e.inside/e.total*float64(e.Known)/float64(e.Events))
+	return min(1, e.inside/e.total*float64(e.known)/float64(e.Events))
 }
 
 // InsideAtTraining returns Energy.Inside of the validation users at the time of the training. Like
@@ -94,26 +95,11 @@ func (m *Model) measureEnergy(h fit.Histories) {
 	m.insideAtTraining = e.Inside()
 }
 
-// Verdicts on a drift, by the ratio of [Energy.Drift].
-const (
-	NoDrift     = "none"       // at least 0.9: samples of the same users differ as much
-	SomeDrift   = "some"       // at least 0.75: train soon
-	StrongDrift = "strong"     // below 0.75: train now
-	NoBaseline  = "unmeasured" // no events, or no measurement at training
-)
-
-// Drift compares e with the training. ratio is Inside divided by InsideAtTraining, or 0 with the
-// verdict NoBaseline.
-func (e *Energy) Drift() (ratio float64, verdict string) {
+// Drift returns Inside divided by InsideAtTraining, or NaN without events or without a measurement
+// at the training. Samples of the same users differ by a tenth; below 0.75 it is time to train.
+func (e *Energy) Drift() float64 {
 	if e.m.insideAtTraining == 0 || e.Events == 0 {
-		return 0, NoBaseline
+		return math.NaN()
 	}
-	ratio = e.Inside() / e.m.insideAtTraining
-	switch {
-	case ratio >= 0.9:
-		return ratio, NoDrift
-	case ratio >= 0.75:
-		return ratio, SomeDrift
-	}
-	return ratio, StrongDrift
+	return e.Inside() / e.m.insideAtTraining
 }

@@ -45,10 +45,8 @@ func TestDrift(t *testing.T) {
 	base, extended := extended(t, kinds()["scaled"], 2)
 	n := int32(base.NumItems())
 	r := market(7, int(n), 300) // other users of the same tastes
-	measure := func(
-		m *Model, change func(u, at int, i int32) int32,
-	) (e *Energy, ratio float64, verdict string) {
-		e = m.NewEnergy()
+	measure := func(m *Model, change func(u, at int, i int32) int32) (*Energy, float64) {
+		e := m.NewEnergy()
 		for u := range r.NumUsers() {
 			h := slices.Clone(r.Item[r.Ptr[u]:r.Ptr[u+1]])
 			for at, i := range h {
@@ -56,12 +54,10 @@ func TestDrift(t *testing.T) {
 			}
 			e.Add(h)
 		}
-		ratio, verdict = e.Drift()
-		return e, ratio, verdict
+		return e, e.Drift()
 	}
-	_, ratio, verdict := measure(base, func(_, _ int, i int32) int32 { return i })
-	if verdict != NoDrift {
-		t.Errorf("users like those of the training: ratio %v: %v, want %v", ratio, verdict, NoDrift)
+	if _, ratio := measure(base, func(_, _ int, i int32) int32 { return i }); !(ratio >= 0.9) {
+		t.Errorf("users like those of the training: ratio %v, want at least 0.9", ratio)
 	}
 	strange := func(_, at int, i int32) int32 {
 		if at%2 == 0 {
@@ -69,25 +65,25 @@ func TestDrift(t *testing.T) {
 		}
 		return i
 	}
-	e, ratio, verdict := measure(base, strange)
-	if verdict != StrongDrift || e.Known >= e.Events {
-		t.Errorf("half the events on unknown items: ratio %v, %s, %d of %d known", ratio, verdict,
-			e.Known, e.Events)
+	e, ratio := measure(base, strange)
+	if !(ratio < 0.75) || e.known >= e.Events {
+		t.Errorf("half the events on unknown items: ratio %v, %d of %d known", ratio, e.known,
+			e.Events)
 	}
 	// An item of an extension is outside the basis, as if it were unknown.
-	_, same, _ := measure(extended, func(u, at int, i int32) int32 {
+	_, same := measure(extended, func(u, at int, i int32) int32 {
 		return max(strange(u, at, i), i*int32(at%2)+n*int32(1-at%2))
 	})
 	if same != ratio {
 		t.Errorf("ratio with items of an extension: %v, want %v", same, ratio)
 	}
-	_, _, verdict = measure(base, func(u, at int, i int32) int32 {
+	_, ratio = measure(base, func(u, at int, i int32) int32 {
 		return (i*7 + int32(u*13+at*29)) % n
 	})
-	if verdict == NoDrift {
-		t.Error("other items go together, and no drift")
+	if !(ratio < 0.9) {
+		t.Errorf("other items go together: ratio %v, want less than 0.9", ratio)
 	}
-	if ratio, verdict := base.NewEnergy().Drift(); ratio != 0 || verdict != NoBaseline {
-		t.Errorf("nothing measured: %v, %s", ratio, verdict)
+	if ratio := base.NewEnergy().Drift(); !math.IsNaN(ratio) {
+		t.Errorf("nothing measured: ratio %v, want NaN", ratio)
 	}
 }

@@ -92,7 +92,7 @@ func TestVersionFlag(t *testing.T) {
 func TestComplete(t *testing.T) {
 	for words, want := range map[string]string{
 		"":                           "serve",
-		"model":                      "drift",
+		"model":                      "items",
 		"serve":                      "--drain-delay",
 		"serve --store":              "memory",
 		"serve --reflection --store": "pebble",

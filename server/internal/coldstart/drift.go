@@ -105,8 +105,8 @@ func (x *Extender) measureDrift(ctx context.Context, m *model.Model) error {
 			return err
 		}
 	}
-	ratio, verdict := energy.Drift()
-	if energy.Events < driftMinEvents || verdict == model.NoBaseline {
+	ratio := energy.Drift()
+	if energy.Events < driftMinEvents {
 		ratio = math.NaN()
 	}
 	x.Metrics.Drift.Set(ratio)

@@ -1,3 +1,3 @@
 // Package look has the commands of gsimc that look into files, and one that makes a file to look
-// into: validate, model show, model items, model drift and generate.
+// into: validate, model show, model items and generate.
 package look

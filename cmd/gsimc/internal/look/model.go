@@ -4,5 +4,4 @@ package look
 type Model struct {
 	Show  ModelShow  `cmd:"" help:"Print what a model file holds, with plots of its spectrum and filter."`
 	Items ModelItems `cmd:"" help:"List the items of a model by popularity."`
-	Drift ModelDrift `cmd:"" help:"Compare recent events with those of the training: is it time to train again?"`
 }
