@@ -7,7 +7,6 @@ import (
 
 	"github.com/gsimc/gsimc/learn/train"
 
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/regression"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/symmetric"
@@ -31,8 +30,6 @@ const (
 	EASEQuickItems = 6000
 	easeStart      = 4 // index of 100 in easeLambdas
 	easeVisits     = 4
-
-	easeWork = 1.5 // operations for each n³ of an inverse, with the matrix RᵀR before it
 )
 
 // easeRanks returns, for each α, the ranks of the last item of every user of h by the scores of the
@@ -85,9 +82,8 @@ func (m ease) Rank(t *Task) error {
 		return errors.New("chooses lambda on the validation users, " +
 			"and none has two or more items that a training user has")
 	}
-	inverses, _ := m.trials(n)
 	s := &easeSearch{
-		task: t, forgets: m.forgets, alphas: []float64{1}, inverses: inverses,
+		task: t, forgets: m.forgets, alphas: []float64{1}, inverses: m.trials(n),
 		buf: symmetric.New(n), best: math.Inf(-1),
 	}
 	if m.forgets {
@@ -122,30 +118,15 @@ func (m ease) choose(t *Task) (Method, error) {
 	return m, nil
 }
 
-// trials returns the numbers of inverses, at most, and of values of α that the method tries for n
-// items.
-func (m ease) trials(n int) (inverses, alphas int) {
-	if m.lambda != 0 {
-		return 1, 1
+// trials returns the number of inverses, at most, that the method tries for n items.
+func (m ease) trials(n int) int {
+	switch {
+	case m.lambda != 0:
+		return 1
+	case n > EASEQuickItems:
+		return easeVisits
 	}
-	inverses, alphas = len(easeLambdas), 1
-	if n > EASEQuickItems {
-		inverses = easeVisits
-	}
-	if m.forgets {
-		alphas = len(easeAlphas)
-	}
-	return inverses, alphas
-}
-
-func (m ease) work(c *coster) (w cost.Work) {
-	inverses, alphas := m.trials(len(c.part.Items))
-	tested, validated := c.users()
-	n, history := c.items(), float64(len(c.part.Validation.Item))/max(1, validated)
-	w[cost.Double] = easeWork * float64(inverses) * n * n * n
-	w[cost.Stream] = (float64(inverses*alphas)*validated + betterTimes*tested) *
-		n * (8*history + rankBytes)
-	return w
+	return len(easeLambdas)
 }
 
 // easeSearch keeps the best figure on the validation users so far. Whenever it rises, the test

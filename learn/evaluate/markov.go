@@ -3,7 +3,6 @@ package evaluate
 import (
 	"errors"
 
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate/internal/chain"
 	"github.com/gsimc/gsimc/learn/train"
@@ -13,11 +12,6 @@ import (
 // markovUsers bounds the number of validation users that the constants are chosen on. They are
 // evenly spaced.
 const markovUsers = 6000
-
-const (
-	markovTrials = 24  // sets of constants that are tried, as a rule
-	markovNear   = 250 // items that a local term of a history has a number for, as a rule
-)
 
 // markov ranks by the local term of package local alone, and items of equal terms by popularity.
 // spec, if set, are its constants.
@@ -49,17 +43,6 @@ func (m markov) Rank(t *Task) error {
 		"source-exponent": spec.SourceExponent, "target-exponent": spec.TargetExponent,
 	}
 	return nil
-}
-
-func (m markov) work(c *coster) cost.Work {
-	w := c.byItem()
-	w[cost.Scatter] = 2 * local.MaxGap * c.trained()
-	if m.spec == nil {
-		positions := min(float64(len(c.part.Validation.Item)), markovUsers)
-		w[cost.Scatter] += markovTrials * (positions*markovNear +
-			c.items()*float64(local.Default().Neighbours))
-	}
-	return w
 }
 
 func (m markov) choose(t *Task) (Method, error) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -47,9 +46,6 @@ type Method interface {
 	// matrices: it ranks the test users whenever the validation users say that a constant is
 	// better. The test users must have no influence on what is chosen.
 	Rank(t *Task) error
-
-	// work returns the predicted work of Rank, for [Cost].
-	work(c *coster) cost.Work
 }
 
 // Needs tells which ingredients of [Options] a method is built from.
@@ -111,7 +107,7 @@ func AllMethods() (all []Method) {
 // DefaultMethods returns the methods that tell a reader of figures on p most: the popularity that
 // any recommender must beat, the paper's method with its best filter, learned dynamics, and V-SKNN
 // and EASE^R, strong baselines. EASE^R is left out beyond [EASEQuickItems] items, and V-SKNN on
-// data for which Cost predicts more than [VSKNNQuickSeconds] on one processor. Without validation
+// data that it takes more than about [VSKNNQuickSeconds] for on one processor. Without validation
 // users nothing can be chosen: the filter is then spectral.RandomWalk, and both are left out.
 func DefaultMethods(p *dataset.Partition) []Method {
 	if p.Validation.Len() == 0 {

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/gsimc/gsimc/internal/fault"
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -102,14 +101,6 @@ func (m ModelMethod) fit(t *Task) (*model.Model, error) {
 	return model.New(from.Spec, from.Basis, t.Part.Items, histories)
 }
 
-func (m ModelMethod) work(c *coster) cost.Work {
-	tested, _ := c.users()
-	if m.Learned() {
-		return c.byModel(tested, &c.learned)
-	}
-	return c.byModel(tested, &c.paper)
-}
-
 // choose implements chooser. A method with a filter has nothing to choose.
 func (m ModelMethod) choose(t *Task) (Method, error) {
 	if !m.Learned() {
@@ -193,14 +184,6 @@ func (m bestGS) Rank(t *Task) error {
 		t.progress(len(t.Ranks) * (i + 1) / len(spectral.FilterNames))
 	}
 	return nil
-}
-
-func (m bestGS) work(c *coster) cost.Work {
-	ranked, validated := c.users()
-	if m.filter == "" {
-		ranked = float64(len(spectral.FilterNames))*validated + betterTimes*ranked
-	}
-	return c.byModel(ranked, &c.paper)
 }
 
 func (m bestGS) choose(t *Task) (Method, error) {

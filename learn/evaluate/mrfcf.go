@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -9,11 +8,6 @@ import (
 // mrfcfBlock is the number of users that share a pass over R. A larger block does not fit the
 // caches.
 const mrfcfBlock = 32
-
-const (
-	cgSteps = 30 // steps of conjugate gradients, as a rule
-	cgRows  = 3  // rows of 128 bytes fetched for each interaction, step and block of users
-)
 
 // mrfcf is the Markov random field of spectral.NewMRFCF with Options.MRFCFA.
 type mrfcf struct{}
@@ -50,11 +44,4 @@ func (mrfcf) Rank(t *Task) error {
 		t.progress(lo + b)
 	}
 	return nil
-}
-
-func (mrfcf) work(c *coster) cost.Work {
-	w := c.byItem()
-	tested, _ := c.users()
-	w[cost.Gather] = tested / mrfcfBlock * cgSteps * cgRows * c.trained()
-	return w
 }

@@ -1,9 +1,6 @@
 package evaluate
 
-import (
-	"github.com/gsimc/gsimc/internal/num/cost"
-	"github.com/gsimc/gsimc/learn/train"
-)
+import "github.com/gsimc/gsimc/learn/train"
 
 // popularity ranks items by the number of their training users.
 type popularity struct{}
@@ -15,8 +12,6 @@ func (popularity) Rank(t *Task) error {
 	t.rankByDegrees(train.Incidence(t.Part).Degrees())
 	return nil
 }
-
-func (popularity) work(c *coster) cost.Work { return c.byItem() }
 
 // rankByDegrees ranks the items by numbers of users.
 func (t *Task) rankByDegrees(degrees []int64) {

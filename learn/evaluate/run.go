@@ -153,8 +153,9 @@ func forEach(n int, progress func(done int), newWorker func() (do func(u int))) 
 	})
 }
 
+// progress tells how many test users are ranked, as "ranking by" the method.
 func (t *Task) progress(done int) {
 	if t.Options.Progress != nil {
-		t.Options.Progress(StageRank(t.name), done, len(t.Ranks))
+		t.Options.Progress("ranking by "+t.name, done, len(t.Ranks))
 	}
 }

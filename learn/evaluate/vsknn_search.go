@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 )
@@ -23,11 +22,12 @@ const (
 	vsknnRounds = 3  // of the search, at most
 	vsknnTrials = 30 // points of the grid that are tried, as a rule
 
-	vsknnRows = 1.5 // rows of 128 bytes that a session is worth that shares an item
-
-	// VSKNNQuickSeconds is the predicted time on one processor up to which V-SKNN is one of
-	// [DefaultMethods].
+	// VSKNNQuickSeconds is the predicted time on one processor of 2025 up to which V-SKNN is one
+	// of [DefaultMethods].
 	VSKNNQuickSeconds = 30
+
+	vsknnVisitSeconds = 25e-9   // for a session that shares an item with a user
+	vsknnItemSeconds  = 2.13e-9 // for an item: its score is cleared, weighted and ranked
 )
 
 // vsknn is the method V-SKNN; see neighbours. spec, if set, are its constants.
@@ -56,35 +56,21 @@ func (m vsknn) Rank(t *Task) error {
 	return nil
 }
 
-func (m vsknn) work(c *coster) (w cost.Work) {
-	evaluated, validated := c.users()
-	if m.spec == nil {
-		evaluated += vsknnTrials * min(validated, vsknnUsers)
-	}
-	w[cost.Gather] = evaluated * c.visits() * vsknnRows
-	w[cost.Stream] = 2 * evaluated * c.items() * rankBytes // cleared and weighted besides
-	return w
-}
-
-// visits returns the number of sessions that V-SKNN visits for a user, as a rule: for each event of
-// the history those with its item, up to the m of the start of the search. An item stands in
-// histories as often as in those of the training users.
-func (c *coster) visits() float64 {
-	histories, m := &c.part.Validation, vsknnStart.spec().m
-	if histories.Len() == 0 {
-		histories = &c.part.Test
-	}
-	var visited float64
-	for _, degree := range train.Incidence(c.part).Degrees() {
-		visited += float64(degree) * min(float64(degree), float64(m))
-	}
-	return visited / max(1, c.trained()) *
-		float64(len(histories.Item)) / max(1, float64(histories.Len()))
-}
-
-// quickVSKNN tells whether V-SKNN takes seconds on p.
+// quickVSKNN tells whether V-SKNN takes seconds on p, which has validation users. For each event of
+// a history it visits the sessions with the event's item, up to the m of the start of the search.
+// An item stands in histories as often as in those of the training users.
 func quickVSKNN(p *dataset.Partition) bool {
-	return cost.Typical.Seconds(vsknn{}.work(&coster{part: p})) <= VSKNNQuickSeconds
+	m, visited := int64(vsknnStart.spec().m), 0.0
+	for _, degree := range train.Incidence(p).Degrees() {
+		visited += float64(degree * min(degree, m))
+	}
+	validated := p.Validation.Len()
+	length := float64(len(p.Validation.Item)) / float64(validated)
+	visits := length * visited / max(1, float64(len(p.Train.Item)))
+	ranked := p.Test.Len() + vsknnTrials*min(validated, vsknnUsers)
+	seconds := float64(ranked) *
+		(vsknnVisitSeconds*visits + vsknnItemSeconds*float64(len(p.Items)))
+	return seconds <= VSKNNQuickSeconds
 }
 
 func (m vsknn) choose(t *Task) (Method, error) {

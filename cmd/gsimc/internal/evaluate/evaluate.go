@@ -228,8 +228,8 @@ func (c *Cmd) config(
 	return cfg
 }
 
-// prepare announces the work and computes the bases that the methods need: one for both kinds of
-// models if they are of the same graph and rank.
+// prepare computes the bases that the methods need: one for both kinds of models if they are of the
+// same graph and rank.
 func (c *Cmd) prepare(
 	p progress.Progress, part *dataset.Partition, opt *evaluate.Options,
 ) error {
@@ -246,7 +246,6 @@ func (c *Cmd) prepare(
 			return err
 		}
 	}
-	p.Plan(data.Evaluated(part, opt.Methods, paper, learned))
 	defer p.End()
 	opt.Paper.Spec, opt.Learned.Spec = paper.Spec, learned.Spec
 	var err error
@@ -255,10 +254,9 @@ func (c *Cmd) prepare(
 			return err
 		}
 	}
-	if needs.Learned && needs.Paper && evaluate.SharesBasis(&paper, &learned, len(part.Items)) {
+	if needs.Learned && needs.Paper && sharesBasis(&paper, &learned, len(part.Items)) {
 		opt.Learned.Basis = opt.Paper.Basis
 	} else if needs.Learned {
-		learned.Progress = data.Stages(p) // a second basis is a second stage
 		if opt.Learned.Basis, err = train.Solve(part, learned); err != nil {
 			return err
 		}
@@ -267,6 +265,12 @@ func (c *Cmd) prepare(
 		opt.Learned.Ranks, opt.Learned.Ridges = learned.Candidates(opt.Learned.Basis.K)
 	}
 	return nil
+}
+
+// sharesBasis tells whether two kinds of models are built on the same basis.
+func sharesBasis(a, b *train.Config, items int) bool {
+	x, y := a.SolverOptions(items), b.SolverOptions(items)
+	return x.Graph == y.Graph && x.Rank == y.Rank
 }
 
 // timed runs the methods of opt with progress and notes the time of each.
