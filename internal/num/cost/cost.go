@@ -2,8 +2,8 @@
 // known before it starts.
 //
 // A package computes the work of its stages from the shapes of its input, in the units of this
-// package. Nothing is measured here: a short calibration elsewhere finds the speed of a machine for
-// each unit. Speeds are those of all processors together.
+// package. Nothing is measured here: the speed of a machine is found elsewhere. Speeds are those of
+// all processors together.
 package cost
 
 // Unit is a kind of work. Each is counted in the quantity of its comment.

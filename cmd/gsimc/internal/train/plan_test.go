@@ -31,9 +31,9 @@ func TestPlanChecksTheLargestStage(t *testing.T) {
 	}
 }
 
-// The calibration gives speeds that every machine of today reaches, a loaded one too.
-func TestCalibrate(t *testing.T) {
-	for unit, speed := range calibrate() {
+// The speeds are some that every machine of today reaches, a loaded one too.
+func TestMeasuredSpeed(t *testing.T) {
+	for unit, speed := range measuredSpeed() {
 		if !(speed > 1e5 && speed < 1e15) {
 			t.Errorf("unit %d: %v a second", unit, speed)
 		}
