@@ -248,9 +248,7 @@ func TestLoadCopies(t *testing.T) {
 	check.Must(t, err)
 	info, err := file.Stat()
 	check.Must(t, err)
-	if _, err := file.Write(bytes.Repeat([]byte{0x55}, int(info.Size()))); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(file.Write(bytes.Repeat([]byte{0x55}, int(info.Size()))))(t)
 	check.Must(t, errors.Join(file.Truncate(1), file.Close()))
 	if !slices.Equal(loaded.basis, m.basis) {
 		t.Error("the numbers have changed with the file")

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Table 1 of the paper, by hand at λ = 0, 1/2 and 1 with φ = 10, γ = 1, a = 4.
@@ -69,9 +70,7 @@ func TestFilterValidate(t *testing.T) {
 	for _, tt := range tests {
 		f := DefaultFilter(tt.name)
 		tt.edit(&f)
-		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%+v: error %v, want %q", f, err, tt.want)
-		}
+		check.Says(t, f.Validate(), tt.want, "%+v", f)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -17,14 +18,9 @@ import (
 // serves from it: the events that were acknowledged before the backup are there.
 func TestBackupAndRestore(t *testing.T) {
 	_, modelFile := smallModel(t)
-	m, err := model.Open(modelFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.Open(modelFile))(t)
 	client := newCrashClients(m)[0]
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, m.Close())
 	tmp := t.TempDir()
 	dir, backup, restored := filepath.Join(tmp, "state"), filepath.Join(tmp, "backup"),
 		filepath.Join(tmp, "restored")
@@ -44,9 +40,7 @@ func TestBackupAndRestore(t *testing.T) {
 	says(t, "backup", mustRun(t, "backup", "--data-dir", dir, "--to", backup, "--server", p.Admin),
 		"users    ")
 	awaitNoCheckpoint(t, dir)
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, p.Kill())
 	<-ended
 
 	checkRefusedBackup(t, backup)
@@ -61,9 +55,7 @@ func TestBackupAndRestore(t *testing.T) {
 func checkRefusedBackup(t *testing.T, backup string) {
 	t.Helper()
 	changed, to := filepath.Join(t.TempDir(), "changed"), filepath.Join(t.TempDir(), "to")
-	if err := os.CopyFS(changed, os.DirFS(backup)); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.CopyFS(changed, os.DirFS(backup)))
 	logs, err := filepath.Glob(filepath.Join(changed, "histories", "*.log"))
 	if err != nil || len(logs) == 0 {
 		t.Fatalf("logs of the backup: %q, %v", logs, err)
@@ -79,21 +71,15 @@ func checkRefusedBackup(t *testing.T, backup string) {
 // checkRestored wants the events of a client in a store, up to one that was acknowledged at least.
 func checkRestored(t *testing.T, dir string, client *crashClient, acked int) {
 	t.Helper()
-	r, err := pebble.OpenReadOnly(dir, pebble.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(pebble.OpenReadOnly(dir, pebble.Options{}))(t)
 	defer r.Close()
 	got := map[string][]string{}
 	events := 0
-	err = r.Each(t.Context(), func(user string, _ uint64, e store.Event) error {
+	check.Must(t, r.Each(t.Context(), func(user string, _ uint64, e store.Event) error {
 		got[user] = append(got[user], e.ID)
 		events++
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if events < acked {
 		t.Errorf("%d events, %d were acknowledged before the backup", events, acked)
 	}

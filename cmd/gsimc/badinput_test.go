@@ -9,8 +9,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
@@ -118,17 +117,12 @@ func (b *badCommands) execute(t *testing.T, c badCommand) (code int, stdout, std
 // finished or not.
 func (b *badCommands) checkOut(t *testing.T, input string) {
 	t.Helper()
-	entries, err := os.ReadDir(b.out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := check.Get(os.ReadDir(b.out))(t)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if diff := cmp.Diff([]string{"model.gsimc"}, names); diff != "" {
-		t.Errorf("%s: files in the folder of the output (-want +got):\n%s", input, diff)
-	}
+	check.Same(t, []string{"model.gsimc"}, names, "%s: files in the folder of the output", input)
 	if text := mustRead(t, filepath.Join(b.out, "model.gsimc")); text != oldModel {
 		t.Errorf("%s: the old model is now %q", input, text)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -30,9 +31,7 @@ func TestTrainChooses(t *testing.T) {
 	events, path := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
 	mustRun(t, "generate", "--users", "500", "--items", "300", "--events", "9000", "--out", events)
 	d, _, err := dataset.Read([]string{events}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	split := writeSplit(t, d, dataset.SeededSplit(d.NumUsers(), 1))
 	cases := []struct{ flags, says, command string }{
 		{"", " of 256, ridge ", "--rank"},

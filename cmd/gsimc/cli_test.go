@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 
 	"github.com/alecthomas/kong"
@@ -13,10 +14,7 @@ import (
 // commands maps the path of every command to the flags that it takes.
 func commands(t *testing.T) map[string][]*kong.Flag {
 	t.Helper()
-	parser, err := program().Parser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := check.Get(program().Parser())(t)
 	found := map[string][]*kong.Flag{}
 	for _, leaf := range parser.Model.Leaves(true) { // without those that are for gsimc itself
 		for _, level := range leaf.AllFlags(false) {

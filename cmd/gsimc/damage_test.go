@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
 )
@@ -30,22 +31,15 @@ func sortedStore(t *testing.T) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
 	for i := range 2 { // an opening writes tables of what is in the log
-		s, err := pebble.Open(t.Context(), dir, pebble.Options{ReserveBytes: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := check.Get(pebble.Open(t.Context(), dir, pebble.Options{ReserveBytes: -1}))(t)
 		for u := 0; i == 0 && u < sortedUsers; u++ {
 			records := make([]store.Record, sortedEvents)
 			for i := range records {
 				records[i] = store.Record{User: sortedUser(u), Event: sortedEvent(u, i)}
 			}
-			if _, err := s.Append(t.Context(), records); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(s.Append(t.Context(), records))(t)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, s.Close())
 	}
 	return dir
 }
@@ -59,15 +53,9 @@ func flipTable(t *testing.T, dir string) {
 
 func largestTable(t *testing.T, dir string) (path string, size int64) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "histories", "*.sst"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := check.Get(filepath.Glob(filepath.Join(dir, "histories", "*.sst")))(t)
 	for _, name := range names {
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := check.Get(os.Stat(name))(t)
 		if info.Size() > size {
 			path, size = name, info.Size()
 		}
@@ -124,9 +112,7 @@ func TestSalvageCommand(t *testing.T) {
 	flipTable(t, dir)
 	salvage := func() (code int, out, stderr string) {
 		t.Helper()
-		if err := os.RemoveAll(to); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.RemoveAll(to))
 		code, out, stderr = runCLI(t, nil, "salvage", "--data-dir", dir, "--to", to, "--list", list)
 		if strings.Contains(stderr+out, "user-") {
 			t.Errorf("users are shown: %s %s", out, stderr)
@@ -139,9 +125,7 @@ func TestSalvageCommand(t *testing.T) {
 		t.Fatalf("a flipped bit: exit code %d, %s, prints\n%s", code, stderr, out)
 	}
 	path, size := largestTable(t, dir)
-	if err := os.Truncate(path, size/2); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Truncate(path, size/2))
 	code, out, stderr = salvage()
 	if code != cli.ExitLeftOut || !strings.Contains(stderr, "the old store does not open") {
 		t.Fatalf("a table that is cut off: exit code %d, %s, prints\n%s", code, stderr, out)
@@ -198,19 +182,14 @@ func TestListOutlivesWrongFolder(t *testing.T) {
 // wholeUsers returns the users with all events of [sortedStore].
 func wholeUsers(t *testing.T, dir string) map[string]bool {
 	t.Helper()
-	r, err := pebble.OpenReadOnly(dir, pebble.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := check.Get(pebble.OpenReadOnly(dir, pebble.Options{}))(t)
 	defer r.Close()
 	users := map[string]bool{}
-	if err := r.Each(t.Context(), func(user string, revision uint64, _ store.Event) error {
+	check.Must(t, r.Each(t.Context(), func(user string, revision uint64, _ store.Event) error {
 		if revision == sortedEvents {
 			users[user] = true
 		}
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return users
 }

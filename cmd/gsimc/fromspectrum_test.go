@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/file/safetensors"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/learn/train/spectrumtest"
@@ -22,9 +23,7 @@ func smallSpectrum(t *testing.T) (spectrum, sample, events string) {
 	dir := t.TempDir()
 	spectrum, sample = filepath.Join(dir, "spectrum.safetensors"), filepath.Join(dir, "sample.csv")
 	d, _, err := dataset.Read([]string{events}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	split := train.Split(d.NumUsers(), 1)
 	var held []int32
 	for u, role := range split {
@@ -33,18 +32,10 @@ func smallSpectrum(t *testing.T) (spectrum, sample, events string) {
 		}
 	}
 	writeCSV(t, sample, d.Only(held))
-	p, err := d.Partition(split)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := check.Get(d.Partition(split))(t)
 	file, err := spectrumtest.New(p, train.Config{Spec: train.Recommended(), Rank: 16, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := file.Sealed()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
+	data := check.Get(file.Sealed())(t)
 	write(t, spectrum, string(data))
 	return spectrum, sample, events
 }
@@ -63,10 +54,7 @@ func writeCSV(t *testing.T, path string, d *dataset.Interactions) {
 // arrayOf returns the bytes of an array in a model file.
 func arrayOf(t *testing.T, path, name string) string {
 	t.Helper()
-	f, err := safetensors.Parse([]byte(mustRead(t, path)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(safetensors.Parse([]byte(mustRead(t, path))))(t)
 	info, found := f.Arrays[name]
 	if !found {
 		t.Fatalf("%s has no %s", path, name)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -18,10 +19,7 @@ import (
 // provenance returns an entry of the provenance of a model file.
 func provenance(t *testing.T, path, key string) string {
 	t.Helper()
-	m, err := model.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.Open(path))(t)
 	defer m.Close()
 	return m.Spec().Provenance[key]
 }
@@ -65,10 +63,7 @@ func awaitNoCheckpoint(t *testing.T, dir string) {
 	t.Helper()
 	var left []os.DirEntry
 	if !eventually(func() bool {
-		var err error
-		if left, err = os.ReadDir(filepath.Join(dir, "checkpoints")); err != nil {
-			t.Fatal(err)
-		}
+		left = check.Get(os.ReadDir(filepath.Join(dir, "checkpoints")))(t)
 		return len(left) == 0
 	}) {
 		t.Fatalf("checkpoints are left: %v", left)
@@ -78,10 +73,7 @@ func awaitNoCheckpoint(t *testing.T, dir string) {
 // TestStoreWeights trains from events of two types, of which one counts for nothing.
 func TestStoreWeights(t *testing.T) {
 	dir := t.TempDir()
-	st, err := pebble.Open(context.Background(), dir, pebble.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := check.Get(pebble.Open(context.Background(), dir, pebble.Options{}))(t)
 	var records []store.Record
 	for u := range 12 {
 		for i := range 6 {
@@ -99,12 +91,8 @@ func TestStoreWeights(t *testing.T) {
 			records = append(records, store.Record{User: "user " + string(rune('a'+u)), Event: e})
 		}
 	}
-	if _, err := st.Append(t.Context(), records); err != nil {
-		t.Fatal(err)
-	}
-	if err := st.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(st.Append(t.Context(), records))(t)
+	check.Must(t, st.Close())
 	out := filepath.Join(t.TempDir(), "m.gsimc")
 	for weight, want := range map[string]string{
 		"view=0": "72 (0 bad, 0 repeated, 0 filtered, 24 of a weight that is not above 0)",

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // runCLI runs a command in this process and returns its exit code and what it wrote.
@@ -75,27 +77,20 @@ func writeFile(t testing.TB, name, text string) string {
 
 func write(t testing.TB, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // replace puts a file in the place of the one at the path, whole at once.
 func replace(t testing.TB, path, text string) {
 	t.Helper()
 	write(t, path+".new", text)
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Rename(path+".new", path))
 }
 
 // mustRead returns what is in a file.
 func mustRead(t testing.TB, path string) string {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := check.Get(os.ReadFile(path))(t)
 	return string(content)
 }
 

@@ -13,16 +13,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 )
 
 // specOf is the spec of a model file without its provenance, and its rank.
 func specOf(t *testing.T, path string) (model.Spec, int) {
 	t.Helper()
-	m, err := model.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.Open(path))(t)
 	defer m.Close()
 	spec := m.Spec()
 	spec.Provenance = nil

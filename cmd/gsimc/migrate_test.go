@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -29,19 +28,14 @@ func valkeyURL(t testing.TB, namespace string) string {
 func postgresURL(t testing.TB, database string) string {
 	t.Helper()
 	p := enginetest.SharedPostgres(t, true)
-	if err := p.Primary.SQL("CREATE DATABASE " + database); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, p.Primary.SQL("CREATE DATABASE "+database))
 	return p.URL(database) + "&pool_max_conns=4"
 }
 
 // openFolder opens the store of a folder.
 func openFolder(t *testing.T, dir string) store.Items {
 	t.Helper()
-	s, err := pebble.Open(context.Background(), dir, pebble.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(pebble.Open(context.Background(), dir, pebble.Options{}))(t)
 	return s
 }
 
@@ -61,17 +55,13 @@ func contents(t *testing.T, s store.Items) (map[string][]store.Event, []store.It
 			return nil
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return all, items
 }
 
 func closeStore(t *testing.T, s store.Store) {
 	t.Helper()
-	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	check.Pass(t, s.Close(), "Close")
 }
 
 // fill writes histories with ids of any bytes, odd times and values, and some items.
@@ -93,9 +83,7 @@ func fill(t *testing.T, s store.Items) {
 				Type: []string{"", "view", "\x00"}[i%3], Time: times[(u+i)%3],
 				Value: values[(u+i)%5]}})
 		}
-		if _, err := s.Append(ctx, records); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(s.Append(ctx, records))(t)
 	}
 	var items []store.Item
 	for i := range 450 {
@@ -103,9 +91,7 @@ func fill(t *testing.T, s store.Items) {
 			Title: fmt.Sprint("title ", i), Categories: []string{"a", "b\x00"}, Hidden: i%2 == 0,
 			From: time.UnixMicro(int64(i)).UTC()})
 	}
-	if err := s.PutItems(ctx, items); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.PutItems(ctx, items))
 }
 
 // TestMigrate takes a store through all engines and back, and finds everything as it was.
@@ -126,12 +112,8 @@ func TestMigrate(t *testing.T) {
 		says(t, "migrate", migrate(step[0], step[1]), "all are equal")
 	}
 	histories, items := contents(t, openFolder(t, last))
-	if diff := cmp.Diff(wantHistories, histories); diff != "" {
-		t.Errorf("histories differ (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(wantItems, items); diff != "" {
-		t.Errorf("items differ (-want +got):\n%s", diff)
-	}
+	check.Same(t, wantHistories, histories, "histories")
+	check.Same(t, wantItems, items, "items")
 	// Again nothing is copied; what was added to the source is.
 	copied := func(n int) {
 		t.Helper()
@@ -140,12 +122,9 @@ func TestMigrate(t *testing.T) {
 	}
 	copied(0)
 	s = openFolder(t, first)
-	_, err := s.Append(t.Context(), []store.Record{
+	check.Get(s.Append(t.Context(), []store.Record{
 		{User: "user-3\x00\xff", Event: store.Event{ID: "new", Item: "i"}},
-		{User: "new", Event: store.Event{ID: "new", Item: "i"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+		{User: "new", Event: store.Event{ID: "new", Item: "i"}}}))(t)
 	closeStore(t, s)
 	copied(2)
 }
@@ -178,21 +157,15 @@ func TestMigrateRefuses(t *testing.T) {
 			if err == nil {
 				err = s.PutItems(t.Context(), []store.Item{{ID: "i", Title: "title"}})
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			closeStore(t, s)
 			s = openFolder(t, to)
-			if err := c.spoil(t, s); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, c.spoil(t, s))
 			closeStore(t, s)
 			before, _ := contents(t, openFolder(t, to))
 			refused(t, cli.ExitFailure, c.want, "migrate", "--from", from, "--to", to)
 			after, _ := contents(t, openFolder(t, to))
-			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("the target was written to:\n%s", diff)
-			}
+			check.Same(t, before, after, "the target was written to")
 		})
 	}
 }

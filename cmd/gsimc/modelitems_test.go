@@ -5,20 +5,16 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 )
 
 func TestModelItems(t *testing.T) {
 	_, path := smallModel(t)
-	m, err := model.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.Open(path))(t)
 	first := m.ItemID(m.Popular()[0])
 	items := m.NumItems()
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, m.Close())
 	titles := writeFile(t, "items.csv", "item_id,title,categories\n"+first+",The Best,\n")
 	got := strings.Split(strings.TrimSpace(mustRun(t, "model", "items", path, "--top", "3",
 		"--items-file", titles)), "\n")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -38,10 +39,7 @@ func TestEvaluateNewItems(t *testing.T) {
 // checkContent evaluates with a file of items, those of a model, and with one that is not there.
 func checkContent(t *testing.T, file string, args []string) {
 	t.Helper()
-	m, err := model.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.Open(file))(t)
 	defer m.Close()
 	items := "item_id,title,categories\n"
 	for i := range int32(m.NumItems()) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
@@ -27,10 +28,7 @@ func TestTrainShow(t *testing.T) {
 			t.Errorf("want %q with --verbose only:\n%s\n%s", want, out, verbose)
 		}
 	}
-	m, err := model.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.Open(path))(t)
 	defer m.Close()
 	spec := m.Spec()
 	if spec.Graph != "covariance" || spec.Filter.Name != "diffusion" || spec.Filter.Gamma != 2 ||
@@ -119,10 +117,7 @@ func TestEvaluate(t *testing.T) {
 		!slices.Contains(spectral.FilterNames, got.Variants["gs-imc-best"]) {
 		t.Errorf("variants %v, want a filter for gs-imc-best alone", got.Variants)
 	}
-	methods, err := evaluate.ParseMethods(names)
-	if err != nil {
-		t.Fatal(err)
-	}
+	methods := check.Get(evaluate.ParseMethods(names))(t)
 	if len(got.Methods) != len(methods) {
 		t.Errorf("%d methods, want %d", len(got.Methods), len(methods))
 	}

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // A plan names every stage, with a time and a memory, and writes nothing.
 func TestTrainPlan(t *testing.T) {
 	events, path := smallModel(t)
-	before, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := check.Get(os.ReadDir(filepath.Dir(path)))(t)
 	for _, c := range []struct {
 		flags, stages []string
 		missing       string
@@ -34,10 +33,7 @@ func TestTrainPlan(t *testing.T) {
 			t.Errorf("%v: the plan has %q:\n%s", c.flags, c.missing, out)
 		}
 	}
-	after, err := os.ReadDir(filepath.Dir(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := check.Get(os.ReadDir(filepath.Dir(path)))(t)
 	if len(after) != len(before) {
 		t.Errorf("%d files before the plans, %d after", len(before), len(after))
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/retrain"
@@ -89,9 +90,7 @@ func TestServeRetrains(t *testing.T) {
 func observeOnceMore(t *testing.T, p *serverProcess, events string) {
 	t.Helper()
 	d, _, err := dataset.Read([]string{events}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	fresh := int32(0)
 	for slices.Contains(d.Of(0), fresh) {
 		fresh++
@@ -110,9 +109,7 @@ const laterYears = 2
 func firstEvents(t *testing.T, path string, users, events, years int) string {
 	t.Helper()
 	d, _, err := dataset.Read([]string{path}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	text := "user_id,item_id,timestamp\n"
 	for u, user := range d.Users[:users] {
 		for j := d.Ptr[u]; j < min(d.Ptr[u]+int64(events), d.Ptr[u+1]); j++ {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
@@ -41,10 +42,7 @@ func newPython(t *testing.T) *python {
 			t.Skipf("%s is not installed", tool)
 		}
 	}
-	dir, err := filepath.Abs(filepath.Join("..", "..", "deploy", "spark"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := check.Get(filepath.Abs(filepath.Join("..", "..", "deploy", "spark")))(t)
 	p := &python{dir: dir, bin: filepath.Join(dir, ".venv", "bin")}
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", filepath.Join(dir, ".venv")},
@@ -119,19 +117,12 @@ func sparkData(t *testing.T) (name, events, roles string, p *dataset.Partition) 
 			events)
 		t.Log("../shared/data/amazon-games is not beside the repository")
 	}
-	events, err := filepath.Abs(events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events = check.Get(filepath.Abs(events))(t)
 	d, _, err := dataset.Read([]string{events}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	split := dataset.SeededSplit(d.NumUsers(), 1)
 	roles = writeSplit(t, d, split)
-	if p, err = d.Partition(split); err != nil {
-		t.Fatal(err)
-	}
+	p = check.Get(d.Partition(split))(t)
 	return name, events, roles, p
 }
 
@@ -165,10 +156,7 @@ func TestSparkTrainsAlike(t *testing.T) {
 func (p *python) compareModels(t *testing.T, direct, lake string) {
 	t.Helper()
 	var far map[string]float64
-	script, err := filepath.Abs(filepath.Join("testdata", "compare_models.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	script := check.Get(filepath.Abs(filepath.Join("testdata", "compare_models.py")))(t)
 	text := p.run(t, "python", script, direct, lake)
 	decode(t, text, &far)
 	t.Logf("differences: %s", text)
@@ -252,9 +240,7 @@ func evaluatedHits(t *testing.T, events, roles string, p *dataset.Partition) int
 		t.Fatalf("gsimc evaluate printed no hr@10: %s", table)
 	}
 	var hr float64
-	if err := json.Unmarshal([]byte(m[1]), &hr); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, json.Unmarshal([]byte(m[1]), &hr))
 	return int(hr*float64(p.Test.Len()) + 0.5)
 }
 
@@ -264,10 +250,7 @@ func compareLists(t *testing.T, direct, lake string, evaluated int, p *dataset.P
 	t.Helper()
 	var models [2]*model.Model
 	for i, path := range []string{direct, lake} {
-		m, err := model.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(model.Open(path))(t)
 		defer m.Close()
 		models[i] = m
 	}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -27,9 +28,7 @@ func TestServeStartsWithSlack(t *testing.T) {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) {
 		t.Skipf("the slack of another process cannot be read here: %v", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if got := strings.TrimSpace(string(slack)); got != fmt.Sprint(time.Millisecond.Nanoseconds()) {
 		t.Errorf("the slack is %s ns, want that of a millisecond", got)
 	}
@@ -68,21 +67,14 @@ func TestOnlyServeStartsAnew(t *testing.T) {
 	})
 	t.Run("help", func(t *testing.T) {
 		cmd := exec.Command(binary(t), "help", "serve")
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := check.Get(cmd.StdoutPipe())(t)
 		// The manual is longer than a page, so that the process waits for its reader.
 		pipe := out.(*os.File).Fd()
 		if _, err := unix.FcntlInt(pipe, unix.F_SETPIPE_SZ, os.Getpagesize()); err != nil {
 			t.Skipf("the size of a pipe cannot be set here: %v", err)
 		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := out.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, cmd.Start())
+		check.Get(out.Read(make([]byte, 1)))(t)
 		if startedAnew(t, cmd.Process.Pid) {
 			t.Error("it was started anew")
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // shown is what the tests read of an SVG.
@@ -263,8 +265,6 @@ func TestSpread(t *testing.T) {
 		{[]float64{120}, []float64{100}},
 	} {
 		spread(c.heights, 10, 0, 100)
-		if diff := cmp.Diff(c.want, c.heights); diff != "" {
-			t.Errorf("moved (-want +got):\n%s", diff)
-		}
+		check.Same(t, c.want, c.heights, "moved")
 	}
 }

@@ -112,10 +112,8 @@ func TestLimitsAreExact(t *testing.T) {
 				len(got.GetFilter().GetAllowItemIds()))
 		}
 		var m StreamMessage
-		if err := codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(bytes.Repeat(
-			[]byte{streamEvents, 0}, n))}, &m); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(bytes.Repeat(
+			[]byte{streamEvents, 0}, n))}, &m))
 		if got, want := m.Fault != nil, n > 7; got != want {
 			t.Errorf("%d events of a stream: refused: %v, want %v", n, got, want)
 		}

@@ -3,8 +3,6 @@ package dataset
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -78,9 +76,7 @@ func TestHeldOut(t *testing.T) {
 		User: []int32{0, 2}, Ptr: []int64{0, 2, 4}, Item: []int32{3, 1, 1, 3},
 		Time: []int64{1, 2, 6, 7}, Weight: []float32{.1, .2, .6, .7},
 	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	check.Same(t, want, got, "result")
 	if d.Len() != 7 {
 		t.Error("the events were changed")
 	}

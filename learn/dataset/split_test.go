@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -147,9 +145,7 @@ func TestPartitionInvariants(t *testing.T) {
 		dealt := *d
 		dealt.Item = slices.Clone(d.Item)
 		inPlace := check.Get(dealt.PartitionInPlace(s))(t)
-		if diff := cmp.Diff(p, inPlace); diff != "" {
-			t.Fatalf("dealt in place (-copy +in place):\n%s", diff)
-		}
+		check.MustSame(t, p, inPlace, "dealt in place (-copy +in place)")
 		if dealt.Len() != 0 || len(dealt.Of(0)) != 0 || dealt.NumUsers() != d.NumUsers() {
 			t.Fatalf("%d events of %d users are left after the deal", dealt.Len(), dealt.NumUsers())
 		}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -97,16 +95,13 @@ func TestSplitByTime(t *testing.T) {
 		x := check.Get(SplitByTime(d, o))(t)
 		checkCut(t, d, x, o)
 		warm, cold, unknown := oracleByTime(d, x.Begin, x.Begin, x.End)
-		if diff := cmp.Diff(warm, describe(d, x.Final, &x.Final.Test)); diff != "" {
-			t.Fatalf("seed %d: test histories (-want +got):\n%s", seed, diff)
-		}
+		check.MustSame(t, warm, describe(d, x.Final, &x.Final.Test), "seed %d: test histories",
+			seed)
 		var gotCold []string
 		for _, i := range x.targets.cold {
 			gotCold = append(gotCold, x.Final.Items[i])
 		}
-		if diff := cmp.Diff(cold, gotCold); diff != "" {
-			t.Fatalf("seed %d: cold targets (-want +got):\n%s", seed, diff)
-		}
+		check.MustSame(t, cold, gotCold, "seed %d: cold targets", seed)
 		if x.Unknown != unknown || x.Targets != len(warm)+len(cold) || x.Cold != len(cold) {
 			t.Errorf("seed %d: %d unknown, %d targets, %d cold; want %d, %d, %d", seed, x.Unknown,
 				x.Targets, x.Cold, unknown, len(warm)+len(cold), len(cold))
@@ -117,9 +112,8 @@ func TestSplitByTime(t *testing.T) {
 		}
 		checkTraining(t, d, x.Choosing, x.Validation)
 		warm, _, _ = oracleByTime(d, x.Validation, x.Validation, x.Begin)
-		if diff := cmp.Diff(warm, describe(d, x.Choosing, &x.Choosing.Validation)); diff != "" {
-			t.Fatalf("seed %d: validation histories (-want +got):\n%s", seed, diff)
-		}
+		check.MustSame(t, warm, describe(d, x.Choosing, &x.Choosing.Validation),
+			"seed %d: validation histories", seed)
 	}
 }
 
@@ -154,9 +148,7 @@ func checkTraining(t *testing.T, d *dataset.Interactions, p *dataset.Partition, 
 			want = append(want, text)
 		}
 	}
-	if diff := cmp.Diff(want, describe(d, p, &p.Train)); diff != "" {
-		t.Fatalf("training histories (-want +got):\n%s", diff)
-	}
+	check.MustSame(t, want, describe(d, p, &p.Train), "training histories")
 	if len(items) != len(p.Items) || !slices.IsSorted(p.Items) {
 		t.Fatalf("%d items, want %d in order", len(p.Items), len(items))
 	}

@@ -73,9 +73,7 @@ func cutOf(
 	check.Must(t, err)
 	final := opt(x.Final)
 	final.Methods = methods
-	if results, err = x.Run(final); err != nil {
-		t.Fatal(err)
-	}
+	results = check.Get(x.Run(final))(t)
 	if x.targets.cold == nil || namesOf(methods) != Dynamics {
 		t.Fatalf("no target is cold, or the methods are %s", namesOf(methods))
 	}

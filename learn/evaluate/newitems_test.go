@@ -62,9 +62,7 @@ func TestHideItems(t *testing.T) {
 		for _, i := range x.Reduced.Train.Of(u) {
 			got = append(got, x.Reduced.Items[i])
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("user %d (-want +got):\n%s", u, diff)
-		}
+		check.MustSame(t, want, got, "user %d", u)
 	}
 	check.Same(t, x.Hidden, hide(t, p, 0.25, 1).Hidden, "the same seed hides other items")
 	if cmp.Equal(x.Hidden, hide(t, p, 0.25, 2).Hidden) {

@@ -9,20 +9,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // trainedModel writes a model that says when it was trained.
 func trainedModel(t *testing.T, path string, at time.Time) {
 	t.Helper()
-	file, err := os.ReadFile(modelFile(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Get(os.ReadFile(modelFile(t)))(t)
 	file = bytes.Replace(file, []byte(anyTime.Format(time.RFC3339)),
 		[]byte(at.UTC().Format(time.RFC3339)), 1)
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, file, 0o600))
 }
 
 // pace runs the loop of a server for some time and returns when attempts began, since the start.

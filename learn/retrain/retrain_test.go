@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -108,20 +109,16 @@ func newTestRetrainer(
 	t.Setenv(trainerVariable, kind)
 	dir := t.TempDir()
 	st, err := pebble.Open(context.Background(), filepath.Join(dir, "state"), pebble.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() {
 		if err := st.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := os.WriteFile(filepath.Join(dir, "m.gsimc"), []byte("the old one"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(filepath.Join(dir, "m.gsimc"), []byte("the old one"),
+		0o600))
 	s, log, done = &fakeServer{version: "old"}, &proctest.Output{}, new([]Attempt)
-	loop, err := New(Config{
+	loop := check.Get(New(Config{
 		Every: time.Millisecond, Model: filepath.Join(dir, "m.gsimc"),
 		DataDir: filepath.Join(dir, "state"),
 		Store:   st, Server: s, Log: slog.New(slog.NewJSONHandler(log, nil)),
@@ -134,10 +131,7 @@ func newTestRetrainer(
 			cmd.Env = append(os.Environ(), "GOMAXPROCS=3")
 			return cmd
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return loop, s, log, done
 }
 
@@ -146,18 +140,13 @@ func newTestRetrainer(
 func TestRetrainOutcomes(t *testing.T) {
 	good := modelFile(t)
 	fake := func(copied string, c *train.Comparison) string {
-		text, err := json.Marshal(fakeTraining{
+		text := check.Get(json.Marshal(fakeTraining{
 			train.Summary{Version: "new", Comparison: c}, copied,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		return string(text)
 	}
 	broken := filepath.Join(t.TempDir(), "broken.gsimc")
-	if err := os.WriteFile(broken, []byte("no model"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(broken, []byte("no model"), 0o600))
 	better := &train.Comparison{OldVersion: "old", Old: 0.25, New: 0.5, Users: 40, N: 50}
 	for _, c := range []struct {
 		name, kind string
@@ -198,10 +187,7 @@ func TestRetrainOutcomes(t *testing.T) {
 			if s.reloaded != c.reloads {
 				t.Errorf("reloaded %d times, want %d", s.reloaded, c.reloads)
 			}
-			want, err := os.ReadFile(good)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := check.Get(os.ReadFile(good))(t)
 			if c.outcome != Swapped {
 				want = []byte("the old one")
 			}
@@ -218,21 +204,14 @@ func TestRetrainOutcomes(t *testing.T) {
 func TestRetrainLeavesOtherFiles(t *testing.T) {
 	good := modelFile(t)
 	r, _, _, _ := newTestRetrainer(t, "")
-	fresh, err := os.ReadFile(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fresh := check.Get(os.ReadFile(good))(t)
 	own := r.model + ".previous"
 	for path, text := range map[string][]byte{
 		r.fresh(): fresh, own: []byte("of the operator"), r.rollback(): []byte("left"),
 	} {
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(path, text, 0o600))
 	}
-	if err := r.swap(t.Context(), r.fresh()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, r.swap(t.Context(), r.fresh()))
 	if text, err := os.ReadFile(own); err != nil || string(text) != "of the operator" {
 		t.Errorf("the operator's file holds %q, %v", text, err)
 	}
@@ -263,16 +242,11 @@ func wantFiles(t *testing.T, r *Loop) {
 // TestRetrainStops ends the server in the middle of a training, which runs behind it in every
 // respect.
 func TestRetrainStops(t *testing.T) {
-	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := check.Get(unix.Getpriority(unix.PRIO_PROCESS, 0))(t)
 	r, s, log, done := newTestRetrainer(t, "hang")
 	// by a server that was killed
 	for _, left := range []string{"m.gsimc.retrained", ".m.gsimc.retrained.123.tmp"} {
-		if err := os.WriteFile(filepath.Join(filepath.Dir(r.model), left), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(filepath.Join(filepath.Dir(r.model), left), nil, 0o600))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -295,9 +269,7 @@ func TestRetrainStops(t *testing.T) {
 	}
 	var pid, nice int
 	var rest string
-	if _, err := fmt.Sscan(string(text), &pid, &nice, &rest); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(fmt.Sscan(string(text), &pid, &nice, &rest))(t)
 	if want := fmt.Sprintln(pid, min(20-own+10, 19), nil, 3); string(text) != want {
 		t.Errorf("the training says %q of itself (pid, nice, error, GOMAXPROCS), want %q", text,
 			want)
@@ -337,21 +309,11 @@ func modelFile(t *testing.T) string {
 		User: []int32{0, 1}, Ptr: []int64{0, 2, 4}, Item: []int32{0, 1, 1, 2},
 	}
 	p.Validation = dataset.Histories{Ptr: []int64{0}}
-	result, err := train.Run(p, train.Config{Spec: train.Paper(), Rank: 2,
-		Origin: &train.Origin{TrainedAt: anyTime}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := check.Get(train.Run(p, train.Config{Spec: train.Paper(), Rank: 2,
+		Origin: &train.Origin{TrainedAt: anyTime}}))(t)
 	path := filepath.Join(t.TempDir(), "good.gsimc")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := result.Model.WriteTo(f); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(path))(t)
+	check.Get(result.Model.WriteTo(f))(t)
+	check.Must(t, f.Close())
 	return path
 }

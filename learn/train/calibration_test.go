@@ -4,8 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -64,8 +62,6 @@ func TestVariancesAreWithheld(t *testing.T) {
 	for _, h := range train.Histories(&p.Test) {
 		m.QueryTo(trained, m.InitialState(h), model.EstimatorBGS)
 		read.QueryTo(opened, read.InitialState(h), model.EstimatorBGS)
-		if diff := cmp.Diff(trained, opened); diff != "" {
-			t.Fatalf("the file answers otherwise (-trained +read):\n%s", diff)
-		}
+		check.MustSame(t, trained, opened, "the file answers otherwise (-trained +read)")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/num/newton"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -250,9 +251,7 @@ func TestChoose(t *testing.T) {
 func TestValidate(t *testing.T) {
 	good := Spec{Decay: 0.3, Days: true, Constant: -1, Recency: 2, Newest: 3}
 	for _, s := range []Spec{{}, good} {
-		if err := s.Validate(); err != nil {
-			t.Errorf("%s: %v", s, err)
-		}
+		check.Pass(t, s.Validate(), "%s", s)
 	}
 	for _, s := range []Spec{{Constant: 1}, {Days: true}, {Decay: -1}, {Decay: math.NaN()},
 		{Decay: 11}, {Decay: 1, Newest: math.Inf(1)}, {Decay: 1, Recency: math.NaN()}} {

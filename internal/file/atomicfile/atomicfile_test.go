@@ -1,30 +1,22 @@
 package atomicfile_test
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/file/atomicfile"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // content returns the files of the folder by name.
 func content(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := check.Get(os.ReadDir(dir))(t)
 	files := map[string]string{}
 	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := check.Get(os.ReadFile(filepath.Join(dir, e.Name())))(t)
 		files[e.Name()] = string(b)
 	}
 	return files
@@ -35,16 +27,9 @@ func begin(t *testing.T) (dir string, f *atomicfile.File) {
 	t.Helper()
 	dir = t.TempDir()
 	path := filepath.Join(dir, "name")
-	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Write([]byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, []byte("old"), 0o600))
+	f = check.Get(atomicfile.Create(path))(t)
+	check.Get(f.Write([]byte("new")))(t)
 	return dir, f
 }
 
@@ -53,21 +38,13 @@ func TestClose(t *testing.T) {
 	if got := content(t, dir); got["name"] != "old" || len(got) != 2 {
 		t.Errorf("before Close the folder holds %v, want the old file and a temporary one", got)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]string{"name": "new"}, content(t, dir)); diff != "" {
-		t.Errorf("after Close (-want +got):\n%s", diff)
-	}
+	check.Must(t, f.Close())
+	check.Same(t, map[string]string{"name": "new"}, content(t, dir), "after Close")
 	if info, err := os.Stat(filepath.Join(dir, "name")); err != nil || info.Mode() != 0o644 {
 		t.Errorf("mode %v, %v, want 0644", info.Mode(), err)
 	}
-	if err := f.Abort(); err != nil {
-		t.Errorf("Abort after Close: %v", err)
-	}
-	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("second Close: %v, want ErrClosed", err)
-	}
+	check.Pass(t, f.Abort(), "Abort after Close")
+	check.Fails(t, f.Close(), os.ErrClosed, "second Close")
 }
 
 func TestAbort(t *testing.T) {
@@ -77,29 +54,18 @@ func TestAbort(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Close after Abort: %v, want ErrClosed", err)
-	}
-	if diff := cmp.Diff(map[string]string{"name": "old"}, content(t, dir)); diff != "" {
-		t.Errorf("after Abort (-want +got):\n%s", diff)
-	}
+	check.Fails(t, f.Close(), os.ErrClosed, "Close after Abort")
+	check.Same(t, map[string]string{"name": "old"}, content(t, dir), "after Abort")
 }
 
 // TestFailures checks that a failure leaves no temporary file.
 func TestFailures(t *testing.T) {
 	_, err := atomicfile.Create(filepath.Join(t.TempDir(), "none", "name"))
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Create in no folder: %v, want ErrNotExist", err)
-	}
+	check.Fails(t, err, fs.ErrNotExist, "Create in no folder")
 	dir := t.TempDir()
 	path := filepath.Join(dir, "name")
-	if err := os.MkdirAll(filepath.Join(path, "full"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.MkdirAll(filepath.Join(path, "full"), 0o755))
+	f := check.Get(atomicfile.Create(path))(t)
 	if err := f.Close(); err == nil {
 		t.Error("a folder was replaced")
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // fileOf returns a file of a header and a body.
@@ -38,10 +40,7 @@ func TestStrings(t *testing.T) {
 			if c.name == "an empty one" {
 				text, c.want[1] = "wxyz", "wxyz"
 			}
-			f, err := Parse(fileOf(twoNames, append(Bytes(c.offsets), text...)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := check.Get(Parse(fileOf(twoNames, append(Bytes(c.offsets), text...))))(t)
 			r := &Reader{File: f}
 			got := r.Strings("item", c.n)
 			if diff := cmp.Diff(c.want, got); diff != "" {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 const (
@@ -21,10 +23,7 @@ const (
 // root returns the folder of the repository.
 func root(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.Abs(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := check.Get(filepath.Abs("."))(t)
 	for {
 		if _, err := os.Stat(filepath.Join(dir, document)); err == nil {
 			return dir
@@ -39,14 +38,8 @@ func root(t *testing.T) string {
 // TestDocument: the document of this repository can be read, and its tests are in the sources.
 func TestDocument(t *testing.T) {
 	dir := root(t)
-	raw, err := os.ReadFile(filepath.Join(dir, document))
-	if err != nil {
-		t.Fatal(err)
-	}
-	promises, err := parse(string(raw), tests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := check.Get(os.ReadFile(filepath.Join(dir, document)))(t)
+	promises := check.Get(parse(string(raw), tests))(t)
 	if len(promises) < 30 {
 		t.Errorf("%d promises, want those of the document", len(promises))
 	}
@@ -78,17 +71,12 @@ func testFunctions(t *testing.T, dir string) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return found
 }
 
 func TestParse(t *testing.T) {
-	got, err := parse(table, list)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(parse(table, list))(t)
 	want := []promise{
 		{1, "Events survive.", []string{"TestCut", "FuzzRow"}},
 		{2, "Answers are whole.", []string{"TestReload"}},
@@ -155,16 +143,10 @@ func TestReport(t *testing.T) {
 			"did not run: [2]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			promises, err := parse(table, list)
-			if err != nil {
-				t.Fatal(err)
-			}
+			promises := check.Get(parse(table, list))(t)
 			var out bytes.Buffer
-			r, err := read(strings.NewReader("go: downloading\n"+events(c.lines...)), &out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = report(&out, promises, r)
+			r := check.Get(read(strings.NewReader("go: downloading\n"+events(c.lines...)), &out))(t)
+			err := report(&out, promises, r)
 			if c.err == "" && err != nil ||
 				c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
 				t.Errorf("error %v, want %q", err, c.err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
@@ -21,11 +22,8 @@ func TestLongLogLines(t *testing.T) {
 		os.Exit(3)
 	}
 	var logs proctest.Output
-	s, err := Start(t.Context(), os.Args[0], []string{"-test.run=^TestLongLogLines$"},
-		append(os.Environ(), variable+"=1"), &logs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := check.Get(Start(t.Context(), os.Args[0], []string{"-test.run=^TestLongLogLines$"},
+		append(os.Environ(), variable+"=1"), &logs))(t)
 	if s.GRPC != "host:1" || s.Ops != "host:2" {
 		t.Errorf("addresses %q and %q, want host:1 and host:2", s.GRPC, s.Ops)
 	}

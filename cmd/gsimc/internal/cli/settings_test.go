@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // observe and recommend are two commands with flags of each kind.
@@ -80,9 +81,7 @@ func parse(t *testing.T, args, env []string) (*grammar, error) {
 func writeFile(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -108,19 +107,14 @@ func TestPrecedence(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := parse(t, append([]string{"recommend", "--user", "u"}, c.args...), c.env)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			if got.Recommend.Items != c.items || got.Recommend.Server != c.server {
 				t.Errorf("items %d, server %s; want %d, %s", got.Recommend.Items,
 					got.Recommend.Server, c.items, c.server)
 			}
 		})
 	}
-	got, err := parse(t, []string{"recommend", "--user", "u", "--config", file}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := check.Get(parse(t, []string{"recommend", "--user", "u", "--config", file}, nil))(t)
 	if diff := cmp.Diff([]string{"a", "b"}, got.Recommend.Deny); diff != "" ||
 		!got.Recommend.JSON || got.Recommend.Timeout.String() != "7s" {
 		t.Errorf("list, switch or duration of the file not taken: %+v %s", got.Recommend, diff)

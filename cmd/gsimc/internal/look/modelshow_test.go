@@ -14,8 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/fit"
@@ -59,10 +58,7 @@ func shown(t *testing.T, spec model.Spec, n, k int, h fit.Histories) model.Descr
 	for i := range items {
 		items[i] = fmt.Sprintf("item-%07d", i)
 	}
-	m, err := model.New(spec, smoothBasis(n, k), items, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.New(spec, smoothBasis(n, k), items, h))(t)
 	return m.Describe()
 }
 
@@ -93,17 +89,10 @@ func TestModelShowGolden(t *testing.T) {
 			text := described(t, &c.d)
 			golden := filepath.Join("testdata", c.file)
 			if *update {
-				if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, os.WriteFile(golden, []byte(text), 0o644))
 			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), text); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			want := check.Get(os.ReadFile(golden))(t)
+			check.Same(t, string(want), text, "result")
 			for line := range strings.Lines(text) {
 				if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 80 {
 					t.Errorf("more than 80 columns: %s", line)
@@ -135,9 +124,7 @@ func walkHistories(n int) fit.Histories {
 func described(t *testing.T, d *model.Description) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := writeDescription(&b, d); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, writeDescription(&b, d))
 	return b.String()
 }
 

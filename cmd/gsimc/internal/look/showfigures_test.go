@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gsimc/gsimc/internal/chart"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/local"
@@ -44,19 +45,14 @@ func TestModelFigures(t *testing.T) {
 	wantBands := map[string][]chart.Point{
 		"ρ = 0": {{X: 1, Y: 1}, {X: 2, Y: 2}}, "ρ = 0.5@1h0m0s": {{X: 1, Y: 3}, {X: 2, Y: 4}},
 	}
-	if diff := cmp.Diff(wantBands, got); diff != "" {
-		t.Errorf("bands (-want +got):\n%s", diff)
-	}
+	check.Same(t, wantBands, got, "bands")
 }
 
 // TestLocalFigure: three items with one to three neighbours each.
 func TestLocalFigure(t *testing.T) {
 	s := local.Spec{Weight: 1, Fade: 0.5, Events: 3, Neighbours: 3}
-	g, err := local.NewGraph(&s, []int64{0, 1, 3, 6, 6}, []int32{1, 0, 2, 0, 1, 3},
-		[]float32{4, 1, 8, 2, 16, 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := check.Get(local.NewGraph(&s, []int64{0, 1, 3, 6, 6}, []int32{1, 0, 2, 0, 1, 3},
+		[]float32{4, 1, 8, 2, 16, 3}))(t)
 	want := []map[string][]chart.Point{
 		{"0.5ᵖ": {{X: 0, Y: 1}, {X: 1, Y: 0.5}, {X: 2, Y: 0.25}}},
 		{

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestLines(t *testing.T) {
@@ -45,9 +45,7 @@ func TestLines(t *testing.T) {
 		"solving: 25%, 20s\n" +
 		"ranking: 30s, about 7s left\n" +
 		"ranking: 3 of 4 rows (75%), 35s, about 15s left\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	check.Same(t, want, out.String(), "lines")
 }
 
 // What is shown never goes back: neither when steps are repeated, nor when there are more of them
@@ -90,10 +88,7 @@ func TestCount(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	file, err := os.Create(t.TempDir() + "/log")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := check.Get(os.Create(t.TempDir() + "/log"))(t)
 	defer file.Close()
 	if _, ok := New(file, false).(*lines); !ok {
 		t.Error("a file does not get lines")

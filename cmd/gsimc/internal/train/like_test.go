@@ -3,8 +3,7 @@ package train
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
@@ -16,7 +15,5 @@ func TestComparisonRows(t *testing.T) {
 		{"  of the other", "0.2500 ± 0.0000, old.gsimc"},
 		{"  difference", "+0.2500 ± 0.0000"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	check.Same(t, want, got, "result")
 }

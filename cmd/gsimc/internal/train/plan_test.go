@@ -1,9 +1,9 @@
 package train
 
 import (
-	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 )
 
@@ -18,17 +18,11 @@ func TestPlanChecksTheLargestStage(t *testing.T) {
 	if need, stage := p.Peak(p.held); need != 1800 || stage != "dynamics: large" {
 		t.Errorf("%d bytes in stage %q, want 1800 in dynamics: large", need, stage)
 	}
-	if err := p.check(); err != nil {
-		t.Errorf("1800 of 1800 bytes: %v", err)
-	}
+	check.Pass(t, p.check(), "1800 of 1800 bytes")
 	p.limit--
-	if err := p.check(); err == nil || !strings.Contains(err.Error(), "take fewer Bands") {
-		t.Errorf("1800 of 1799 bytes: %v, want advice on Bands", err)
-	}
+	check.Says(t, p.check(), "take fewer Bands", "1800 of 1799 bytes")
 	p.limit = 0
-	if err := p.check(); err != nil {
-		t.Errorf("no known limit: %v", err)
-	}
+	check.Pass(t, p.check(), "no known limit")
 }
 
 // The speeds are some that every machine of today reaches, a loaded one too.

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // signalled is the content of a file during whose writing a SIGTERM comes.
@@ -39,9 +40,7 @@ func TestWriteModelInterrupted(t *testing.T) {
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeModel(path, signalled{}); !errors.Is(err, cli.ErrInterrupted) {
-		t.Errorf("error %v, want that it was interrupted", err)
-	}
+	check.Fails(t, writeModel(path, signalled{}), cli.ErrInterrupted, "writing")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the folder holds %v (%v), want the old model alone", entries, err)
 	}

@@ -102,9 +102,7 @@ func allRows(t *testing.T, data []byte, serial bool) (lines []string) {
 	if serial {
 		check.Must(t, s.Close())
 		again := bytes.NewReader(data)
-		if s, err = NewSource("f", again, again, int64(len(data))); err != nil {
-			t.Fatal(err)
-		}
+		s = check.Get(NewSource("f", again, again, int64(len(data))))(t)
 		if s.Format == FormatJSONL {
 			rows, err = newJSONRows(s, usual, &decoder{})
 		} else {
