@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // exp2Oracle returns 2^−y to 200 bits: the Taylor series of e^(f ln 2) for the fraction f of y,
@@ -57,15 +59,11 @@ func TestExp2NegAccuracy(t *testing.T) {
 
 func TestExp2NegEdges(t *testing.T) {
 	for n := range 1023 {
-		if got, want := exp2Neg(float64(n)), math.Ldexp(1, -n); got != want {
-			t.Errorf("2^−%d: %v, want %v", n, got, want)
-		}
+		check.Same(t, math.Ldexp(1, -n), exp2Neg(float64(n)), "2^−%d", n)
 	}
 	for _, y := range []float64{
 		math.Nextafter(1022, 2000), 1023, 1e6, 1e300, math.Inf(1), math.NaN(),
 	} {
-		if got := exp2Neg(y); got != 0 {
-			t.Errorf("exp2Neg(%v): %v, want 0", y, got)
-		}
+		check.Same(t, 0.0, exp2Neg(y), "exp2Neg(%v)", y)
 	}
 }

@@ -73,9 +73,7 @@ func TestBorrow(t *testing.T) {
 	if count < 8 {
 		t.Errorf("%d local terms", count)
 	}
-	if got := x.Degree(n); got != users {
-		t.Errorf("users: %v, want %v", got, users)
-	}
+	check.Same(t, int64(users), x.Degree(n), "users")
 	if got := borrow(t, m, 0, near).Degree(n); float64(got) != math.Round(degree) {
 		t.Errorf("%d users by the neighbours, want %v", got, degree)
 	}

@@ -145,9 +145,7 @@ func TestChooseASmallRank(t *testing.T) {
 	if c.Tried[0].Value > c.Tried[len(c.Tried)-1].Value-0.05 {
 		t.Errorf("tried %v, want the largest rank to be much worse", c.Values())
 	}
-	if got, want := m.Spec().Provenance["choice"], c.String(); got != want {
-		t.Errorf("the provenance: %v, want %v", got, want)
-	}
+	check.Same(t, c.String(), m.Spec().Provenance["choice"], "the provenance")
 	h.Ranks = nil
 	same := mustNewFrom(t, spec, b.Prefix(choiceGroups), h)
 	opt := cmp.Options{cmp.AllowUnexported(learnedDynamics{}), cmpopts.EquateApprox(1e-3, 1e-6)}

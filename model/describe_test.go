@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestDescribe(t *testing.T) {
@@ -21,28 +23,20 @@ func TestDescribe(t *testing.T) {
 			for i := range n {
 				interactions += m.Degree(int32(i))
 			}
-			if got := d.Interactions; got != interactions {
-				t.Errorf("interactions: %v, want %v", got, interactions)
-			}
+			check.Same(t, interactions, d.Interactions, "interactions")
 			if !slices.Equal(d.Kappa, m.Kappa()) || !slices.Equal(d.Lambda, m.Lambda()) {
 				t.Error("other eigenvalues than those of the model")
 			}
 			learned := m.spec.Dynamics.learned()
-			if got := d.Response == nil; got != learned {
-				t.Errorf("no response: %v, want %v", got, learned)
-			}
-			if got, want := d.Deviation != nil, m.HasVariance(); got != want {
-				t.Errorf("a deviation: %v, want %v", got, want)
-			}
+			check.Same(t, learned, d.Response == nil, "no response")
+			check.Same(t, m.HasVariance(), d.Deviation != nil, "a deviation")
 			if p := m.NewState().P; p == nil {
 				if got, want := d.Prior, (Range{}); got != want {
 					t.Errorf("prior without variances: %v, want %v", got, want)
 				}
 			} else {
 				want := Range{float64(slices.Min(p)), float64(slices.Max(p))}
-				if got := d.Prior; got != want {
-					t.Errorf("prior: %v, want %v", got, want)
-				}
+				check.Same(t, want, d.Prior, "prior")
 			}
 			if d.Deviation != nil {
 				v := dynamicsOf(m)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -74,9 +75,7 @@ func TestDrift(t *testing.T) {
 	_, same := measure(extended, func(u, at int, i int32) int32 {
 		return max(strange(u, at, i), i*int32(at%2)+n*int32(1-at%2))
 	})
-	if same != ratio {
-		t.Errorf("ratio with items of an extension: %v, want %v", same, ratio)
-	}
+	check.Same(t, ratio, same, "ratio with items of an extension")
 	_, ratio = measure(base, func(u, at int, i int32) int32 {
 		return (i*7 + int32(u*13+at*29)) % n
 	})

@@ -43,9 +43,7 @@ func TestUpperConfidenceIsExact(t *testing.T) {
 			}
 			want := topOracle(bounds, 10, skip)
 			got := m.TopNUpperConfidence(nil, q, p, beta, 10, skip)
-			if len(got) != len(want) {
-				t.Fatalf("n=%d: %d items, want %d", n, len(got), len(want))
-			}
+			check.MustSame(t, len(want), len(got), "n=%d: items", n)
 			for i := range want {
 				if math.Abs(float64(got[i].Score-want[i].Score)) >
 					1e-5*math.Abs(float64(want[i].Score))+1e-6 {

@@ -54,9 +54,7 @@ func TestLocalTermInTheFile(t *testing.T) {
 		t.Errorf("local graph (-written +read):\n%s", d)
 	}
 	check.Same(t, answers(m), answers(read), "answers (-written +read)")
-	if got, want := read.Version(), m.Version(); got != want {
-		t.Errorf("version: %v, want %v", got, want)
-	}
+	check.Same(t, m.Version(), read.Version(), "version")
 }
 
 // TestFilesOfAllFormats opens a file of each format. The format before the newest has no local term.

@@ -131,9 +131,7 @@ func TestPriorWithoutValidation(t *testing.T) {
 	b.U = []float64{0, 0, 1} // with a degree of 0
 	b.Degrees = []int64{3, 1, 0}
 	p := mustNew(t, testSpec(), b, []History{{{Item: 0}, {Item: 1}}}).NewState().P[0]
-	if p != kalman.MinVariance {
-		t.Errorf("P_0 of a direction that nobody moves in: %v, want %v", p, kalman.MinVariance)
-	}
+	check.Same(t, float32(kalman.MinVariance), p, "P_0 of a direction that nobody moves in")
 }
 
 // TestScoresBGS holds the served state, folded from nothing, against the dense filter: end to end,
@@ -315,8 +313,6 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 			continue // the race detector makes sync.Pool forget at random
 		}
 		allocs := testing.AllocsPerRun(200, func() { dst = m.TopN(dst, q, 10, skip) })
-		if allocs != 0 {
-			t.Errorf("%s: allocations in TopN: %v, want 0", covariance, allocs)
-		}
+		check.Same(t, 0.0, allocs, "%s: allocations in TopN", covariance)
 	}
 }

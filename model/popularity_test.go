@@ -29,9 +29,7 @@ func TestNewPopular(t *testing.T) {
 		q := m.NewQuery()
 		m.QueryTo(q, s, model.EstimatorBGS)
 		for _, r := range m.TopN(nil, q, 10, nil) {
-			if got := r.Score; got != 0 {
-				t.Errorf("item %d has the score: %v, want 0", r.Item, got)
-			}
+			check.Same(t, float32(0), r.Score, "item %d has the score", r.Item)
 		}
 		if m.HasVariance() || m.TellsUncertainty() {
 			t.Error("it knows its uncertainty")

@@ -53,9 +53,7 @@ func TestNewer(t *testing.T) {
 	order := []Head{{"zz", time.Time{}}, {"a", at(1)}, {"b", at(1)}, {"a", at(2)}}
 	for i, a := range order {
 		for j, b := range order {
-			if got, want := a.Newer(b), i > j; got != want {
-				t.Errorf("%v newer than %v: %v, want %v", a, b, got, want)
-			}
+			check.Same(t, i > j, a.Newer(b), "%v newer than %v", a, b)
 		}
 	}
 	if !slices.IsSortedFunc(order, func(a, b Head) int {

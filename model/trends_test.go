@@ -53,9 +53,7 @@ func TestTrends(t *testing.T) {
 			skip := ranking.SetOf(len(scores), 3)
 			want := topOracle(scores, 12, skip)
 			for i, got := range x.TopN(nil, q, 12, skip) {
-				if got != want[i] {
-					t.Fatalf("place %d has %v, want %v", i, got, want[i])
-				}
+				check.MustSame(t, want[i], got, "place %d", i)
 			}
 			check.Must(t, x.Close())
 			if len(m.TopN(nil, q, 12, skip)) != 12 {

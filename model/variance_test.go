@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -37,9 +38,7 @@ func TestVariance(t *testing.T) {
 	}
 	s, p := m.NewState(), make([]float32, k)
 	m.VarianceTo(p, s, 1<<40)
-	if got := m.Uncertainty(p); got != 1 {
-		t.Errorf("uncertainty of a new user: %v, want 1", got)
-	}
+	check.Same(t, 1.0, m.Uncertainty(p), "uncertainty of a new user")
 	uncertainty := 1.0
 	for e := range 30 {
 		now := int64(e) * 60
@@ -67,14 +66,10 @@ func TestVariance(t *testing.T) {
 				e+1, later, recent)
 		}
 		m.VarianceTo(p, s, now-500)
-		if got := variance(3); got != recent {
-			t.Errorf("the variance for a time before the newest event: %v, want %v", got, recent)
-		}
+		check.Same(t, recent, variance(3), "the variance for a time before the newest event")
 	}
 	m.VarianceTo(p, s, math.MaxInt64)
-	if got := m.Uncertainty(p); got != 1 {
-		t.Errorf("uncertainty after all time: %v, want 1", got)
-	}
+	check.Same(t, 1.0, m.Uncertainty(p), "uncertainty after all time")
 }
 
 func TestHasVariance(t *testing.T) {
@@ -89,9 +84,7 @@ func TestHasVariance(t *testing.T) {
 		{"deviation", func(s *Spec) { learnedBands(s, true) }, true},
 	} {
 		m := newLearned(t, rng, 20, 4, tt.edit)
-		if got := m.HasVariance(); got != tt.want {
-			t.Errorf("%s: HasVariance: %v, want %v", tt.name, got, tt.want)
-		}
+		check.Same(t, tt.want, m.HasVariance(), "%s: HasVariance", tt.name)
 		if tt.want {
 			continue
 		}
@@ -128,9 +121,7 @@ func TestTellsUncertainty(t *testing.T) {
 			dynamicsOf(m).SigmaTheta[j] = c.theta
 		}
 		m.findVariance()
-		if got := m.TellsUncertainty(); got != c.want {
-			t.Errorf("%s: TellsUncertainty: %v, want %v", name, got, c.want)
-		}
+		check.Same(t, c.want, m.TellsUncertainty(), "%s: TellsUncertainty", name)
 	}
 	if mustNew(t, testSpec(), randomBasis(rng, n, k), nil).TellsUncertainty() {
 		t.Error("a model of the paper tells uncertainty")

@@ -110,9 +110,7 @@ func TestFilterString(t *testing.T) {
 		PowerFilter:   "power, p = 0.5",
 	}
 	for _, name := range FilterNames {
-		if got := DefaultFilter(name).String(); got != want[name] {
-			t.Errorf("%q, want %q", got, want[name])
-		}
+		check.Same(t, want[name], DefaultFilter(name).String(), "text of the filter")
 	}
 }
 

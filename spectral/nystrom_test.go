@@ -24,9 +24,7 @@ func TestNystromOnTheCovarianceGraph(t *testing.T) {
 		},
 	})
 	check.Must(t, err)
-	if b.K != k {
-		t.Fatalf("rank %d, want %d", b.K, k)
-	}
+	check.MustSame(t, k, b.K, "rank")
 	for j := range k {
 		if b.Kappa[j] > exact.Kappa[j]+1e-9 {
 			t.Errorf("κ_%d = %v, above the exact %v", j, b.Kappa[j], exact.Kappa[j])

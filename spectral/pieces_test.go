@@ -61,9 +61,7 @@ func TestPiecesAgainstOracle(t *testing.T) {
 				if b.N <= denseMax || b.Report.Solver == "dense" {
 					t.Fatalf("%d items: solved by %s", b.N, b.Report.Solver)
 				}
-				if got := b.K; got != k {
-					t.Errorf("rank: %v, want %v", got, k)
-				}
+				check.Same(t, k, b.K, "rank")
 				checkBasis(t, b, g, r, DefaultTolerance)
 				ones := 0
 				for j, kappa := range b.Kappa {

@@ -113,9 +113,7 @@ func checkBasis(t *testing.T, b *Basis, g Graph, r *Incidence, tol float64) {
 		if g.scaled() {
 			lambda = 1 - b.Kappa[j]/b.Kappa[0]
 		}
-		if got := b.Lambda[j]; got != lambda {
-			t.Errorf("λ_%d: %v, want %v", j, got, lambda)
-		}
+		check.Same(t, lambda, b.Lambda[j], "λ_%d", j)
 		for i := range b.N {
 			if d := math.Abs(ku.At(i, j) - b.Kappa[j]*u.At(i, j)); d > tol*b.Kappa[0] {
 				t.Fatalf("(K u − κ u)[%d, %d] = %.2e", i, j, d)
@@ -177,9 +175,7 @@ func TestSolveRankDeficient(t *testing.T) {
 	}
 	b, err := Solve(r, Options{Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 20})
 	check.Must(t, err)
-	if got := b.K; got != 3 {
-		t.Errorf("rank: %v, want 3", got)
-	}
+	check.Same(t, 3, b.K, "rank")
 	for j, kappa := range b.Kappa {
 		if math.Abs(kappa-1) > 1e-9 {
 			t.Errorf("κ_%d = %v, want 1 (three components)", j, kappa)
@@ -247,9 +243,7 @@ func TestSolveEdgeCases(t *testing.T) {
 				return
 			}
 			check.Must(t, err)
-			if got := b.K; got != tt.rank {
-				t.Errorf("rank: %v, want %v", got, tt.rank)
-			}
+			check.Same(t, tt.rank, b.K, "rank")
 			checkBasis(t, b, tt.opt.Graph, tt.r, 1e-9)
 		})
 	}

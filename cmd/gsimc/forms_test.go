@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // generatedRows are the fields of generated events, without the header.
@@ -85,9 +87,7 @@ func TestFormsOfFiles(t *testing.T) {
 		if code != cli.ExitOK {
 			t.Fatalf("exit code %d: %s", code, stderr.String())
 		}
-		if got := provenance(t, out, "data_hash"); got != hash {
-			t.Errorf("trained on the data %q, want %q", got, hash)
-		}
+		check.Same(t, hash, provenance(t, out, "data_hash"), "trained on the data")
 	})
 }
 
@@ -126,9 +126,7 @@ func TestTypesOfFiles(t *testing.T) {
 		"--event-weight hide=-1 --event-weight view=0.5")
 	types := writeFile(t, "types", "view 0.5\nbuy 4\nhide -1\n")
 	train(a, byType, "--type-column", "action", "--event-types-file", types)
-	if got := provenance(t, byType, "command"); got != command {
-		t.Errorf("with a file of types the command is %q, want %q", got, command)
-	}
+	check.Same(t, command, provenance(t, byType, "command"), "with a file of types the command")
 	_, stderr := train(a, byType, "--type-column", "action")
 	says(t, "without weights", stderr,
 		"note: events of all types count alike; --event-weight TYPE=W,... tells them apart")

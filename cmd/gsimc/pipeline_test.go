@@ -118,9 +118,7 @@ func TestEvaluate(t *testing.T) {
 		t.Errorf("variants %v, want a filter for gs-imc-best alone", got.Variants)
 	}
 	methods := check.Get(evaluate.ParseMethods(names))(t)
-	if len(got.Methods) != len(methods) {
-		t.Errorf("%d methods, want %d", len(got.Methods), len(methods))
-	}
+	check.Same(t, len(methods), len(got.Methods), "methods")
 	for _, m := range methods {
 		figures := got.Methods[m.Name()]
 		if figures["hr@100"] < figures["hr@10"] || figures["hr@100"] <= 0 ||

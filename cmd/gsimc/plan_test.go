@@ -46,9 +46,7 @@ func TestTrainRefusesWhatDoesNotFit(t *testing.T) {
 		"--memory-limit", "4MiB")
 	says(t, "the error", stderr, "the training needs about ", " of memory, in the stage ",
 		"and there are 4.0 MiB", "--rank", "--memory-limit")
-	if code != cli.ExitFailure {
-		t.Errorf("exit code %d, want %d", code, cli.ExitFailure)
-	}
+	check.Same(t, cli.ExitFailure, code, "exit code")
 	if _, err := os.Stat(out); err == nil {
 		t.Error("a model was written all the same")
 	}

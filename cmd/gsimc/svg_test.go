@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // checkDrawings makes sure that the folder holds the named figures and nothing else, that told
@@ -98,9 +100,7 @@ func TestEvaluateSVG(t *testing.T) {
 		for _, g := range groups {
 			users += g.Users
 		}
-		if users != report.Users.Test {
-			t.Errorf("%d users in groups, want %d", users, report.Users.Test)
-		}
+		check.Same(t, report.Users.Test, users, "users in groups")
 		for method, figures := range report.Methods {
 			mean := 0.0
 			for _, g := range groups {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The report names what is wrong with its place, and the exit code says whether that is allowed.
@@ -33,9 +35,7 @@ func TestValidate(t *testing.T) {
 	} {
 		code, out, stderr := runCLI(t, nil, append([]string{"validate"},
 			strings.Fields(c.args)...)...)
-		if code != c.code {
-			t.Errorf("%s: exit code %d, want %d", c.args, code, c.code)
-		}
+		check.Same(t, c.code, code, "%s: exit code", c.args)
 		says(t, c.args, out, c.out...)
 		says(t, c.args, stderr, c.err...)
 	}

@@ -220,9 +220,7 @@ func TestScale(t *testing.T) {
 					t.Errorf("the tick of %v is at %v", x, at)
 				}
 			}
-			if got := strings.Join(ticks, " "); got != test.ticks {
-				t.Errorf("ticks %s, want %s", got, test.ticks)
-			}
+			check.Same(t, test.ticks, strings.Join(ticks, " "), "ticks")
 			for _, v := range test.values {
 				if at := s.at(v); at < 10 || at > 110 || v != 0 && (at == 10 || at == 110) {
 					t.Errorf("%v is at %v", v, at)

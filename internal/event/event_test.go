@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestValidTypeIsThePattern(t *testing.T) {
@@ -32,13 +33,9 @@ func TestWeightsOf(t *testing.T) {
 		{"zero", 5, 0},
 		{"like", 5000, event.MaxWeight}, {"dislike", 5000, -event.MaxWeight}, {"like", 1e-300, 0},
 	} {
-		if got := w.Of(c.eventType, c.value); got != c.want {
-			t.Errorf("Of(%s, %v) = %v, want %v", c.eventType, c.value, got, c.want)
-		}
+		check.Same(t, c.want, w.Of(c.eventType, c.value), "Of(%s, %v)", c.eventType, c.value)
 	}
-	if got := event.Weights(nil).Of("view", 1); got != 1 {
-		t.Errorf("without weights an event weighs %v, want 1", got)
-	}
+	check.Same(t, float32(1), event.Weights(nil).Of("view", 1), "without weights an event weighs")
 }
 
 func TestWeightsValidate(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestText(t *testing.T) {
@@ -50,12 +51,8 @@ func TestText(t *testing.T) {
 		{"no fault", fs.ErrExist, "file already exists", "file already exists"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := c.err.Error(); got != c.own {
-				t.Errorf("Error() = %q, want %q", got, c.own)
-			}
-			if got := fault.Text(c.err, flag); got != c.flag {
-				t.Errorf("Text() = %q, want %q", got, c.flag)
-			}
+			check.Same(t, c.own, c.err.Error(), "Error()")
+			check.Same(t, c.flag, fault.Text(c.err, flag), "Text()")
 		})
 	}
 }

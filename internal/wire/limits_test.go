@@ -114,9 +114,7 @@ func TestLimitsAreExact(t *testing.T) {
 		var m StreamMessage
 		check.Must(t, codec.Unmarshal(mem.BufferSlice{mem.SliceBuffer(bytes.Repeat(
 			[]byte{streamEvents, 0}, n))}, &m))
-		if got, want := m.Fault != nil, n > 7; got != want {
-			t.Errorf("%d events of a stream: refused: %v, want %v", n, got, want)
-		}
+		check.Same(t, n > 7, m.Fault != nil, "%d events of a stream: refused", n)
 	}
 }
 

@@ -167,9 +167,7 @@ func TestProjectProgress(t *testing.T) {
 	var done []int
 	newMoments(t, n, randomHistories(rng, 5, n, 6),
 		Options{Bands: testBands[:2]}).Project(randomRows(rng, n, k), k, func(d, total int) {
-		if total != 10 {
-			t.Errorf("total: %v, want 10", total)
-		}
+		check.Same(t, 10, total, "total")
 		done = append(done, d)
 	})
 	check.Same(t, []int{2, 4, 7, 10}, done, "progress")

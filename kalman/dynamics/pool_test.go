@@ -215,9 +215,8 @@ func TestPoolUsers(t *testing.T) {
 		for u := range histories {
 			histories[u] = h
 		}
-		if got := len(poolUsers(histories)); got != tt.want {
-			t.Errorf("%d users with %d events: %v, want %v", tt.users, tt.length, got, tt.want)
-		}
+		check.Same(t, tt.want, len(poolUsers(histories)), "%d users with %d events", tt.users,
+			tt.length)
 	}
 }
 

@@ -16,9 +16,7 @@ func TestReadItems(t *testing.T) {
 		c := check.Get(ReadItems(writeFile(t, "items", pack(t, compression, text))))(t)
 		for id, want := range map[string]string{"1": "Toy, Story", "2": "Heat", "3": "",
 			"unknown": ""} {
-			if got := c[id]; got != want {
-				t.Errorf("title of %s: %q, want %q", id, got, want)
-			}
+			check.Same(t, want, c[id], "title of %s", id)
 		}
 	}
 	for text, want := range map[string]string{

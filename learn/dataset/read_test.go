@@ -352,9 +352,7 @@ func TestReadManyChunks(t *testing.T) {
 	}
 	d, _ := c.interactions(users, items, false)
 	checkInvariants(t, d)
-	if d.Len() != n {
-		t.Fatalf("%d events, want %d", d.Len(), n)
-	}
+	check.MustSame(t, n, d.Len(), "events")
 	for u := range d.Users {
 		for j := d.Ptr[u]; j < d.Ptr[u+1]; j++ {
 			r := n - d.Time[j]

@@ -149,9 +149,7 @@ func TestPartitionInvariants(t *testing.T) {
 		if dealt.Len() != 0 || len(dealt.Of(0)) != 0 || dealt.NumUsers() != d.NumUsers() {
 			t.Fatalf("%d events of %d users are left after the deal", dealt.Len(), dealt.NumUsers())
 		}
-		if p.Train.Len() != s.Count(Train) {
-			t.Fatalf("%d training users, want %d", p.Train.Len(), s.Count(Train))
-		}
+		check.MustSame(t, s.Count(Train), p.Train.Len(), "training users")
 		trained := map[string]bool{}
 		for _, i := range p.Train.Item {
 			trained[p.Items[i]] = true

@@ -248,9 +248,7 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 			Basis: basis, Spec: spec, Ranks: []int{10, 20}, Ridges: []float64{0.1, 1},
 		},
 	}
-	if got := namesOf(Choosers(opt.Methods)); got != Dynamics {
-		t.Errorf("%s choose, want %s alone", got, Dynamics)
-	}
+	check.Same(t, Dynamics, namesOf(Choosers(opt.Methods)), "methods that choose")
 	chosen := check.Get(Choose(p, opt))(t)
 	opt.Methods = opt.Methods[:1]
 	want := check.Get(Run(p, opt))(t)

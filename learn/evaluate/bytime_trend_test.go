@@ -118,17 +118,13 @@ func checkForesight(t *testing.T, x *ByTime, trending *Result) {
 	for at, item := range x.targets.cold {
 		rates := ratesBefore(&x.final, x.targets.coldTimes[at])
 		got, want := trending.Ranks[x.Final.Test.Len()+at], rank(rates.Popular(shares), item, nil)
-		if got != want {
-			t.Errorf("cold target %d has rank %d, want %d", at, got, want)
-		}
+		check.Same(t, want, got, "cold target %d has rank", at)
 	}
 }
 
 func TestTrendsAddNothingWithoutFashion(t *testing.T) {
 	_, plain, trending := byTimeOf(t, fashion(false))
-	if gain := trending.Chosen[ChosenGain]; gain != 0 {
-		t.Errorf("the gain is %v, want 0", gain)
-	}
+	check.Same(t, 0.0, trending.Chosen[ChosenGain], "the gain")
 	warm := 0
 	for warm < len(plain.Ranks) && plain.Ranks[warm] == trending.Ranks[warm] {
 		warm++

@@ -246,7 +246,5 @@ func TestClimb(t *testing.T) {
 	}); !errors.Is(err, fault) {
 		t.Errorf("error %v, want that of the callback", err)
 	}
-	if easeLambdas[easeStart] != 100 {
-		t.Errorf("the search starts from λ = %v, want 100", easeLambdas[easeStart])
-	}
+	check.Same(t, 100.0, easeLambdas[easeStart], "the search starts from λ")
 }

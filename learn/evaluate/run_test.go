@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/learn/train"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
@@ -95,9 +95,7 @@ func TestBestFilterIsChosenOnValidation(t *testing.T) {
 			best = i + 1
 		}
 	}
-	if got, want := evaluate.GS+" "+results[0].Variant, onValidation[best].Name; got != want {
-		t.Errorf("chose %q, want %q", got, want)
-	}
+	check.Same(t, onValidation[best].Name, evaluate.GS+" "+results[0].Variant, "the choice")
 	check.Same(t, results[best].Ranks, results[0].Ranks, "ranks of %s", results[best].Name)
 }
 

@@ -184,9 +184,7 @@ func TestRetrainOutcomes(t *testing.T) {
 			if !strings.Contains(log.String(), c.log) {
 				t.Errorf("the log is %s\nwant %q", log, c.log)
 			}
-			if s.reloaded != c.reloads {
-				t.Errorf("reloaded %d times, want %d", s.reloaded, c.reloads)
-			}
+			check.Same(t, c.reloads, s.reloaded, "reloads")
 			want := check.Get(os.ReadFile(good))(t)
 			if c.outcome != Swapped {
 				want = []byte("the old one")

@@ -71,9 +71,7 @@ func TestRunChooses(t *testing.T) {
 		train.KeyChoice: c.String(), train.KeyCandidates: c.Values(), train.KeyAskedRank: "128",
 		train.KeySolverReport: r.Basis.Report.String(), "eigenvectors": strings.Repeat("|", c.Rank),
 	} {
-		if got := spec.Provenance[key]; got != want {
-			t.Errorf("provenance %s: %q, want %q", key, got, want)
-		}
+		check.Same(t, want, spec.Provenance[key], "provenance %s", key)
 	}
 	if got := train.NewSummary(p, r, nil).Choice; got != c.String() {
 		t.Errorf("summary %q, want %q", got, c)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model/trend"
 )
@@ -62,8 +63,7 @@ func TestGainsAreScaled(t *testing.T) {
 	for _, test := range []struct{ then, now, want float64 }{
 		{1, 2, 4}, {0, 2, 0}, {0, 0, 0}, {1, 0, 0}, {5e-324, 2, 0},
 	} {
-		if got := scaled(2, test.then, test.now); got != test.want {
-			t.Errorf("from %v to %v: %v, want %v", test.then, test.now, got, test.want)
-		}
+		check.Same(t, test.want, scaled(2, test.then, test.now), "from %v to %v", test.then,
+			test.now)
 	}
 }

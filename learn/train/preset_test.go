@@ -3,6 +3,7 @@ package train_test
 import (
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 )
@@ -19,11 +20,9 @@ func TestRanks(t *testing.T) {
 		{model.DynamicsNone, 100, 100, 100},
 		{model.DynamicsNone, 1_000_000, 256, 256},
 	} {
-		if got := train.DefaultRank(tt.dynamics, tt.items); got != tt.rank {
-			t.Errorf("%s, %d items: default rank %d, want %d", tt.dynamics, tt.items, got, tt.rank)
-		}
-		if got := train.QuickRank(tt.dynamics, tt.items); got != tt.quick {
-			t.Errorf("%s, %d items: quick rank %d, want %d", tt.dynamics, tt.items, got, tt.quick)
-		}
+		check.Same(t, tt.rank, train.DefaultRank(tt.dynamics, tt.items),
+			"%s, %d items: default rank", tt.dynamics, tt.items)
+		check.Same(t, tt.quick, train.QuickRank(tt.dynamics, tt.items), "%s, %d items: quick rank",
+			tt.dynamics, tt.items)
 	}
 }

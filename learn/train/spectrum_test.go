@@ -123,9 +123,7 @@ func TestSpectrumOfSmallerRank(t *testing.T) {
 	for _, name := range []string{"basis", "eigenvalues", "local_items"} {
 		check.Same(t, arraysOf(t, want.Model)[name], arraysOf(t, got.Model)[name], "%s", name)
 	}
-	if k := got.Model.Rank(); k != 10 {
-		t.Errorf("rank %d, want 10", k)
-	}
+	check.Same(t, 10, got.Model.Rank(), "rank")
 	cfg.Rank = 25
 	if _, err := s.Learn(heldOut(p), s.Apply(cfg)); err == nil ||
 		!strings.Contains(err.Error(), "Rank: 25, want 1 to 24, the rank of the spectrum") {
@@ -149,9 +147,7 @@ func TestSpectrumOrigin(t *testing.T) {
 		train.KeySpectrumHash: file.Meta["checksum"], train.KeyLastEvent: "1970-01-02T00:00:00Z",
 		train.KeyMinUserEvents: "2", train.KeyMinItemEvents: "3", train.KeySeed: "1",
 	} {
-		if got[key] != want {
-			t.Errorf("%s is %q, want %q", key, got[key], want)
-		}
+		check.Same(t, want, got[key], "%s", key)
 	}
 	if report := got[train.KeySolverReport]; !strings.Contains(report, "block Lanczos of a test") {
 		t.Errorf("the report of the solver is %q", report)

@@ -223,9 +223,7 @@ func TestLikelihoodAgainstSoftmax(t *testing.T) {
 				place++
 			}
 		}
-		if got := c.place(&s); got != place {
-			t.Errorf("choice %d has the place: %v, want %v", i, got, place)
-		}
+		check.Same(t, place, c.place(&s), "choice %d has the place", i)
 	}
 	got := derivatives(choices, newton.Params{2, 2 * s.Constant, 2 * s.Recency, 2 * s.Newest}).Value
 	if math.Abs(got-want) > 1e-6 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/newton"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // event is a first event of a user on an item.
@@ -109,18 +110,14 @@ func TestTrends(t *testing.T) {
 func TestSpans(t *testing.T) {
 	s := Spec{Span: 60}
 	for time, want := range map[int64]int64{-61: -2, -60: -1, -1: -1, 0: 0, 59: 0, 60: 1} {
-		if got := s.SpanOf(time); got != want {
-			t.Errorf("SpanOf(%d): %v, want %v", time, got, want)
-		}
+		check.Same(t, want, s.SpanOf(time), "SpanOf(%d)", time)
 	}
 	times := make([]int64, 10_000)
 	for i := range times {
 		times[i] = int64(i) * 1000
 	}
 	for at, want := range []Spec{{HalfLife: 30, Span: 1000}, {HalfLife: 100, Span: 3333}} {
-		if got := Candidates(times)[at]; got != want {
-			t.Errorf("candidate %d: %v, want %v", at, got, want)
-		}
+		check.Same(t, want, Candidates(times)[at], "candidate %d", at)
 	}
 	if got := Candidates(nil)[0]; got.SpanOf(5) != 0 || !(got.HalfLife > 0) {
 		t.Errorf("without events the constants are %+v", got)
@@ -197,12 +194,8 @@ func TestChooseGain(t *testing.T) {
 		}
 		c.Trends[c.Target] = -1
 	}
-	if got := ChooseGain(choices, 0.5); got != 0 {
-		t.Errorf("the gain: %v, want 0", got)
-	}
-	if got := ChooseGain(nil, 0.5); got != 0 {
-		t.Errorf("the gain without choices: %v, want 0", got)
-	}
+	check.Same(t, 0.0, ChooseGain(choices, 0.5), "the gain")
+	check.Same(t, 0.0, ChooseGain(nil, 0.5), "the gain without choices")
 }
 
 // TestGainNeedsEvidence has trends that say nothing, the wrong, or nothing that tells items apart.

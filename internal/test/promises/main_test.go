@@ -84,9 +84,7 @@ func TestParse(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(promise{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if got, want := pattern(got), "^(FuzzRow|TestCut|TestReload)$"; got != want {
-		t.Errorf("pattern %s, want %s", got, want)
-	}
+	check.Same(t, "^(FuzzRow|TestCut|TestReload)$", pattern(got), "pattern")
 }
 
 func TestParseErrors(t *testing.T) {

@@ -136,9 +136,7 @@ func TestGroups(t *testing.T) {
 				checkGroup(t, p, r, g, by.value)
 				all += g.Users
 			}
-			if all != users {
-				t.Errorf("%s: %d users in groups, want %d", by.name, all, users)
-			}
+			check.Same(t, users, all, "%s: users in groups", by.name)
 		}
 	}
 }

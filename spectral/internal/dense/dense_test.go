@@ -92,9 +92,7 @@ func TestCopyRoundsAndClearKeepsTheRest(t *testing.T) {
 	Copy(single, src)
 	for i := range src.Rows {
 		for j, x := range Row(src, i) {
-			if got, want := Row(single, i)[j], float32(x); got != want {
-				t.Errorf("element (%d, %d): %v, want %v", i, j, got, want)
-			}
+			check.Same(t, float32(x), Row(single, i)[j], "element (%d, %d)", i, j)
 		}
 	}
 	whole := New[float64](4, 4)
@@ -102,13 +100,9 @@ func TestCopyRoundsAndClearKeepsTheRest(t *testing.T) {
 		whole.Data[i] = 1
 	}
 	Clear(Block(whole, 1, 3, 1, 3))
-	if got := sumOf(whole.Data); got != 12 {
-		t.Errorf("the sum after clearing 4 of 16 ones: %v, want 12", got)
-	}
+	check.Same(t, 12.0, sumOf(whole.Data), "the sum after clearing 4 of 16 ones")
 	Add(whole, single64(whole))
-	if got := sumOf(whole.Data); got != 24 {
-		t.Errorf("the sum after adding the matrix to itself: %v, want 24", got)
-	}
+	check.Same(t, 24.0, sumOf(whole.Data), "the sum after adding the matrix to itself")
 }
 
 func sumOf(v []float64) (sum float64) {

@@ -41,8 +41,6 @@ func TestDegreeBearsRounding(t *testing.T) {
 	}{{1e-5, 3}, {1e-4, 4}} {
 		growth := growthLimit[float32](test.tolerance * kappa1 / cut)
 		c := newChebyshev(0, cut, kappa2, growth, degreeLimit[float32]())
-		if got := c.degree; got != test.degree {
-			t.Errorf("tolerance %v: degree: %v, want %v", test.tolerance, got, test.degree)
-		}
+		check.Same(t, test.degree, c.degree, "tolerance %v: degree", test.tolerance)
 	}
 }

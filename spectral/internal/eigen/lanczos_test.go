@@ -79,9 +79,7 @@ func TestOrthonormalise(t *testing.T) {
 			if d := max(dense.MaxColumnNorm(cross), dense.MaxColumnNorm(gram)); d > 1e-10 {
 				t.Errorf("orthogonality error %.1e", d)
 			}
-			if rank != tt.rank {
-				t.Errorf("rank: %v, want %v", rank, tt.rank)
-			}
+			check.Same(t, tt.rank, rank, "rank")
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/cost"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 const (
@@ -41,9 +42,7 @@ func TestWorkOfAStep(t *testing.T) {
 		w.step(2*BlockSize, 2); math.Abs(got-want) > 1e-12 {
 		t.Errorf("three steps take %v, want %v", got, want)
 	}
-	if got := w.between(64, 64, 2); got != 0 {
-		t.Errorf("seconds of no step: %v, want 0", got)
-	}
+	check.Same(t, 0.0, w.between(64, 64, 2), "seconds of no step")
 }
 
 // TestWorkGrows: more pairs, a larger space and float64 are more work; a part is less than the
@@ -91,9 +90,7 @@ func TestWorkReports(t *testing.T) {
 			expected)
 	}
 	w.expect(480, 4, 0)
-	if got := w.expected; got != w.done {
-		t.Errorf("seconds at the last check: %v, want %v", got, w.done)
-	}
+	check.Same(t, w.done, w.expected, "seconds at the last check")
 	for i, s := range shares {
 		if i > 0 && s <= shares[i-1] || s > Steps {
 			t.Fatalf("shares %v do not rise to at most %d", shares, Steps)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // withGroup sets the limit of the control group for a test.
@@ -42,9 +44,7 @@ func TestLimitMemory(t *testing.T) {
 			withGroup(t, c.group, c.err)
 			debug.SetMemoryLimit(none)
 			LimitMemory(c.env, c.outside)
-			if got := debug.SetMemoryLimit(-1); got != c.want {
-				t.Errorf("the limit is %d, want %d", got, c.want)
-			}
+			check.Same(t, c.want, debug.SetMemoryLimit(-1), "the limit")
 		})
 	}
 }

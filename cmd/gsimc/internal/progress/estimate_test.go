@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestEstimateWithinFactorTwo: from a quarter of the time on, the time left is right within a
@@ -132,8 +134,6 @@ func TestRound(t *testing.T) {
 		94 * time.Second: "1m30s", 11*time.Minute + 40*time.Second: "12m0s",
 		62*time.Minute + 50*time.Second: "1h5m0s",
 	} {
-		if got := round(d); got != want {
-			t.Errorf("round(%v) = %s, want %s", d, got, want)
-		}
+		check.Same(t, want, round(d), "round(%v)", d)
 	}
 }

@@ -81,9 +81,7 @@ func TestCount(t *testing.T) {
 		{5 << 30, Bytes, "5.0 GiB"},
 		{7 << 50, Bytes, "7168.0 TiB"}, {12345, Rows, "12345"},
 	} {
-		if got := count(c.n, c.unit); got != c.want {
-			t.Errorf("count(%d, %s) = %q, want %q", c.n, c.unit, got, c.want)
-		}
+		check.Same(t, c.want, count(c.n, c.unit), "count(%d, %s)", c.n, c.unit)
 	}
 }
 
