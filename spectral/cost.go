@@ -43,26 +43,27 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 	if r.NumItems <= denseMax || !eigen.FitsKrylov(r.NumItems, opt.Rank) {
 		m, vectors, size = n, n, 8
 	}
-	graph, products := graphCost(r, opt, vectors)
-	products[cost.Gather] *= size / 4
-	var iteration cost.Work
-	iteration[cost.Single] = size / 4 * (tallSlowdown*4*n*m*m + 2*n*m*k)
-	iteration[cost.Double] = eigenProblems*eigenWork*m*m*m + measuringWork*n*k*k
-	iteration[cost.Stream] = blockPasses * size * n * vectors
+	graph, products := graphCost(r, opt, vectors, size)
+	iteration := size/4*(tallSlowdown*4*n*m*m+2*n*m*k)/cost.Single +
+		(eigenProblems*eigenWork*m*m*m+measuringWork*n*k*k)/cost.Double +
+		blockPasses*size*n*vectors/cost.Stream
 	basis, limit := 8*n*k, float64(eigen.SpaceLimit(r.NumItems, opt.Rank))
 	space := size*n*limit + 8*limit*limit + 3*8*m*m
 	scratch := size * eigen.BlockSize * n * (maxGroups + 6)
 	return []cost.Stage{
 		graph,
-		{Name: "eigenvectors: products", Work: products, Peak: space + scratch,
+		{Name: "eigenvectors: products", Seconds: products, Peak: space + scratch,
 			Kept: space + scratch},
-		{Name: "eigenvectors: iteration", Work: iteration, Peak: 2.5 * basis,
+		{Name: "eigenvectors: iteration", Seconds: iteration, Peak: 2.5 * basis,
 			Kept: basis - space - scratch - graph.Kept},
 	}
 }
 
-// graphCost returns the cost of making the graph of r, and of multiplying vectors with its K.
-func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, products cost.Work) {
+// graphCost returns the cost of making the graph of r, and the time of multiplying vectors, of
+// numbers of a size in bytes, with its K.
+func graphCost(
+	r *Incidence, opt Options, vectors, size float64,
+) (graph cost.Stage, products float64) {
 	n := float64(r.NumItems)
 	events, users, pairs := r.windowedSize(opt.Graph.Window)
 	graph = cost.Stage{Name: "graph", Kept: 8 * (users + n)}
@@ -73,18 +74,18 @@ func graphCost(r *Incidence, opt Options, vectors float64) (graph cost.Stage, pr
 	switch {
 	case opt.Graph.Kind == Covariance:
 		entries := r.neighbours(opt.Graph.Window)
-		graph.Work[cost.Scatter] = neighbourWork * 2 * pairs
+		graph.Seconds = neighbourWork * 2 * pairs / cost.Scatter
 		graph.Kept += 8 * entries
 		graph.Peak += 16*entries + 4*events
-		products[cost.Gather] = covarianceRows * entries * vectors / eigen.BlockSize
+		products = size / 4 * covarianceRows * entries * vectors / eigen.BlockSize / cost.Gather
 	case denseIsFaster(r.NumItems, events, pairs, opt):
-		graph.Work[cost.Scatter] = pairs + chunkWork*events
-		graph.Work[cost.Stream] = n * n * (chunkBytes*math.Ceil(events/gramChunk) + finishBytes)
+		moved := n * n * (chunkBytes*math.Ceil(events/gramChunk) + finishBytes)
+		graph.Seconds = (pairs+chunkWork*events)/cost.Scatter + moved/cost.Stream
 		graph.Kept += 4 * n * n
 		graph.Peak = graph.Kept + 24*gramChunk
-		products[cost.Single] = 2 * n * n * vectors
+		products = 2 * n * n * vectors / cost.Single
 	default:
-		products[cost.Gather] = sparseRows * events * vectors / eigen.BlockSize
+		products = size / 4 * sparseRows * events * vectors / eigen.BlockSize / cost.Gather
 	}
 	return graph, products
 }

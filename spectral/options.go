@@ -44,7 +44,7 @@ type Options struct {
 	meter *eigen.Meter // reports to Progress
 
 	// forming and product are the times of forming K and of multiplying it with one vector, in
-	// seconds of cost.Typical. The meter needs them.
+	// seconds as of package cost. The meter needs them.
 	forming, product float64
 }
 

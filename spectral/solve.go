@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/gsimc/gsimc/internal/fault"
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/spectral/internal/eigen"
 )
 
@@ -29,8 +28,8 @@ func Solve(r *Incidence, opt Options) (*Basis, error) {
 		opt.Tolerance = DefaultTolerance
 	}
 	if opt.meter = eigen.NewMeter(opt.Progress); opt.meter != nil {
-		graph, product := graphCost(r, opt, 1)
-		opt.forming, opt.product = cost.Typical.Seconds(graph.Work), cost.Typical.Seconds(product)
+		graph, product := graphCost(r, opt, 1, 4)
+		opt.forming, opt.product = graph.Seconds, product
 	}
 	edges, err := r.windowed(opt.Graph.Window)
 	if err != nil {

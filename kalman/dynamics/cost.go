@@ -30,7 +30,7 @@ func Measured(events []int) int {
 // Factors of the work below, as measured.
 const (
 	// foldOverhead stands for the preparation of the steps of a fold, and for tables larger than
-	// those of the calibration.
+	// those that the speed was measured with.
 	foldOverhead = 2
 	emSteps      = 14 // of EM for a coordinate, and the drift
 )
@@ -57,32 +57,30 @@ func (s *Shape) RegressionCost() []cost.Stage {
 		processors*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
 	pairs := r * (r + 1) / 2
 
-	var sums, solve, responses cost.Work
-	sums[cost.Gather] = foldOverhead * strips * events * (r + pairs)
-	sums[cost.Single] = 2 * n * k * k * (pairs - r/2 + r)
-	sums[cost.Stream] = strips*128*n*(4*r+2*pairs) + 16*k*k*(pairs+r)*max(1, n/projectItems)
-	solve[cost.Double] = rows*rows*rows/3 + 2*rows*rows*k
-	solve[cost.Stream] = 24 * rows * (rows + k)
-	responses[cost.Single] = 2 * n * k * k * r
+	moved := strips*128*n*(4*r+2*pairs) + 16*k*k*(pairs+r)*max(1, n/projectItems)
+	sums := foldOverhead*strips*events*(r+pairs)/cost.Gather +
+		2*n*k*k*(pairs-r/2+r)/cost.Single + moved/cost.Stream
+	solve := (rows*rows*rows/3+2*rows*rows*k)/cost.Double + 24*rows*(rows+k)/cost.Stream
+	responses := 2 * n * k * k * r / cost.Single
 	kept := 4*r*k*k + 4*n*r*k
 	return []cost.Stage{
-		{Name: "dynamics: sums", Work: sums, Peak: moments + normal + tables,
+		{Name: "dynamics: sums", Seconds: sums, Peak: moments + normal + tables,
 			Kept: moments + normal},
-		{Name: "dynamics: regression", Work: solve, Peak: normal + 8*r*k*k,
+		{Name: "dynamics: regression", Seconds: solve, Peak: normal + 8*r*k*k,
 			Kept: 8*r*k*k - normal - moments},
-		{Name: "dynamics: rows", Work: responses, Peak: 4*r*k*k + kept, Kept: kept - 8*r*k*k},
+		{Name: "dynamics: rows", Seconds: responses, Peak: 4*r*k*k + kept, Kept: kept - 8*r*k*k},
 	}
 }
 
 // NoiseCost is what [LearnNoise], [Noise.Pool] and [LearnTaste] take. What they keep is little.
 func (s *Shape) NoiseCost() cost.Stage {
 	measured, strips := float64(s.Measured), float64((s.Rank+stripCoordinates-1)/stripCoordinates)
-	var w cost.Work
-	w[cost.Divide] = emSteps * measured * float64(s.Rank)
+	steps := emSteps * measured * float64(s.Rank)
 	// Three times: for the noise, for its scale, and for the uncertainty of tastes.
-	w[cost.Gather] = 3 * float64(len(s.Bands)+1) * measured * strips
+	rows := 3 * float64(len(s.Bands)+1) * measured * strips
 	scratch := 8 * measured * (stripCoordinates + 2)
 	return cost.Stage{
-		Name: "dynamics: noise", Work: w, Peak: float64(runtime.GOMAXPROCS(0)) * scratch,
+		Name: "dynamics: noise", Seconds: steps/cost.Divide + rows/cost.Gather,
+		Peak: float64(runtime.GOMAXPROCS(0)) * scratch,
 	}
 }

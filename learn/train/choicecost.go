@@ -24,40 +24,37 @@ func choiceCost(
 		near: float64(2 * s.Neighbours * s.Events),
 	}
 	k := float64(shape.Rank)
-	var w cost.Work
-	c.add(&w, k, 1)
+	seconds := c.seconds(k)
 	for _, rank := range ranks {
-		c.add(&w, float64(rank), 1)
+		seconds += c.seconds(float64(rank))
 	}
 	if len(ridges) > 0 {
-		c.add(&w, k/2, usualRidges)
+		seconds += usualRidges * c.seconds(k/2)
 	}
 	kept := 0.0
 	peak := c.candidateBytes(k)
 	if s.Neighbours > 0 {
 		counting := countingCost(shape.Events, shape.Items, s)
-		for unit, amount := range counting.Work {
-			w[unit] += amount
-		}
+		seconds += counting.Seconds
 		kept, peak = counting.Kept, max(counting.Peak, counting.Kept+peak)
 	}
-	return cost.Stage{Name: choiceStage, Work: w, Peak: peak, Kept: kept}
+	return cost.Stage{Name: choiceStage, Seconds: seconds, Peak: peak, Kept: kept}
 }
 
 // choiceShape holds the numbers on which the cost of a candidate depends, besides its rank.
 type choiceShape struct{ positions, items, bands, near float64 }
 
-// add adds the work of a number of candidates of rank k.
-func (c *choiceShape) add(w *cost.Work, k, candidates float64) {
+// seconds is the time of a candidate of rank k.
+func (c *choiceShape) seconds(k float64) float64 {
 	const (
 		scoreBytes = 20 // moved for each score
 		nearSteps  = 5  // for each item near a position, for all weights of the local term
 	)
 	rows := c.bands*k + 1
-	w[cost.Double] += candidates * (rows*rows*rows/3 + 2*rows*rows*k)
-	w[cost.Single] += candidates * 2 * c.positions * k * (c.items + c.bands*k)
-	w[cost.Stream] += candidates * (32*rows*(rows+k) + scoreBytes*c.positions*c.items)
-	w[cost.Scatter] += candidates * c.positions * nearSteps * c.near / 4
+	return (rows*rows*rows/3+2*rows*rows*k)/cost.Double +
+		2*c.positions*k*(c.items+c.bands*k)/cost.Single +
+		(32*rows*(rows+k)+scoreBytes*c.positions*c.items)/cost.Stream +
+		c.positions*nearSteps*c.near/4/cost.Scatter
 }
 
 // candidateBytes is the memory of the candidates, beside that of the normal equations and of the
@@ -82,7 +79,8 @@ func countingCost(events, items int, s *local.Spec) cost.Stage {
 		pairBytes  = 12 // of a counted pair, of which there are two for each neighbour
 	)
 	kept := 2 * pairBytes * float64(items) * float64(s.Neighbours)
-	var w cost.Work
-	w[cost.Scatter] = 2 * local.MaxGap * float64(events)
-	return cost.Stage{Work: w, Peak: eventBytes*float64(events) + kept, Kept: kept}
+	return cost.Stage{
+		Seconds: 2 * local.MaxGap * float64(events) / cost.Scatter,
+		Peak:    eventBytes*float64(events) + kept, Kept: kept,
+	}
 }

@@ -96,7 +96,7 @@ func TestPlanOfTheChoice(t *testing.T) {
 	seconds := func(cfg train.Config) (sum float64) {
 		for _, s := range train.NewPlan(p, cfg).Announced() {
 			if s.Name == fit.StageChoose {
-				sum += train.Seconds(s.Work, 1)
+				sum += s.Seconds
 			}
 		}
 		return sum

@@ -37,12 +37,6 @@ type Plan struct {
 // Stage is a part of a training.
 type Stage = cost.Stage
 
-// Seconds returns the time that work takes on a typical machine of 2025 with the given number of
-// processors. Only the ratios between stages carry over to other machines.
-func Seconds(work cost.Work, processors int) float64 {
-	return cost.Typical.Seconds(work) / float64(processors)
-}
-
 // NewPlan returns the plan of [Run] with the same arguments and of writing the model to a file.
 func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	n := len(p.Items)
@@ -58,9 +52,8 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	} else {
 		stages = append(stages, cost.Stage{Name: "model", Peak: single, Kept: single})
 	}
-	var write cost.Work
-	write[cost.Hash], write[cost.Stream] = perItem, 4*perItem
-	stages = append(stages, cost.Stage{Name: "model file", Work: write})
+	write := perItem/cost.Hash + 4*perItem/cost.Stream
+	stages = append(stages, cost.Stage{Name: "model file", Seconds: write})
 	return &Plan{Stages: stages, bytesPerUser: single + readout}
 }
 
@@ -74,7 +67,7 @@ func dynamicsCost(p *dataset.Partition, cfg *Config, rank int) []cost.Stage {
 	choice := len(ranks)+len(ridges) > 0
 	if choice {
 		at := slices.IndexFunc(stages, func(s cost.Stage) bool { return s.Name == regressionStage })
-		stages[at].Work = cost.Work{} // it is that of a candidate
+		stages[at].Seconds = 0 // it is that of a candidate
 		stages = slices.Insert(stages, at, choiceCost(p, &shape, ranks, ridges, s))
 	}
 	if d.Deviation {
@@ -112,9 +105,7 @@ func (p *Plan) Announced() []Stage {
 		if n := len(stages); n == 0 || stages[n-1].Name != name {
 			stages = append(stages, Stage{Name: name})
 		}
-		for unit, amount := range s.Work {
-			stages[len(stages)-1].Work[unit] += amount
-		}
+		stages[len(stages)-1].Seconds += s.Seconds
 	}
 	return stages
 }
@@ -122,9 +113,7 @@ func (p *Plan) Announced() []Stage {
 // Ranking returns the stage that ranks all items for each of the given number of users, by a model
 // of the plan's training.
 func (p *Plan) Ranking(name string, users int) Stage {
-	s := Stage{Name: name}
-	s.Work[cost.Stream] = float64(users) * p.bytesPerUser
-	return s
+	return Stage{Name: name, Seconds: float64(users) * p.bytesPerUser / cost.Stream}
 }
 
 // learningShape returns the numbers on which the cost of learned dynamics depends.
@@ -162,14 +151,14 @@ func localCost(events, items, rank int, s *local.Spec, counted bool) cost.Stage 
 	near := 2 * m * float64(s.Events) // items of a position, at most
 	counting := countingCost(events, items, s)
 	out := cost.Stage{
-		Name: localStage, Work: counting.Work, Peak: counting.Peak + entryBytes*n*m,
+		Name: localStage, Seconds: counting.Seconds, Peak: counting.Peak + entryBytes*n*m,
 		Kept: entryBytes * n * m,
 	}
 	if counted { // the counts go
-		out.Work, out.Peak, out.Kept = cost.Work{}, entryBytes*n*m, entryBytes*n*m-counting.Kept
+		out.Seconds, out.Peak, out.Kept = 0, entryBytes*n*m, entryBytes*n*m-counting.Kept
 	}
-	out.Work[cost.Scatter] += trials * positions * weights * near / 4
-	out.Work[cost.Stream] += positions * 4 * float64(rank) * (near + n/8)
+	out.Seconds += trials*positions*weights*near/4/cost.Scatter +
+		positions*4*float64(rank)*(near+n/8)/cost.Stream
 	return out
 }
 

@@ -2,13 +2,6 @@ package cost
 
 import "testing"
 
-func TestSeconds(t *testing.T) {
-	speed := Speed{Single: 100, Stream: 10}
-	if got := speed.Seconds(Work{Single: 50, Stream: 20}); got != 2.5 {
-		t.Errorf("seconds: %v, want 2.5", got)
-	}
-}
-
 func TestPeak(t *testing.T) {
 	stages := []Stage{{Peak: 10, Kept: 4}, {Peak: 7, Kept: -2}, {Peak: 8}}
 	if bytes, at := Peak(100, stages); bytes != 111 || at != 1 {

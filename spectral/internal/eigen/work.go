@@ -9,8 +9,8 @@ import (
 // share of the expected work that is done. A nil workload counts nothing.
 type workload struct {
 	n       int
-	product float64   // of one vector with K
-	unit    cost.Unit // of the products of large matrices
+	product float64 // of one vector with K
+	speed   float64 // of the products of large matrices, in operations a second
 	meter   *Meter
 
 	done, expected float64 // expected: until the end of the iteration, with done
@@ -31,13 +31,13 @@ const spacePerPair = 1.3
 
 // newWorkload returns the work of a typical iteration in the type T.
 func newWorkload[T gemm.Float](p Problem, n int) *workload {
-	w := &workload{n: n, product: p.Product, unit: cost.Single, meter: p.Meter}
+	w := &workload{n: n, product: p.Product, speed: cost.Single, meter: p.Meter}
 	if isDouble[T]() {
-		w.unit = cost.Double
+		w.speed = cost.Double
 	}
 	square := float64(p.K) * float64(p.K)
 	w.finish = float64(p.K)*w.product +
-		seconds(cost.Double, measuringWork*float64(n)*square) + w.eigen(p.K)
+		measuringWork*float64(n)*square/cost.Double + w.eigen(p.K)
 	probe := probeSteps * BlockSize
 	first := min(firstCheck(p.K, BlockSize), TypicalSpace(n, p.K))
 	w.expected = w.between(0, probe, 1) + w.eigen(probe) +
@@ -53,7 +53,7 @@ func (w *workload) step(p, degree int) float64 {
 		return 0
 	}
 	return float64(degree*BlockSize)*w.product +
-		seconds(w.unit, projectWork*float64(w.n)*float64(p+BlockSize)*BlockSize)
+		projectWork*float64(w.n)*float64(p+BlockSize)*BlockSize/w.speed
 }
 
 // between is the work of the steps from one number of columns to another.
@@ -81,7 +81,7 @@ func (w *workload) eigen(m int) float64 {
 	if w == nil {
 		return 0
 	}
-	return seconds(cost.Double, eigenWork*float64(m)*float64(m)*float64(m))
+	return eigenWork * float64(m) * float64(m) * float64(m) / cost.Double
 }
 
 // add counts work that begins at this moment, and reports the work before.
@@ -105,11 +105,6 @@ func (w *workload) expect(p, degree, missing int) {
 func (w *workload) report() {
 	share := w.done / (w.expected + w.finish)
 	w.meter.Update(share / w.iteration)
-}
-
-// seconds is the time that an amount of one unit takes on a typical machine.
-func seconds(unit cost.Unit, amount float64) float64 {
-	return amount / cost.Typical[unit]
 }
 
 // Seconds returns the typical time of [Krylov] for an operator of order n, on a typical machine.

@@ -23,8 +23,7 @@ func testWorkload(k int, report func(done, total int)) *workload {
 func TestWorkOfAStep(t *testing.T) {
 	w := testWorkload(200, nil)
 	project := func(p int) float64 {
-		return projectWork * testItems * float64(
-			p+BlockSize) * BlockSize / cost.Typical[cost.Single]
+		return projectWork * testItems * float64(p+BlockSize) * BlockSize / cost.Single
 	}
 	for _, c := range []struct {
 		p, degree int

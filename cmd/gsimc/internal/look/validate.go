@@ -198,7 +198,7 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 		Interactions: int64(len(part.Train.Item)), Rank: cfg.Rank,
 	}
 	for _, stage := range todo.Stages {
-		r.Seconds += train.Seconds(stage.Work, runtime.GOMAXPROCS(0))
+		r.Seconds += stage.Seconds / float64(runtime.GOMAXPROCS(0))
 	}
 	r.Bytes, _ = todo.Peak(cli.HeldMemory())
 	r.Bytes = max(r.Bytes, cli.PeakRSS())

@@ -25,7 +25,7 @@ func (c *Cmd) announced(todo *train.Plan, j *job, held *train.HeldOut) []progres
 	}
 	var out []progress.Stage
 	for _, s := range append(stages, write) {
-		seconds := train.Seconds(s.Work, runtime.GOMAXPROCS(0))
+		seconds := s.Seconds / float64(runtime.GOMAXPROCS(0))
 		out = append(out, progress.Stage{Name: s.Name, Seconds: seconds})
 	}
 	return out

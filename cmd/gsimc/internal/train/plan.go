@@ -82,7 +82,7 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 	}
 	total, held := reading.Seconds(), p.held
 	for _, s := range p.Stages {
-		took := speed.Seconds(s.Work)
+		took := s.Seconds * cost.Single / speed
 		rows = append(rows, []string{
 			s.Name, cli.SecondsText(took), cli.BytesText(train.Memory(held + s.Peak)),
 		})
@@ -97,5 +97,5 @@ func (p *plan) print(a *cli.App, reading time.Duration) {
 	cli.PrintTable(a.Stdout, rows, 1, 2)
 	a.Printf("\nthe times are estimated from one speed, measured on %d processors:\n"+
 		"%.0f billion operations a second in matrix products in single precision\n",
-		runtime.GOMAXPROCS(0), speed[cost.Single]/1e9)
+		runtime.GOMAXPROCS(0), speed/1e9)
 }

@@ -25,11 +25,9 @@ func TestPlanChecksTheLargestStage(t *testing.T) {
 	check.Pass(t, p.check(), "no known limit")
 }
 
-// The speeds are some that every machine of today reaches, a loaded one too.
+// The speed is one that every machine of today reaches, a loaded one too.
 func TestMeasuredSpeed(t *testing.T) {
-	for unit, speed := range measuredSpeed() {
-		if !(speed > 1e5 && speed < 1e15) {
-			t.Errorf("unit %d: %v a second", unit, speed)
-		}
+	if speed := measuredSpeed(); !(speed > 1e5 && speed < 1e15) {
+		t.Errorf("%v operations a second", speed)
 	}
 }

@@ -3,26 +3,17 @@ package train
 import (
 	"time"
 
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/internal/num/gemm"
 )
 
 // measuringTime is how long the speed of this machine is measured.
 const measuringTime = 500 * time.Millisecond
 
-// measuredSpeed returns [cost.Typical] times as much as this machine is faster in matrix products
-// of float32, on all its processors. The other units are not measured. Other load on the machine
-// lowers the figures.
-func measuredSpeed() (speed cost.Speed) {
-	factor := productSpeed(1024) / cost.Typical[cost.Single]
-	for unit, typical := range cost.Typical {
-		speed[unit] = factor * typical
-	}
-	return speed
-}
-
-// productSpeed returns the operations a second in products of matrices of n rows and columns.
-func productSpeed(n int) float64 {
+// measuredSpeed returns how many operations a second all processors of this machine do in matrix
+// products of float32. Over [cost.Single] it is how much faster the machine is than package cost
+// counts; other kinds of work are not measured. Other load on the machine lowers it.
+func measuredSpeed() float64 {
+	const n = 1024 // rows and columns
 	square := func() gemm.Matrix[float32] {
 		return gemm.Matrix[float32]{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
 	}
@@ -37,5 +28,5 @@ func productSpeed(n int) float64 {
 		multiply()
 		times++
 	}
-	return times * 2 * float64(n) * float64(n) * float64(n) / time.Since(begin).Seconds()
+	return times * 2 * n * n * n / time.Since(begin).Seconds()
 }
