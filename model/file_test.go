@@ -37,9 +37,7 @@ func mustOpen(t testing.TB, path string) *Model {
 	m, err := Open(path)
 	check.Must(t, err)
 	t.Cleanup(func() {
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Pass(t, m.Close(), "Close")
 	})
 	return m
 }
@@ -225,9 +223,7 @@ func TestClose(t *testing.T) {
 	opened, err := Open(path)
 	check.Must(t, err)
 	for range 2 {
-		if err := opened.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Pass(t, opened.Close(), "Close")
 	}
 	if id := opened.ItemID(3); id != "item-0000003" { // ids do not point into the mapping
 		t.Errorf("item id %q after Close", id)
@@ -240,9 +236,7 @@ func TestLoadCopies(t *testing.T) {
 	loaded, err := Load(path)
 	check.Must(t, err)
 	defer func() {
-		if err := loaded.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Pass(t, loaded.Close(), "Close")
 	}()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	check.Must(t, err)

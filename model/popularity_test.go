@@ -38,9 +38,7 @@ func TestNewPopular(t *testing.T) {
 		if err != nil || other.Version() == m.Version() {
 			t.Errorf("another model has the version %s: %v", other.Version(), err)
 		}
-		if err := m.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Pass(t, m.Close(), "Close")
 	}
 	for _, bad := range [][]string{{"b", "a"}, {"a", "a"}, {""}, {"\xff"}} {
 		if _, err := model.NewPopular(bad, make([]int64, len(bad)), 1); err == nil {

@@ -65,9 +65,7 @@ func TestChain(t *testing.T) {
 	if !errors.As(err, &f) || f.Field != "A" {
 		t.Errorf("errors.As found %v, want the fault of A", f)
 	}
-	if !errors.Is(err, cause) {
-		t.Error("errors.Is does not find the cause")
-	}
+	check.Fails(t, err, cause, "cause")
 	if got, want := fault.Fields(err), []string{"A", "B"}; !slices.Equal(got, want) {
 		t.Errorf("Fields = %v, want %v", got, want)
 	}

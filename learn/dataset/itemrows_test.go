@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -90,7 +89,5 @@ nothing
 	}
 	err = ReadItemRows(writeFile(t, "none", []byte("id,title\n1,a\n")), ItemRowsOptions{},
 		func(ItemRow) error { return nil }, func(e *RowError) error { return e })
-	if err == nil || !strings.Contains(fmt.Sprint(err), `no column "item_id"`) {
-		t.Errorf("without ids: %v", err)
-	}
+	check.Says(t, err, `no column "item_id"`, "without ids")
 }

@@ -26,8 +26,9 @@ type Options struct {
 	// it says nothing if these repeat each other.
 	NoCalibration bool
 
-	// Progress, if set, is told of the stages of the methods, which [Cost] lists. A stage begins
-	// with its first call. Its share is that of the test users ranked, or of the work of the stage.
+	// Progress, if set, is told of the stages of the methods: "ranking by" each, after those of
+	// learned dynamics. A stage begins with its first call. Its share is that of the test users
+	// ranked, or of the work of the stage.
 	// It may be called from several goroutines at once.
 	Progress func(stage string, done, total int)
 

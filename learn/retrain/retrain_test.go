@@ -111,9 +111,7 @@ func newTestRetrainer(
 	st, err := pebble.Open(context.Background(), filepath.Join(dir, "state"), pebble.Options{})
 	check.Must(t, err)
 	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
+		check.Pass(t, st.Close(), "Close")
 	})
 	check.Must(t, os.WriteFile(filepath.Join(dir, "m.gsimc"), []byte("the old one"),
 		0o600))
@@ -290,9 +288,7 @@ func TestRetrainStops(t *testing.T) {
 	if s.reloaded > 0 || len(*done) > 0 || !strings.Contains(log.String(), "retraining stopped") {
 		t.Errorf("%d reloads, counted %v, log:\n%s", s.reloaded, *done, log)
 	}
-	if err := os.Remove(r.model + ".retrained.running"); err != nil {
-		t.Error(err)
-	}
+	check.Pass(t, os.Remove(r.model+".retrained.running"), "Remove")
 	wantFiles(t, r)
 }
 

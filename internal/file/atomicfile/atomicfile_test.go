@@ -50,9 +50,7 @@ func TestClose(t *testing.T) {
 func TestAbort(t *testing.T) {
 	dir, f := begin(t)
 	for range 2 {
-		if err := f.Abort(); err != nil {
-			t.Error(err)
-		}
+		check.Pass(t, f.Abort(), "Abort")
 	}
 	check.Fails(t, f.Close(), os.ErrClosed, "Close after Abort")
 	check.Same(t, map[string]string{"name": "old"}, content(t, dir), "after Abort")

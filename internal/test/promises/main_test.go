@@ -99,9 +99,8 @@ func TestParseErrors(t *testing.T) {
 		{table, "1 TestCut reload\n2 TestReload\n", `"reload" is not the test`},
 		{table, " TestCut\n1 TestReload\n", `"TestCut" is not the test`},
 	} {
-		if _, err := parse(c.doc, c.list); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("parse(%q, %q): %v, want %q", c.doc, c.list, err, c.want)
-		}
+		_, err := parse(c.doc, c.list)
+		check.Says(t, err, c.want, "parse(%q, %q)", c.doc, c.list)
 	}
 }
 

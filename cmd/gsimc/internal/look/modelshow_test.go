@@ -164,7 +164,5 @@ func (failingWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestModelShowReportsWriteError(t *testing.T) {
 	d := shown(t, shownSpec(), 12, 5, fit.Histories{})
-	if err := writeDescription(failingWriter{}, &d); !errors.Is(err, errFull) {
-		t.Errorf("writeDescription: %v", err)
-	}
+	check.Fails(t, writeDescription(failingWriter{}, &d), errFull, "writeDescription")
 }
