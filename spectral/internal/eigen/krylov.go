@@ -15,7 +15,7 @@ type Problem struct {
 	Tolerance float64           // bound of the residual
 	Lowest    float64           // a lower bound of the eigenvalues
 	Seed      uint64            // of the start block
-	Product   float64           // time of K times one vector, in seconds as of package cost; for Meter
+	Product   float64           // seconds of K times one vector, see package cost; for Meter
 	Meter     *Meter            // of the progress; may be nil
 }
 
