@@ -103,14 +103,12 @@ func TestPlaceNear(t *testing.T) {
 		check.Must(t, err)
 		return b
 	}
-	if !bytes.Equal(document(place(3, nil, true)), document(place(3, nil, false))) {
-		t.Error("without neighbours it is not Place")
-	}
+	check.Same(t, document(place(3, nil, false)), document(place(3, nil, true)),
+		"without neighbours it is Place")
 	borrowed, err := m.Borrow("new", 30, alike(70))
 	check.Must(t, err)
-	if !bytes.Equal(document(place(0, alike(70), true)), document(borrowed)) {
-		t.Error("without histories it is not Borrow")
-	}
+	check.Same(t, document(borrowed), document(place(0, alike(70), true)),
+		"without histories it is Borrow")
 	distance := func(a, b NewItem) (sum float64) {
 		for l := range a.row {
 			sum += math.Pow(float64(a.row[l]-b.row[l]), 2)

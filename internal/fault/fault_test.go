@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/fault"
@@ -66,9 +65,7 @@ func TestChain(t *testing.T) {
 		t.Errorf("errors.As found %v, want the fault of A", f)
 	}
 	check.Fails(t, err, cause, "cause")
-	if got, want := fault.Fields(err), []string{"A", "B"}; !slices.Equal(got, want) {
-		t.Errorf("Fields = %v, want %v", got, want)
-	}
+	check.Same(t, []string{"A", "B"}, fault.Fields(err), "fields")
 	if fault.In("x", nil) != nil {
 		t.Error("In of nil is not nil")
 	}

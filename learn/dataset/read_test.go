@@ -182,17 +182,13 @@ func TestReadSeveralFiles(t *testing.T) {
 		calls = append(calls, [3]int64{read, total, rows})
 	}})
 	check.Must(t, err)
-	if want := []int32{1, 0}; !slices.Equal(d.Of(0), want) {
-		t.Errorf("ties must keep the order of the files: got %v, want %v", d.Of(0), want)
-	}
+	check.Same(t, []int32{1, 0}, d.Of(0), "ties must keep the order of the files")
 	if len(report.Files) != 2 || report.Files[0].Rows != 2 || report.Files[1].Rows != 1 {
 		t.Errorf("report of the files: %+v", report.Files)
 	}
 	size := int64(len("user_id,item_id,timestamp\nu,b,1\nv,b,9\n") +
 		len(`{"item_id":"a","user_id":"u","timestamp":1}`))
-	if want := [][3]int64{{size, size, 3}}; !slices.Equal(calls, want) {
-		t.Errorf("progress %v, want %v", calls, want)
-	}
+	check.Same(t, [][3]int64{{size, size, 3}}, calls, "progress")
 	_, _, err = Read([]string{a, c}, Options{})
 	check.Says(t, err, "must all have them", "files with and without times")
 }

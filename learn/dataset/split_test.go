@@ -22,14 +22,10 @@ func TestSeededSplit(t *testing.T) {
 	} {
 		s := SeededSplit(tt.users, 7)
 		got := []int{s.Count(Unassigned), s.Count(Train), s.Count(Validation), s.Count(Test)}
-		if want := []int{0, tt.train, tt.validation, tt.test}; !slices.Equal(got, want) {
-			t.Errorf("%d users: unassigned, train, validation, test = %v, want %v", tt.users, got,
-				want)
-		}
+		want := []int{0, tt.train, tt.validation, tt.test}
+		check.Same(t, want, got, "%d users: unassigned, train, validation, test", tt.users)
 	}
-	if !slices.Equal(SeededSplit(1000, 1), SeededSplit(1000, 1)) {
-		t.Error("the same seed gives two splits")
-	}
+	check.Same(t, SeededSplit(1000, 1), SeededSplit(1000, 1), "two splits of the same seed")
 	if slices.Equal(SeededSplit(1000, 1), SeededSplit(1000, 2)) {
 		t.Error("two seeds give the same split")
 	}
@@ -52,9 +48,7 @@ func TestReadSplitOfQuotedIDs(t *testing.T) {
 	check.Must(t, csv.NewWriter(&text).WriteAll(rows))
 	for _, name := range []string{"none", "gzip", "zstd"} {
 		got := check.Get(ReadSplit(writeFile(t, "split", pack(t, name, text.Bytes())), d))(t)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		check.Same(t, want, got, "%s", name)
 	}
 }
 

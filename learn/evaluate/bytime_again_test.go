@@ -58,9 +58,7 @@ func TestNextTargets(t *testing.T) {
 		for _, r := range whole[:len(h)] { // each item has a place
 			want = append(want, model.Event{Item: x.final.place[r.Item], Weight: 1, Time: r.Time})
 		}
-		if !slices.Equal(h, want) {
-			t.Errorf("the history is %v, want %v", h, want)
-		}
+		check.Same(t, want, h, "the history")
 		byUser[target.user]++
 	}
 	if len(byUser) != users {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,9 +56,7 @@ func TestFirstModelComesSoon(t *testing.T) {
 			7*time.Minute + 2*time.Second, 15*time.Minute + 3*time.Second,
 			25*time.Minute + 4*time.Second, 35*time.Minute + 5*time.Second,
 			24*time.Hour + 35*time.Minute + 6*time.Second}
-		if !slices.Equal(got, want) {
-			t.Errorf("attempts at %v, want %v", got, want)
-		}
+		check.Same(t, want, got, "attempts")
 	})
 }
 
@@ -73,9 +70,7 @@ func TestAgeOfModelTellsWhen(t *testing.T) {
 		retrained := func(int) { trainedModel(t, path, time.Now()) }
 		wantPace := func(what string, runs time.Duration, attempt func(int), want ...time.Duration) {
 			t.Helper()
-			if got := pace(t, l, runs, attempt); !slices.Equal(got, want) {
-				t.Errorf("%s: attempts at %v, want %v", what, got, want)
-			}
+			check.Same(t, want, pace(t, l, runs, attempt), "%s: attempts", what)
 		}
 		trainedModel(t, path, time.Now())
 		wantPace("first start", 10*time.Hour, retrained)
@@ -107,8 +102,6 @@ func TestFailuresOfTheFirstModel(t *testing.T) {
 		for _, minutes := range []time.Duration{1, 3, 7, 15, 31, 63, 123, 183} {
 			want = append(want, minutes*time.Minute)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("attempts at %v, want %v", got, want)
-		}
+		check.Same(t, want, got, "attempts")
 	})
 }

@@ -18,9 +18,8 @@ func TestCandidates(t *testing.T) {
 		100: nil, 170: nil, 171: {128}, 256: {128}, 523: {128, 256}, 779: {128, 256, 512},
 		1024: {128, 256, 512}, 2000: {128, 256, 512},
 	} {
-		if ranks, _ := cfg.Candidates(rank); !slices.Equal(ranks, want) {
-			t.Errorf("below %d: ranks %v, want %v", rank, ranks, want)
-		}
+		ranks, _ := cfg.Candidates(rank)
+		check.Same(t, want, ranks, "ranks below %d", rank)
 	}
 	if _, ridges := cfg.Candidates(100); len(ridges) != 4 || ridges[2] != 3 {
 		t.Errorf("ridges %v, want two below 1, 3 and 9", ridges)

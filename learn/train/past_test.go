@@ -39,9 +39,7 @@ func TestTrendsDoNotLookAhead(t *testing.T) {
 			}
 		}
 		before.RatesAfter(span, spec.HalfLife, x.items).TrendsTo(want, shares)
-		if !slices.Equal(choices[u].Trends, want) {
-			t.Fatalf("the trends of target %d are %v, want %v", u, choices[u].Trends, want)
-		}
+		check.MustSame(t, want, choices[u].Trends, "the trends of target %d", u)
 	}
 }
 
