@@ -130,14 +130,14 @@ func CheckWeights(events *dataset.Interactions) error {
 // up.
 func Deal(
 	events *dataset.Interactions, path string, drawn dataset.Split,
-) (part *dataset.Partition, split dataset.Split, err error) {
-	if split = drawn; path != "" {
-		if split, err = dataset.ReadSplit(path, events); err != nil {
-			return nil, nil, cli.Flag("--split", cli.PathError(err))
-		}
+) (*dataset.Partition, error) {
+	if path == "" {
+		return events.PartitionInPlace(drawn)
 	}
-	if part, err = events.PartitionInPlace(split); err != nil && path != "" {
-		err = cli.Flag("--split", fault.In(path, err))
+	split, err := dataset.ReadSplit(path, events)
+	if err != nil {
+		return nil, cli.Flag("--split", cli.PathError(err))
 	}
-	return part, split, err
+	part, err := events.PartitionInPlace(split)
+	return part, cli.Flag("--split", fault.In(path, err))
 }

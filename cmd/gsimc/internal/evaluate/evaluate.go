@@ -125,7 +125,7 @@ func (c *Cmd) run(a *cli.App, p progress.Progress) error {
 		return c.byTime(a, p, events, report)
 	}
 	drawn := dataset.SeededSplit(events.NumUsers(), c.Seed)
-	part, _, err := data.Deal(events, c.Split, drawn)
+	part, err := data.Deal(events, c.Split, drawn)
 	if err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func (c *Cmd) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 	}
 	c.describe(a, p, j)
 	drawn := train.Split(events.NumUsers(), c.Seed)
-	if j.part, _, err = data.Deal(events, c.Split, drawn); err != nil {
+	if j.part, err = data.Deal(events, c.Split, drawn); err != nil {
 		return err
 	}
 	j.interactions = int64(len(j.part.Train.Item))
