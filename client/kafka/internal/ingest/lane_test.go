@@ -10,26 +10,19 @@ import (
 
 	"github.com/gsimc/gsimc/client/kafka/internal/letters"
 	"github.com/gsimc/gsimc/client/kafka/internal/mapping"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // alone returns a consumer that reaches no broker, with the first partition of t.
 func alone(t *testing.T) (*Consumer, *partition) {
 	t.Helper()
 	nobody := kgo.SeedBrokers("127.0.0.1:1")
-	producer, err := kgo.NewClient(nobody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := mapping.New(nil, "p")
-	if err != nil {
-		t.Fatal(err)
-	}
+	producer := check.Get(kgo.NewClient(nobody))(t)
+	m := check.Get(mapping.New(nil, "p"))(t)
 	c, err := New(Config{Kafka: []kgo.Opt{nobody}, Topic: "t", Group: "g", Session: time.Minute,
 		Lanes: 1, Mapping: m, Letters: letters.Topic(producer, "dead"),
 		Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() {
 		_ = c.letters.Close()
 		c.kafka.CloseAllowingRebalance()

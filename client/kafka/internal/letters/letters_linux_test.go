@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // put puts records and waits until they are done.
@@ -31,13 +33,8 @@ func put(t *testing.T, b *Box, values ...string) {
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
 	long := bytes.Repeat([]byte("x"), 200<<10) // more than a block from the end
-	if err := os.WriteFile(path, append([]byte("{}\n"), long...), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	b, err := File(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, append([]byte("{}\n"), long...), 0o600))
+	b := check.Get(File(path))(t)
 	b.Failed = func(err error) { t.Error(err) }
 	if _, err := File(path); err == nil || !strings.Contains(err.Error(), "another program") {
 		t.Errorf("two write to one file: %v", err)
@@ -56,16 +53,12 @@ func TestFile(t *testing.T) {
 	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "again" {
 		t.Errorf("behind a shorter end the file has %+v", lines)
 	}
-	if err := os.Truncate(path, 9); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Truncate(path, 9))
 	put(t, b, "over half a line")
 	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "over half a line" {
 		t.Errorf("behind half a line the file has %+v", lines)
 	}
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Rename(path, path+".1"))
 	put(t, b, "anew")
 	if lines := read(t, path); len(lines) != 1 || lines[0].Value != "anew" {
 		t.Errorf("in place of one that was moved the file has %+v", lines)
@@ -80,18 +73,12 @@ func TestFile(t *testing.T) {
 func TestFileFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
 	failures := make(chan error, 100)
-	b, err := File(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(File(path))(t)
 	b.Failed = func(err error) { failures <- err }
 	put(t, b, "first")
 	f := b.to.(*file)
 	whole := f.File
-	readonly, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	readonly := check.Get(os.Open(path))(t)
 	f.File = readonly // between two letters nobody reads the field
 	done := make(chan struct{})
 	b.Put(&kgo.Record{Value: []byte("second")}, "because", func() { close(done) })
@@ -104,13 +91,10 @@ func TestFileFails(t *testing.T) {
 	if b.Err() == nil {
 		t.Error("a box that cannot keep a record says nothing")
 	}
-	if err := syscall.Dup3(int(whole.Fd()), int(readonly.Fd()), 0); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, syscall.Dup3(int(whole.Fd()), int(readonly.Fd()), 0))
 	<-done
-	if err := b.Err(); err != nil {
-		t.Errorf("a box that keeps records says %v", err)
-	}
+	// The record is done a moment before the box is whole again.
+	check.Await(t, "a box that keeps records says so", func() bool { return b.Err() == nil })
 	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "second" {
 		t.Errorf("the file has %+v", lines)
 	}
@@ -122,10 +106,7 @@ func TestFileFails(t *testing.T) {
 // A reason that quotes a large record is cut between two characters.
 func TestLongReason(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead")
-	b, err := File(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(File(path))(t)
 	done := make(chan struct{})
 	b.Put(&kgo.Record{}, "x"+strings.Repeat("é", 1<<20), func() { close(done) })
 	<-done
@@ -146,10 +127,7 @@ type written struct {
 
 func read(t *testing.T, path string) (lines []written) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
 	for line := range bytes.Lines(text) {
 		var l written
 		if err := json.Unmarshal(line, &l); err != nil {

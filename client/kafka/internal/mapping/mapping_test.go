@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 var produced = time.UnixMilli(1_795_000_000_123).UTC()
@@ -58,20 +59,12 @@ func TestEvent(t *testing.T) {
 			"eventTime":"` + stamp + `"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m, err := New(c.changes, c.prefix)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := check.Get(New(c.changes, c.prefix))(t)
 			r := record(c.value)
 			r.Timestamp = time.UnixMilli(1_795_002_400_123)
-			got, err := m.Event(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := check.Get(m.Event(r))(t)
 			want := &pb.Event{}
-			if err := protojson.Unmarshal([]byte(c.want), want); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, protojson.Unmarshal([]byte(c.want), want))
 			if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 				t.Error(diff)
 			}
@@ -81,10 +74,7 @@ func TestEvent(t *testing.T) {
 
 // What is no event is refused with its field and place, and never taken for another.
 func TestUnreadable(t *testing.T) {
-	m, err := New(map[string]string{"item_id": "a.b"}, "clicks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(New(map[string]string{"item_id": "a.b"}, "clicks"))(t)
 	for value, want := range map[string]string{
 		"":                                      "empty",
 		"\xff":                                  "UTF-8",
@@ -141,10 +131,7 @@ func TestNewRefuses(t *testing.T) {
 // A key in another form than text harms only the events that have a field of it.
 func TestKeyIsNoText(t *testing.T) {
 	for at, want := range map[string]string{"user_id": "", Key: "user_id: the key is not UTF-8"} {
-		m, err := New(map[string]string{"user_id": at}, "clicks")
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(New(map[string]string{"user_id": at}, "clicks"))(t)
 		r := record(`{"user_id":"u","item_id":"i"}`)
 		r.Key = []byte{0, 0, 0, 0xff}
 		if _, err := m.Event(r); (err == nil) != (want == "") || err != nil && err.Error() != want {
@@ -155,10 +142,7 @@ func TestKeyIsNoText(t *testing.T) {
 
 // An id has at most the 64 bytes of the server.
 func TestLongIDs(t *testing.T) {
-	m, err := New(nil, strings.Repeat("t", mostPrefix))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(New(nil, strings.Repeat("t", mostPrefix)))(t)
 	r := &kgo.Record{Partition: 1<<31 - 1, Offset: 1<<63 - 1}
 	if id := m.id(r); len(id) > 64 || !strings.HasSuffix(id, "t/2147483647/9223372036854775807") {
 		t.Errorf("id %q has %d bytes", id, len(id))
@@ -193,16 +177,11 @@ func FuzzMembers(f *testing.F) {
 }
 
 func BenchmarkEvent(b *testing.B) {
-	m, err := New(nil, "clicks")
-	if err != nil {
-		b.Fatal(err)
-	}
+	m := check.Get(New(nil, "clicks"))(b)
 	r := record(`{"user_id":"u4711","item_id":"0114709","event_type":"view",` +
 		`"event_time":1795715645123}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := m.Event(r); err != nil {
-			b.Fatal(err)
-		}
+		check.Get(m.Event(r))(b)
 	}
 }
