@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestRepeatsWithoutTimes checks that repeated rows without times, or with positions as times,
@@ -24,21 +25,14 @@ func TestRepeatsWithoutTimes(t *testing.T) {
 		"kind": "user_id,item_id,kind,timestamp\n" +
 			"u,a,view,1\nu,a,view,2\nu,a,buy,3\nu,b,view,4\nu,a,view,5\nv,a,view,1\n",
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, written, written); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(path, []byte(text), 0o600))
+		check.Must(t, os.Chtimes(path, written, written))
 		for range 2 {
 			a := &cli.App{Stderr: &strings.Builder{}}
 			c := &Observe{}
 			c.Data, c.TypeColumn = []string{path}, typeColumn
 			c.UserColumn, c.ItemColumn, c.TimeColumn = "user_id", "item_id", "timestamp"
-			events, err := c.read(a, a.Progress())
-			if err != nil {
-				t.Fatal(err)
-			}
+			events := check.Get(c.read(a, a.Progress()))(t)
 			var later []time.Duration
 			for i := range events.Len() {
 				later = append(later, events.Event(i).GetEventTime().AsTime().Sub(written))

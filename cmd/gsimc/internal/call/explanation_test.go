@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // An explanation is read as shares: bars in percent, titles where they are known, and what lowers a
@@ -20,9 +21,7 @@ func TestExplanationBars(t *testing.T) {
 				{ID: "b", Contribution: -0.01}},
 			Like: []string{"a", "c", "d", "e"},
 		}}}}
-	if err := r.print(&cli.App{Stdout: &out}, map[string]string{"a": "Ronin"}, false); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, r.print(&cli.App{Stdout: &out}, map[string]string{"a": "Ronin"}, false))
 	want := `  #  item     score  source        title
   1  i     0.040000  personalized  Heat
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/server"
@@ -22,14 +23,9 @@ func modelAt(t *testing.T, trained string, seed float64) (version string, file [
 	spec.Provenance = map[string]string{model.TrainedAtKey: trained}
 	basis := &spectral.Basis{N: 2, K: 1, U: []float64{0.6, 0.8}, Kappa: []float64{0.5},
 		Lambda: []float64{0.5}, Degrees: []int64{2, 3}, Scale: []float64{1, 1}}
-	m, err := model.New(spec, basis, []string{"a", "b"}, fit.Histories{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.New(spec, basis, []string{"a", "b"}, fit.Histories{}))(t)
 	var b strings.Builder
-	if _, err := m.WriteTo(&b); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(m.WriteTo(&b))(t)
 	return m.Version(), []byte(b.String())
 }
 
@@ -37,12 +33,8 @@ func modelAt(t *testing.T, trained string, seed float64) (version string, file [
 func put(t *testing.T, dir, name string, content []byte) {
 	t.Helper()
 	temp := filepath.Join(dir, "."+name+".1.tmp")
-	if err := os.WriteFile(temp, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(temp, filepath.Join(dir, name)); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(temp, content, 0o600))
+	check.Must(t, os.Rename(temp, filepath.Join(dir, name)))
 }
 
 func TestModelDir(t *testing.T) {
@@ -78,9 +70,7 @@ func TestModelDir(t *testing.T) {
 	for _, name := range []string{".hidden.gsimc", "july.gsimc.tmp", "july"} {
 		put(t, dir, name, july)
 	}
-	if err := os.Mkdir(filepath.Join(dir, "folder.gsimc"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Mkdir(filepath.Join(dir, "folder.gsimc"), 0o700))
 	put(t, dir, "text.gsimc", []byte("no model"))
 	for range 3 {
 		if d.changed() {
@@ -115,21 +105,13 @@ func TestModelDir(t *testing.T) {
 	if strings.Count(log.String(), "trying an older one") != 1 {
 		t.Errorf("log of the start:\n%s", &log)
 	}
-	if err := os.Remove(filepath.Join(dir, "july.gsimc")); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Remove(filepath.Join(dir, "july.gsimc")))
 	serves("the newest file is removed", june)
-	if err := d.behind(); err != nil {
-		t.Errorf("the newest serves, and yet: %v", err)
-	}
-	if err := os.Remove(filepath.Join(dir, "a.gsimc")); err != nil {
-		t.Fatal(err)
-	}
+	check.Pass(t, d.behind(), "the newest serves, and yet")
+	check.Must(t, os.Remove(filepath.Join(dir, "a.gsimc")))
 	serves("back to the one before", may)
 
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.RemoveAll(dir))
 	for range 3 {
 		if d.changed() {
 			t.Error("a missing folder has a newest file")
@@ -153,10 +135,7 @@ func TestNewestModelIsOne(t *testing.T) {
 		dir := t.TempDir()
 		put(t, dir, "a.gsimc", files[0])
 		put(t, dir, "b.gsimc", files[1])
-		m, err := newModelDir(dir, slog.New(slog.DiscardHandler), func() {}).open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := check.Get(newModelDir(dir, slog.New(slog.DiscardHandler), func() {}).open())(t)
 		if m.Version() != want {
 			t.Errorf("version %s, want %s", m.Version(), want)
 		}
