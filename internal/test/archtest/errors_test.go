@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // rewriting is a call that searches or changes the text of an error.
@@ -39,9 +41,7 @@ func TestNoTextOfErrors(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 }
 
 // An expression that matches nothing is worth nothing: it must find calls of each kind.

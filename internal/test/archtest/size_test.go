@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // maxLines is the size, in lines with comments, from which a package owes a reason why it is one.
@@ -37,9 +39,7 @@ func TestPackagesStaySmall(t *testing.T) {
 		lines[filepath.ToSlash(pkg)] += bytes.Count(text, []byte("\n"))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for pkg, n := range lines {
 		if n > maxLines && largePackages[pkg] == "" {
 			t.Errorf("%s has %d lines: split it, or say in largePackages why it is one", pkg, n)

@@ -3,6 +3,8 @@ package enginetest
 import (
 	"runtime"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestProgramsOutliveThreads: a program of a database runs to its end though the threads of the test
@@ -30,8 +32,6 @@ func TestProgramsOutliveThreads(t *testing.T) {
 		}()
 	}
 	for range 10 {
-		if err := p.run(nil, "sleep", "0.1"); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, p.run(nil, "sleep", "0.1"))
 	}
 }

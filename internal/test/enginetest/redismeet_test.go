@@ -3,20 +3,18 @@ package enginetest
 import (
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestRedisMeetsAgain stops the servers of a cluster while they are introduced to each other, for
 // longer than an introduction lasts, as a machine does that is suspended.
 func TestRedisMeetsAgain(t *testing.T) {
 	c, err := newRedisCluster(t.TempDir(), RedisServer(t), RedisConfig{Primaries: 3, Replicas: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(c.Kill)
 	for _, step := range []func() error{c.start, c.deal} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, step())
 	}
 	for _, n := range c.Nodes {
 		n.Pause()
@@ -25,7 +23,5 @@ func TestRedisMeetsAgain(t *testing.T) {
 	for _, n := range c.Nodes {
 		n.Resume()
 	}
-	if err := c.join(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, c.join())
 }

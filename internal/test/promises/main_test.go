@@ -143,11 +143,7 @@ func TestReport(t *testing.T) {
 			promises := check.Get(parse(table, list))(t)
 			var out bytes.Buffer
 			r := check.Get(read(strings.NewReader("go: downloading\n"+events(c.lines...)), &out))(t)
-			err := report(&out, promises, r)
-			if c.err == "" && err != nil ||
-				c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-				t.Errorf("error %v, want %q", err, c.err)
-			}
+			check.Says(t, report(&out, promises, r), c.err, "the report")
 			for _, want := range []string{c.want, "go: downloading"} {
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("no %q in\n%s", want, &out)

@@ -4,15 +4,15 @@ import (
 	"flag"
 	"slices"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // short sets -short for a test.
 func short(t *testing.T, value string) {
 	t.Helper()
 	was := flag.Lookup("test.short").Value.String()
-	if err := flag.Set("test.short", value); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, flag.Set("test.short", value))
 	t.Cleanup(func() { _ = flag.Set("test.short", was) }) // a value that it had
 }
 

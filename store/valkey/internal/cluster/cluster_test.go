@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The vector is that of the specification of Redis Cluster; the others are what servers answer to
@@ -39,9 +39,7 @@ func TestParseInfo(t *testing.T) {
 		"slave2:ip=127.0.0.1,port=4,state=online,offset=14,lag=1\r\n"+
 		"# Memory\r\nused_memory:1000\r\nused_memory_human:1K\r\nmaxmemory:2000\r\n")
 	want := Info{Addr: "a:1", Primary: true, Replicas: 2, Memory: 1000, MaxMemory: 2000}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	check.Same(t, want, got, "(-want +got)")
 }
 
 func TestStableSlots(t *testing.T) {
@@ -54,9 +52,7 @@ func TestStableSlots(t *testing.T) {
 			got = append(got, slot)
 		}
 	}
-	if diff := cmp.Diff([]int{0, 1, 2, 5, 7, 9}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	check.Same(t, []int{0, 1, 2, 5, 7, 9}, got, "(-want +got)")
 }
 
 // A queue gives out calls in order, in groups that are bounded, and drops those that nobody waits
