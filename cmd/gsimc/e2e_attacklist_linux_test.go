@@ -21,6 +21,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/h2test"
 )
 
@@ -357,9 +358,7 @@ func (p *serverProcess) clientTLS(t testing.TB) grpc.ClientConnInterface {
 	t.Helper()
 	c, err := client.Dial(client.Options{Address: p.GRPC, Access: client.Access{
 		TLS: &tls.Config{InsecureSkipVerify: true}}}) //nolint:gosec // the test made the certificate
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c.Conn()
 }

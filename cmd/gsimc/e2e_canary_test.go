@@ -23,6 +23,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The marks of what must not be shown: each value of that kind has one in it.
@@ -261,26 +262,18 @@ func (c *canary) leaks(text string) (found []string) {
 
 // drain ends the server with a stream open, which sends on until it is cut.
 func (c *canary) drain() {
-	stream, err := pb.NewEventServiceClient(c.conn).StreamObserve(c.as(clientRoles))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if err := stream.Send(&pb.StreamObserveRequest{Sequence: 1,
-		Event: markedEventOf("drain", "drain")}); err != nil {
-		c.t.Fatal(err)
-	}
+	stream := check.Get(pb.NewEventServiceClient(c.conn).StreamObserve(c.as(clientRoles)))(c.t)
+	check.Must(c.t, stream.Send(&pb.StreamObserveRequest{Sequence: 1,
+		Event: markedEventOf("drain", "drain")}))
 	if _, err := stream.Recv(); err != nil {
 		c.t.Fatalf("the acknowledgement: %v", err)
 	}
-	if err := c.p.Signal(syscall.SIGTERM); err != nil {
-		c.t.Fatal(err)
-	}
-	for {
+	check.Must(c.t, c.p.Signal(syscall.SIGTERM))
+	var err error
+	for err == nil {
 		_, _ = pb.NewEventServiceClient(c.conn).Observe(c.as(clientRoles),
 			&pb.ObserveRequest{Event: markedEventOf("drain", "late")})
-		if _, err = stream.Recv(); err != nil {
-			break
-		}
+		_, err = stream.Recv()
 	}
 	if code := c.failed(err); code != codes.Unavailable {
 		c.t.Errorf("the stream ends with %v", err)
@@ -322,26 +315,16 @@ func (c *canary) load() (stop func()) {
 
 // quit lets the process print its goroutines and end, while calls run and a stream is open.
 func (c *canary) quit() {
-	stream, err := pb.NewEventServiceClient(c.conn).StreamObserve(c.as(clientRoles))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	stream := check.Get(pb.NewEventServiceClient(c.conn).StreamObserve(c.as(clientRoles)))(c.t)
 	for i := range uint64(200) {
-		if err := stream.Send(&pb.StreamObserveRequest{Sequence: i + 1, SessionTokens: true,
-			Event: markedEventOf("quit", fmt.Sprint("quit", i))}); err != nil {
-			c.t.Fatal(err)
-		}
+		check.Must(c.t, stream.Send(&pb.StreamObserveRequest{Sequence: i + 1, SessionTokens: true,
+			Event: markedEventOf("quit", fmt.Sprint("quit", i))}))
 	}
-	resp, err := stream.Recv()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	resp := check.Get(stream.Recv())(c.t)
 	for _, token := range resp.GetSessionTokens() {
 		c.session(token.GetSessionToken())
 	}
-	if err := c.p.Signal(syscall.SIGQUIT); err != nil {
-		c.t.Fatal(err)
-	}
+	check.Must(c.t, c.p.Signal(syscall.SIGQUIT))
 	<-c.p.Exited()
 }
 

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/h2test"
 )
 
@@ -46,10 +47,8 @@ func (c *canary) everyMethod() {
 	_, known := items.BatchGetItems(ctx, &pb.BatchGetItemsRequest{ItemIds: []string{markedItem}})
 	_, got := users.GetUser(ctx, &pb.GetUserRequest{UserId: ann.GetUserId()})
 	_, checked := healthpb.NewHealthClient(c.conn).Check(ctx, &healthpb.HealthCheckRequest{})
-	if err := errors.Join(err, inline, popular, got, checked, spectrum, searched,
-		known); err != nil {
-		c.t.Errorf("a call that is in order: %v", err)
-	}
+	check.Pass(c.t, errors.Join(err, inline, popular, got, checked, spectrum, searched,
+		known), "a call that is in order")
 	other := proto.CloneOf(ann)
 	other.ItemId += "other"
 	_, _ = events.Observe(ctx, &pb.ObserveRequest{Event: other}) // a conflict
@@ -69,18 +68,10 @@ func (c *canary) everyMethod() {
 	admin := pb.NewAdminServiceClient(c.admin)
 	st, err := admin.GetStatus(c.as("admin"), &pb.GetStatusRequest{})
 	_, reloaded := admin.ReloadModel(c.as("admin"), &pb.ReloadModelRequest{})
-	if err := errors.Join(err, reloaded); err != nil {
-		c.t.Errorf("a call of an operator: %v", err)
-	}
+	check.Pass(c.t, errors.Join(err, reloaded), "a call of an operator")
 	c.show("GetStatus", st.String())
-	copying, err := admin.CreateCheckpoint(c.as("admin"), &pb.CreateCheckpointRequest{})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	where, err := copying.Recv()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	copying := check.Get(admin.CreateCheckpoint(c.as("admin"), &pb.CreateCheckpointRequest{}))(c.t)
+	where := check.Get(copying.Recv())(c.t)
 	c.show("CreateCheckpoint", where.String())
 }
 
@@ -96,18 +87,13 @@ func (c *canary) result(r *pb.EventResult) {
 
 // stream sends events by a stream of which one is refused, and ends it with a wrong number.
 func (c *canary) stream(events ...*pb.Event) {
-	stream, err := pb.NewEventServiceClient(c.conn).StreamObserve(c.as(clientRoles))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	stream := check.Get(pb.NewEventServiceClient(c.conn).StreamObserve(c.as(clientRoles)))(c.t)
 	for i, e := range append(slices.Clone(events), markedEventOf("wrong", "wrong")) {
 		if i == len(events) {
 			i = 1 << 20
 		}
-		if err := stream.Send(&pb.StreamObserveRequest{Sequence: uint64(i) + 1, Event: e,
-			SessionTokens: true}); err != nil {
-			c.t.Fatal(err)
-		}
+		check.Must(c.t, stream.Send(&pb.StreamObserveRequest{Sequence: uint64(i) + 1, Event: e,
+			SessionTokens: true}))
 	}
 	for {
 		resp, err := stream.Recv()
@@ -177,10 +163,7 @@ func (c *canary) halfMessage() {
 	h := h2test.Dial(c.t, c.p.GRPC)
 	id := h.Call(recommendMethod, h2test.Timeout(100*time.Millisecond),
 		hpack.HeaderField{Name: "authorization", Value: "Bearer " + c.bearer[clientRoles]})
-	body, err := proto.Marshal(markedRequest("half"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	body := check.Get(proto.Marshal(markedRequest("half")))(c.t)
 	h.Send(id, 2*len(body), body)
 	if !eventually(func() bool { return h.Ended(id) }) {
 		c.t.Error("half a message has no end")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -111,15 +112,11 @@ func recommendJSON(t *testing.T, server *serverProcess, args ...string) (got cal
 func TestHangupWhileDraining(t *testing.T) {
 	_, model := smallModel(t)
 	server := startServe(t, model, t.TempDir(), "--drain-delay", "500ms")
-	if err := server.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, server.Signal(syscall.SIGTERM))
 	server.awaitLog(t, `"msg":"signal: draining, again to exit at once"`, 1)
 	for range 3 {
 		time.Sleep(100 * time.Millisecond)
-		if err := server.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, server.Signal(syscall.SIGHUP))
 	}
 	if <-server.Exited(); server.Err() != nil {
 		t.Errorf("the server did not exit with 0: %v", server.Err())
@@ -138,9 +135,7 @@ func TestReload(t *testing.T) {
 	hangup := func(log string) {
 		t.Helper()
 		seen := strings.Count(server.log.String(), log)
-		if err := server.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, server.Signal(syscall.SIGHUP))
 		server.awaitLog(t, log, seen+1)
 	}
 	hangup("model loaded")

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
@@ -76,10 +77,7 @@ func TestKillNineWhileStreaming(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, modelFile := smallModel(t)
-	m, err := model.Open(modelFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := check.Get(model.Open(modelFile))(t)
 	defer m.Close()
 	clients := newCrashClients(m)
 	state := filepath.Join(dir, "state")
@@ -104,9 +102,8 @@ func TestKillNineWhileStreaming(t *testing.T) {
 	interrupted := finishAndAsk(t, modelFile, state, clients)
 	fresh := newCrashClients(m)
 	uninterrupted := finishAndAsk(t, modelFile, filepath.Join(dir, "uninterrupted"), fresh)
-	if diff := cmp.Diff(uninterrupted, interrupted); diff != "" {
-		t.Errorf("answers after %d kills (-uninterrupted +interrupted):\n%s", cycles, diff)
-	}
+	check.Same(t, uninterrupted, interrupted,
+		"answers after %d kills (-uninterrupted +interrupted)", cycles)
 }
 
 // killWhileStreaming starts a server, lets all clients stream, and kills it a
@@ -136,9 +133,7 @@ func killWhileStreaming(
 	case <-time.After(time.Minute): // the kill then hits nothing, and the test says so
 	}
 	time.Sleep(after)
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, server.Kill())
 	wg.Wait()
 }
 
@@ -154,10 +149,7 @@ func acknowledged(clients []*crashClient) (n int) {
 // acknowledged.
 func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 	t.Helper()
-	st, err := pebble.Open(context.Background(), dir, pebble.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	st := check.Get(pebble.Open(context.Background(), dir, pebble.Options{}))(t)
 	defer func() {
 		if err := st.Close(); err != nil {
 			t.Error(err)
@@ -205,9 +197,7 @@ func finishAndAsk(
 	conn := server.client(t)
 	answers := map[string]bitAnswer{}
 	for _, c := range clients {
-		if err := c.send(t.Context(), conn, nil); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, c.send(t.Context(), conn, nil))
 		if c.acked != len(c.events) {
 			t.Fatalf("%d of %d events acknowledged", c.acked, len(c.events))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestDoors runs a server on all addresses with TLS, client certificates and tokens, as on a
@@ -36,9 +37,7 @@ func TestDoors(t *testing.T) {
 		"--tls-key", write("key.pem", server.Key))
 	local := func(address string) string {
 		_, port, err := net.SplitHostPort(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		return "127.0.0.1:" + port
 	}
 	access := []string{"--tls-ca", ca, "--client-cert", write("mine.pem", mine.Cert), "--client-key",

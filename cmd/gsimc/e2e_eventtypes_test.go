@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // aSecondLater compares lists that were made at different times. The deviation of a score grows with
@@ -36,11 +37,8 @@ func TestEventTypesOfTwoServers(t *testing.T) {
 			e := &pb.Event{UserId: fmt.Sprint("u", i%3), ItemId: item.GetItemId(),
 				EventType: []string{"view", "like", "buy"}[i/2],
 				EventTime: &timestamppb.Timestamp{Seconds: 1_700_000_000 + int64(i)}}
-			_, err := pb.NewEventServiceClient(p.client(t)).Observe(t.Context(),
-				&pb.ObserveRequest{Event: e})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Get(pb.NewEventServiceClient(p.client(t)).Observe(t.Context(),
+				&pb.ObserveRequest{Event: e}))(t)
 		}
 	}
 	differences := func(p *serverProcess) (d string) {
@@ -57,9 +55,7 @@ func TestEventTypesOfTwoServers(t *testing.T) {
 	rewrite := func(text string) {
 		t.Helper()
 		replace(t, types, text)
-		if err := b.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, b.Signal(syscall.SIGHUP))
 	}
 	rewrite("view 0.25\nlike many\n")
 	for _, p := range []*serverProcess{a, b} {

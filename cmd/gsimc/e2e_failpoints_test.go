@@ -22,6 +22,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
@@ -43,15 +44,9 @@ const failpointPackage = "github.com/gsimc/gsimc/internal/failpoint"
 // that makes the compiler take them.
 func overlay(t *testing.T, dir string, points []failpoint) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := check.Get(filepath.Abs("../.."))(t)
 	replace := map[string]string{}
-	source, err := filepath.Abs("testdata/failpoint/failpoint.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := check.Get(filepath.Abs("testdata/failpoint/failpoint.go"))(t)
 	replace[filepath.Join(root, "internal/failpoint/failpoint.go")] = source
 	codes := map[string]string{}
 	edit := func(file, was, is string) {
@@ -81,10 +76,7 @@ func overlay(t *testing.T, dir string, points []failpoint) string {
 		write(t, copied, code)
 		replace[filepath.Join(root, file)] = copied
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(json.Marshal(map[string]any{"Replace": replace}))(t)
 	path := filepath.Join(dir, "overlay.json")
 	write(t, path, string(text))
 	return path
@@ -95,9 +87,7 @@ func binaryWith(t *testing.T, points []failpoint) string {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "gsimc")
-	if err := build(path, "-overlay", overlay(t, dir, points)); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, build(path, "-overlay", overlay(t, dir, points)))
 	return path
 }
 
@@ -231,11 +221,8 @@ func (r *pointRun) serve(t *testing.T, failpoint string, mustLive bool) string {
 
 func dialRaw(t *testing.T, address string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithDisableRetry(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Get(grpc.NewClient(address, grpc.WithDisableRetry(),
+		grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -271,16 +258,10 @@ func (r *pointRun) check(t *testing.T, what string) {
 		t.Fatalf("failpoint %s: the store does not open: %v", what, err)
 	}
 	for _, c := range r.clients {
-		if err := c.check(t.Context(), st); err != nil {
-			t.Errorf("failpoint %s: %v", what, err)
-		}
+		check.Pass(t, c.check(t.Context(), st), "failpoint %s", what)
 	}
-	if err := st.Close(); err != nil {
-		t.Errorf("failpoint %s: %v", what, err)
-	}
-	if err := os.RemoveAll(filepath.Join(r.dir, "checkpoints")); err != nil {
-		t.Fatal(err)
-	}
+	check.Pass(t, st.Close(), "failpoint %s", what)
+	check.Must(t, os.RemoveAll(filepath.Join(r.dir, "checkpoints")))
 }
 
 // TestFailpoints lets the server end, panic or sleep at each of the failpoints. After an end the

@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestServeOnFullDisk starts a server whose disk is full: it recommends, refuses events, says so,
@@ -45,9 +46,7 @@ func TestServeOnFullDisk(t *testing.T) {
 	refused(t, cli.ExitFailure, "disk of the store is full", observe("2")...)
 	server.awaitLog(t, "takes no events for the time being", 1)
 	says(t, "/readyz", server.page(t, "/readyz"), "disk full")
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Remove(filler))
 	await(t, "an event is taken", func() bool {
 		code, _, _ := runCLI(t, nil, observe("3")...)
 		return code == cli.ExitOK
@@ -59,11 +58,9 @@ func TestServeOnFullDisk(t *testing.T) {
 // fillDisk writes a file until its disk is full.
 func fillDisk(t *testing.T, path string) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Create(path))(t)
 	defer f.Close()
+	var err error
 	for piece := make([]byte, 1<<20); err == nil; {
 		_, err = f.Write(piece)
 	}
@@ -86,16 +83,11 @@ func TestLogBeyondTheLimit(t *testing.T) {
 	}
 	limit := func(bytes uint64) {
 		t.Helper()
-		err := unix.Prlimit(server.PID(), unix.RLIMIT_FSIZE,
-			&unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, unix.Prlimit(server.PID(), unix.RLIMIT_FSIZE,
+			&unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil))
 	}
 	limit(unix.RLIM_INFINITY)
-	if err := observe("1"); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, observe("1"))
 	limit(1)
 	for _, id := range []string{"2", "2", "3"} {
 		if err := observe(id); status.Code(err) != codes.Unavailable {

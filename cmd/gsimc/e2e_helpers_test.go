@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/child"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -45,10 +46,7 @@ func TestMain(m *testing.M) {
 func binary(t testing.TB) string {
 	t.Helper()
 	soak.Processes(t, "the real binary")
-	path, err := buildBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := check.Get(buildBinary())(t)
 	return path
 }
 
@@ -125,9 +123,7 @@ func startOf(t testing.TB, path string, env []string, flags ...string) *serverPr
 	var err error
 	p.Server, err = child.Start(context.Background(), path, serveFlags(flags...),
 		append(os.Environ(), env...), p.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() {
 		if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("killing the server: %v", err)
@@ -159,15 +155,9 @@ func (p *serverProcess) page(t testing.TB, path string) string {
 // get reads a page, which must be there.
 func get(t testing.TB, url string) string {
 	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := check.Get(http.Get(url))(t)
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := check.Get(io.ReadAll(resp.Body))(t)
 	if resp.StatusCode != http.StatusOK {
 		t.Errorf("%s: %s: %s", url, resp.Status, body)
 	}
@@ -193,10 +183,7 @@ func (p *serverProcess) dialAdmin(t testing.TB) *client.Client { return dialTo(t
 
 func dialTo(t testing.TB, address string) *client.Client {
 	t.Helper()
-	c, err := client.Dial(client.Options{Address: address})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(client.Dial(client.Options{Address: address}))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

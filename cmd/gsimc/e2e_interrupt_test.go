@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -73,10 +74,7 @@ func wantInterrupted(t *testing.T, p *proctest.Process, text string) {
 // silentServer accepts connections and says nothing. accepted gets one value for each.
 func silentServer(t *testing.T) (address string, accepted <-chan struct{}) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	came := make(chan struct{}, 100)
 	go func() {
@@ -129,14 +127,9 @@ func TestLearningInterrupted(t *testing.T) {
 				args = append(args, "--out", filepath.Join(dir, "m.gsimc"))
 			}
 			p := proctest.New(t, nil, binary(t), args...)
-			in, err := p.Cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := check.Get(p.Cmd.StdinPipe())(t)
 			p.Start(t)
-			if _, err := io.WriteString(in, data); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(io.WriteString(in, data))(t)
 			in.Close()
 			p.Signal(t, syscall.SIGINT)
 			wantInterrupted(t, p, kept)

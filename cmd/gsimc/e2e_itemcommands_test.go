@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestItemCommands keeps a catalogue with the real binary: import, list, get, delete, what a list
@@ -50,16 +50,12 @@ func TestItemCommands(t *testing.T) {
 		}
 	}
 	hides("at once")
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, server.Kill())
 	server = serve()
 	hides("after kill -9")
 	want := fmt.Sprintf(`{"item_id":%q,"title":"Title, 0","categories":["a"],"labels":["l0"],`+
 		`"hidden":true,"available_from":null,"available_until":null}`+"\n", all[0].ID)
-	if d := cmp.Diff(want, on("items", "get", all[0].ID, "--json")); d != "" {
-		t.Errorf("items get (-want +got):\n%s", d)
-	}
+	check.Same(t, want, on("items", "get", all[0].ID, "--json"), "items get")
 	says(t, "items get", on("items", "get", all[1].ID), "Title, 1  a; b        l1")
 
 	if got := on("items", "search", "TITLE, 101"); !strings.Contains(got, all[101].ID) ||
@@ -83,9 +79,7 @@ func TestItemCommands(t *testing.T) {
 	}
 	again := writeFile(t, "again.jsonl", whole)
 	says(t, "items import of items list", on("items", "import", again), ": 0 new, 120 changed;")
-	if d := cmp.Diff(whole, on("items", "list", "--items", "1000", "--json")); d != "" {
-		t.Errorf("after its own import (-want +got):\n%s", d)
-	}
+	check.Same(t, whole, on("items", "list", "--items", "1000", "--json"), "after its own import")
 
 	// Lists obey it.
 	got := recommendJSON(t, server, "--user", "nobody", "--items", "120", "--all-categories", "a,b",
@@ -99,9 +93,7 @@ func TestItemCommands(t *testing.T) {
 			passing = append(passing, item.ID)
 		}
 	}
-	if d := cmp.Diff(passing, ids); d != "" {
-		t.Errorf("the filtered list (-want +got):\n%s", d)
-	}
+	check.Same(t, passing, ids, "the filtered list")
 	for i, item := range recommendJSON(t, server, "--user", "nobody", "--items", "120",
 		"--named-filters", "both,plain").Items {
 		if i >= len(passing) || item.ID != passing[i] {

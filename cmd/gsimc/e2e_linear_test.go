@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -152,10 +153,7 @@ func (s *linearServer) connect(t *testing.T) {
 	if s.dialer != nil {
 		options = append(options, grpc.WithContextDialer(s.dialer))
 	}
-	conn, err := grpc.NewClient(s.GRPC, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := check.Get(grpc.NewClient(s.GRPC, options...))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	if old := s.conn.Swap(&linearConn{conn, len(s.deaths)}); old != nil {
 		_ = old.Close()
@@ -165,9 +163,7 @@ func (s *linearServer) connect(t *testing.T) {
 // die kills the process. Nothing that it was asked for takes place afterwards.
 func (s *linearServer) die(t *testing.T) {
 	t.Helper()
-	if err := s.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.Kill())
 	s.deaths = append(s.deaths, time.Since(s.began))
 }
 
@@ -346,23 +342,17 @@ func (s *linearServer) disturb(t *testing.T, rng *rand.Rand, models [2]string) s
 		s.start(t)
 		return "kills"
 	case 1:
-		if err := s.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, s.Signal(syscall.SIGSTOP))
 		time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
-		if err := s.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, s.Signal(syscall.SIGCONT))
 		return "stops of the process"
 	case 2:
 		s.connect(t)
 		return "broken connections"
 	}
 	replace(t, s.model, mustRead(t, models[rng.IntN(2)]))
-	if _, err := pb.NewAdminServiceClient(s.dialAdmin(t).Conn()).ReloadModel(t.Context(),
-		&pb.ReloadModelRequest{}); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(pb.NewAdminServiceClient(s.dialAdmin(t).Conn()).ReloadModel(t.Context(),
+		&pb.ReloadModelRequest{}))(t)
 	return "reloads"
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestLostStoreIsRefused takes the histories away from a server that was killed: it must not begin
@@ -17,9 +18,7 @@ func TestLostStoreIsRefused(t *testing.T) {
 	server := startServe(t, model, dir)
 	execute(t, "observe", "--server", server.GRPC, "--user", "u", "--item", "i", "--event-id", "e")
 	server.mustStop(t)
-	if err := os.RemoveAll(filepath.Join(dir, "histories")); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.RemoveAll(filepath.Join(dir, "histories")))
 
 	p := gsimc(t, serveFlags("--model", model, "--data-dir", dir)...)
 	if p.Wait() == cli.ExitOK {
