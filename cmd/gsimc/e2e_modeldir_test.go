@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Three servers watch a folder of models, as TestModelDir says. Soon all of them serve the newest
@@ -32,10 +33,7 @@ func TestModelsAreDelivered(t *testing.T) {
 	}
 	train := func(day, seed string) (file, version string) {
 		t.Helper()
-		at, err := time.Parse(time.DateOnly, day)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := check.Get(time.Parse(time.DateOnly, day))(t)
 		t.Setenv("SOURCE_DATE_EPOCH", strconv.FormatInt(at.Unix(), 10))
 		execute(t, "train", "--data", events, "--rank", "16", "--seed", seed, "--out", dir+"/")
 		files, err := filepath.Glob(filepath.Join(dir, at.Format("20060102")+"T000000Z-*.gsimc"))
@@ -68,9 +66,7 @@ func TestModelsAreDelivered(t *testing.T) {
 		t.Error("ReloadModel took a damaged file")
 	}
 	for _, file := range []string{later, newer} {
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.Remove(file))
 	}
 	awaitModel("back to the first", first)
 }
@@ -78,10 +74,7 @@ func TestModelsAreDelivered(t *testing.T) {
 // servedVersion is the version of the model file that a server says it serves.
 func servedVersion(t *testing.T, s *serverProcess) string {
 	t.Helper()
-	status, err := pb.NewAdminServiceClient(s.dialAdmin(t).Conn()).GetStatus(t.Context(),
-		&pb.GetStatusRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := check.Get(pb.NewAdminServiceClient(s.dialAdmin(t).Conn()).GetStatus(t.Context(),
+		&pb.GetStatusRequest{}))(t)
 	return status.GetModel().GetVersion()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -55,9 +56,7 @@ func TestServeWithoutModel(t *testing.T) {
 func firstUser(t *testing.T, path string) string {
 	t.Helper()
 	d, _, err := dataset.Read([]string{path}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return d.Users[0]
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -132,9 +133,7 @@ func (o *owners) kill(point string) {
 	l.await(500)
 	stop()
 	address := o.servers[gone].GRPC
-	if err := os.Remove(o.file(gone)); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Remove(o.file(gone)))
 	o.servers[gone] = o.start(gone, address)
 	users := map[string]map[int]bool{}
 	for _, k := range takings {

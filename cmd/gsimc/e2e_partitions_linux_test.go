@@ -13,6 +13,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -221,9 +222,7 @@ func (p *parted) inject(seed uint64, name string, begin func(*nettest.Network, s
 	p.await()
 	close(stop)
 	running.Wait()
-	if err := p.settled(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, p.settled())
 	for _, c := range clients[:partedServers] {
 		for _, user := range users {
 			n := len(c.calls)

@@ -18,6 +18,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -97,10 +98,7 @@ func newRingLoad(t *testing.T, servers []*serverProcess) *ringLoad {
 	for _, s := range servers {
 		opt.Addresses = append(opt.Addresses, s.GRPC)
 	}
-	ring, err := client.DialRing(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ring := check.Get(client.DialRing(opt))(t)
 	t.Cleanup(func() { _ = ring.Close() })
 	const users = 240
 	return &ringLoad{t: t, ring: ring, name: enginetest.Namespace(), users: users,
@@ -235,9 +233,7 @@ func (l *ringLoad) checkKept(of *serverProcess) {
 			continue
 		}
 		got, err := service.GetUser(l.t.Context(), &pb.GetUserRequest{UserId: l.user(user)})
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		check.Must(l.t, err)
 		n := got.GetUser().GetEventCount()
 		kept += n
 		if n != int64(len(sent)) {
@@ -284,9 +280,7 @@ func TestRingLosesServer(t *testing.T) {
 		}
 		l.warm()
 		l.leave(gone.GRPC)
-		if err := gone.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, gone.Kill())
 		l.await(2000)
 		after := l.places()
 		stop()

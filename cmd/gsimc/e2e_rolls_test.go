@@ -20,6 +20,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -30,28 +31,20 @@ import (
 func balanced(t *testing.T, addresses ...string) *grpc.ClientConn {
 	t.Helper()
 	var config map[string]any
-	if err := json.Unmarshal([]byte(client.DefaultRetry().ServiceConfig()), &config); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, json.Unmarshal([]byte(client.DefaultRetry().ServiceConfig()), &config))
 	config["loadBalancingConfig"] = []any{map[string]any{"round_robin": map[string]any{}}}
-	text, err := json.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(json.Marshal(config))(t)
 	names := manual.NewBuilderWithScheme("test")
 	var state resolver.State
 	for _, a := range addresses {
 		state.Addresses = append(state.Addresses, resolver.Address{Addr: a})
 	}
 	names.InitialState(state)
-	conn, err := grpc.NewClient("test:///servers", grpc.WithResolvers(names),
+	conn := check.Get(grpc.NewClient("test:///servers", grpc.WithResolvers(names),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultServiceConfig(string(text)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{
-			BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+			BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second}})))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -100,11 +93,8 @@ func TestRollsFailNoCall(t *testing.T) {
 	stop()
 	clients.Wait()
 	for i := range servers {
-		got, err := pb.NewUserServiceClient(servers[i].client(t)).GetUser(t.Context(),
-			&pb.GetUserRequest{UserId: "roller"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := check.Get(pb.NewUserServiceClient(servers[i].client(t)).GetUser(t.Context(),
+			&pb.GetUserRequest{UserId: "roller"}))(t)
 		// The last one may have been cancelled on its way back.
 		if n := got.GetUser().GetEventCount(); n != sent[i].Load() && n != sent[i].Load()+1 {
 			t.Errorf("server %d has %d events, %d were acknowledged", i, n, sent[i].Load())
@@ -125,10 +115,7 @@ func (p *serverProcess) answered(t *testing.T) int {
 	if found == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := check.Get(strconv.Atoi(found[1]))(t)
 	return n
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -68,9 +69,7 @@ func postgresWithPassword(t *testing.T, file string) engine {
 	if err == nil {
 		err = p.Primary.SQL("SELECT pg_reload_conf()")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	set := func(password string) error {
 		return p.Primary.SQL("ALTER ROLE app PASSWORD '" + password + "'")
 	}
@@ -103,9 +102,7 @@ func TestStorePasswordChanges(t *testing.T) {
 			e := kind.start(t, file)
 			must := func(err error) {
 				t.Helper()
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.Must(t, err)
 			}
 			must(e.add("first"))
 			write("first")

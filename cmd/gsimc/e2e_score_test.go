@@ -3,9 +3,8 @@ package main
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The commands score, recommend --similar-to and --attribute ask a real server.
@@ -19,12 +18,8 @@ func TestScoreAndSimilarCommands(t *testing.T) {
 	var got call.Answer
 	decode(t, execute(t, "score", "--server", server.GRPC, "--json", "--history", item, "--items",
 		list.Items[3].ID+",nowhere,"+list.Items[0].ID), &got)
-	if d := cmp.Diff(want, got.Items); d != "" {
-		t.Errorf("scores (-list +score):\n%s", d)
-	}
-	if d := cmp.Diff([]string{"nowhere"}, got.UnknownItemIDs); d != "" {
-		t.Errorf("unknown (-want +got):\n%s", d)
-	}
+	check.Same(t, want, got.Items, "scores (-list +score)")
+	check.Same(t, []string{"nowhere"}, got.UnknownItemIDs, "unknown")
 	similar := recommendJSON(t, server, "--similar-to", list.Items[0].ID, "--items", "3", "--deny",
 		list.Items[1].ID)
 	if len(similar.Items) != 3 || similar.Items[0].Source != "similar" {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/learn/train"
@@ -39,17 +40,9 @@ func TestServedAnswersAreTheEvaluatedOnes(t *testing.T) {
 		t.Skip("no reference data: ../shared/reference/movietweetings is not beside the repository")
 	}
 	events, _, err := dataset.Read([]string{data}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	split, err := dataset.ReadSplit(splitFile, events)
-	if err != nil {
-		t.Fatal(err)
-	}
-	part, err := events.Partition(split)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
+	split := check.Get(dataset.ReadSplit(splitFile, events))(t)
+	part := check.Get(events.Partition(split))(t)
 	rank := 200
 	if testing.Short() {
 		rank = 20
@@ -121,16 +114,11 @@ func TestThreeServersServeTheEvaluatedAnswers(t *testing.T) {
 	data, modelFile := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
 	execute(t, "generate", "--users", "900", "--items", "300", "--events", "25000", "--out", data)
 	events, _, err := dataset.Read([]string{data}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	split := dataset.SeededSplit(events.NumUsers(), 1)
 	execute(t, "train", "--data", data, "--split", writeSplit(t, events, split), "--rank",
 		fmt.Sprint(rank), "--seed", "1", "--filter", "random-walk", "--out", modelFile)
-	part, err := events.Partition(split)
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := check.Get(events.Partition(split))(t)
 	want := evaluatedRanks(t, part, rank, func(*model.Spec) {},
 		[]evaluate.Method{evaluate.Filtered(evaluate.BGSOnline, spectral.RandomWalk)})
 	address := "valkey://" + strings.Join(cluster.Addrs(), ",") + "/" + enginetest.Namespace()
@@ -139,11 +127,8 @@ func TestThreeServersServeTheEvaluatedAnswers(t *testing.T) {
 		conns = append(conns, startShared(t, modelFile, address, "--extend-every", "0s").client(t))
 	}
 	for i, e := range testHistories(events, part) {
-		_, err := pb.NewEventServiceClient(conns[i%3]).Observe(t.Context(),
-			&pb.ObserveRequest{Event: e})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Get(pb.NewEventServiceClient(conns[i%3]).Observe(t.Context(),
+			&pb.ObserveRequest{Event: e}))(t)
 	}
 	for first := range conns { // each user asks each server
 		order := slices.Concat(conns[first:], conns[:first])
@@ -159,17 +144,13 @@ func evaluatedRanks(
 	t.Helper()
 	basis, err := spectral.Solve(train.Incidence(part), spectral.Options{
 		Graph: spectral.Graph{Kind: spectral.Hypergraph, DegreeExponent: 1}, Rank: rank, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	spec := model.DefaultSpec()
 	spec.TrainUsers = int64(part.Train.Len())
 	edit(&spec)
 	in := evaluate.Ingredients{Basis: basis, Spec: spec}
 	results, err := evaluate.Run(part, evaluate.Options{Paper: in, Learned: in, Methods: methods})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return results
 }
 

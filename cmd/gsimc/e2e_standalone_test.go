@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
@@ -51,10 +52,7 @@ func TestStandalone(t *testing.T) {
 
 // What cannot work is refused before anything is trained, and nothing is left.
 func TestStandaloneRefuses(t *testing.T) {
-	busy, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	busy := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer busy.Close()
 	free := []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen",
 		"127.0.0.1:0", "--json-listen", "127.0.0.1:0"}

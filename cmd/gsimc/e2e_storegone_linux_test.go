@@ -14,6 +14,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -49,9 +50,7 @@ func TestStoreIsGone(t *testing.T) {
 				Args: []string{"--appendfsync", "always"}})
 			all := func(do func(n *enginetest.RedisNode) error) {
 				for _, n := range c.Nodes {
-					if err := do(n); err != nil {
-						t.Fatal(err)
-					}
+					check.Must(t, do(n))
 				}
 			}
 			const room = 16
@@ -68,9 +67,7 @@ func TestStoreIsGone(t *testing.T) {
 			l.turn("back")
 			l.await(2000)
 			l.stop()
-			if err := c.Settled(time.Minute); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, c.Settled(time.Minute))
 			after := measure(t, server)
 			l.report(gone)
 			t.Logf("the first event was acknowledged %v after the store came back; memory %d MiB "+
@@ -118,11 +115,8 @@ func (l *goneLoad) start() {
 	var events pb.EventServiceClient
 	for i := range l.callers {
 		if i%32 == 0 { // a connection has room for some calls only
-			c, err := client.Dial(client.Options{Address: l.server.GRPC,
-				Retry: client.Retry{Attempts: 1}})
-			if err != nil {
-				l.t.Fatal(err)
-			}
+			c := check.Get(client.Dial(client.Options{Address: l.server.GRPC,
+				Retry: client.Retry{Attempts: 1}}))(l.t)
 			l.t.Cleanup(func() { _ = c.Close() })
 			events = pb.NewEventServiceClient(c.Conn())
 		}
@@ -238,11 +232,8 @@ func (l *goneLoad) report(gone time.Duration) {
 func (l *goneLoad) checkKept() {
 	users := pb.NewUserServiceClient(l.server.client(l.t))
 	for caller, acked := range l.acked {
-		got, err := users.GetUser(l.t.Context(),
-			&pb.GetUserRequest{UserId: fmt.Sprint("user-", caller)})
-		if err != nil {
-			l.t.Fatal(err)
-		}
+		got := check.Get(users.GetUser(l.t.Context(),
+			&pb.GetUserRequest{UserId: fmt.Sprint("user-", caller)}))(l.t)
 		if n := got.GetUser().GetEventCount(); n < acked {
 			l.t.Errorf("user %d has %d events, %d were acknowledged", caller, n, acked)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 var storeIDInLog = regexp.MustCompile(`a new store begins.*"store_id":"([0-9a-f]{12})"`)
@@ -34,12 +35,8 @@ func TestStoreID(t *testing.T) {
 		}
 	}
 	refused("another store", "0123456789ab", "the store is "+found[1])
-	if err := os.Rename(filepath.Join(dir, "histories"), filepath.Join(t.TempDir(), "away")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(dir, "MARK")); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Rename(filepath.Join(dir, "histories"), filepath.Join(t.TempDir(), "away")))
+	check.Must(t, os.Remove(filepath.Join(dir, "MARK")))
 	refused("an emptied folder", found[1], "has no store")
 	if _, err := os.Stat(filepath.Join(dir, "histories")); !os.IsNotExist(err) {
 		t.Errorf("a refused start has begun a store: %v", err)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -69,9 +70,7 @@ func TestTracesReachACollector(t *testing.T) {
 	with := metadata.AppendToOutgoingContext(t.Context(),
 		"traceparent", "00-"+trace+"-b7ad6b7169203331-01")
 	req := &pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: user}}
-	if _, err := pb.NewRecommenderServiceClient(server.client(t)).Recommend(with, req); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(pb.NewRecommenderServiceClient(server.client(t)).Recommend(with, req))(t)
 	server.mustStop(t) // long before the next batch is due
 	lists := c.spans("gsimc.v1.RecommenderService/Recommend")
 	if len(lists) != 1 || !strings.Contains(protojson.Format(lists[0]), `"topn"`) {
@@ -101,10 +100,7 @@ func TestTracesReachACollector(t *testing.T) {
 func TestDeadCollectors(t *testing.T) {
 	soak.Processes(t, "the real binary")
 	t.Parallel()
-	hanging, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hanging := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = hanging.Close() })
 	_, model := smallModel(t)
 	for name, settings := range map[string][]string{
@@ -119,9 +115,7 @@ func TestDeadCollectors(t *testing.T) {
 			recommender := pb.NewRecommenderServiceClient(server.client(t))
 			for range 200 {
 				req := &pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "u"}}
-				if _, err := recommender.Recommend(t.Context(), req); err != nil {
-					t.Fatal(err)
-				}
+				check.Get(recommender.Recommend(t.Context(), req))(t)
 			}
 			if name == "is gone" {
 				server.awaitLog(t, "traces are lost", 1)

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/filetest"
 )
 
@@ -62,14 +61,10 @@ func TestUserCommands(t *testing.T) {
 		"2 events retracted, revision 1\n" {
 		t.Errorf("user retract printed %q", got)
 	}
-	if err := server.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, server.Kill())
 	server = startServe(t, model, dir)
 	events := on("user", "events", "--user", "alice", "--json")
-	if d := cmp.Diff([]string{"a2"}, ids(events)); d != "" {
-		t.Errorf("after kill -9 (-want +got):\n%s", d)
-	}
+	check.Same(t, []string{"a2"}, ids(events), "after kill -9")
 	if got := on("user", "merge", "--from", "guest", "--into", "alice"); got !=
 		"2 events merged, 0 were there, revision 3\n" {
 		t.Errorf("user merge printed %q", got)
