@@ -16,6 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -23,10 +25,11 @@ import (
 
 // broker is a real Kafka of one process, in KRaft mode, on the loopback interface.
 type broker struct {
-	address, secure   string // plain text; TLS and SASL
-	config, lib, cert string
-	cmd               *exec.Cmd
-	log               *bytes.Buffer
+	address, secure string // plain text; TLS and SASL
+	config, lib     string
+	authority       string // of the certificate, which is of localhost
+	cmd             *exec.Cmd
+	log             *bytes.Buffer
 }
 
 // clusterID is any.
@@ -40,10 +43,7 @@ func jars(t testing.TB) string {
 			t.Skipf("no real broker: %v", err)
 		}
 	}
-	lib, err := filepath.Abs("../../bin/kafka-lib")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lib := check.Get(filepath.Abs("../../bin/kafka-lib"))(t)
 	if all, _ := filepath.Glob(lib + "/kafka_*.jar"); len(all) > 0 {
 		return lib
 	}
@@ -53,9 +53,7 @@ func jars(t testing.TB) string {
 	if err != nil {
 		t.Skipf("no real broker, its packages cannot be had: %v\n%s", err, out)
 	}
-	if err := os.Rename(part, lib); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Rename(part, lib))
 	return lib
 }
 
@@ -88,9 +86,12 @@ func startBroker(t testing.TB) *broker {
 func newBroker(t testing.TB, lib, dir string) *broker {
 	t.Helper()
 	b := &broker{address: nettest.Free(t), secure: nettest.Free(t), lib: lib,
-		config: filepath.Join(dir, "properties"), cert: filepath.Join(dir, "cert.pem")}
+		config: filepath.Join(dir, "properties")}
 	controller := nettest.Free(t)
-	certify(t, b.cert, b.secure)
+	authority := certtest.NewAuthority(t)
+	pair := authority.Issue(t, 1, time.Now().Add(24*time.Hour))
+	b.authority = certtest.Write(t, dir, "authority.pem", authority.PEM)
+	keys := certtest.Write(t, dir, "keys.pem", append(pair.Key, pair.Cert...))
 	settings := fmt.Sprintf(`process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@%[2]s
@@ -115,11 +116,9 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 log.cleaner.dedupe.buffer.size=8388608
 auto.create.topics.enable=false
-`, b.address, controller, filepath.Join(dir, "log"), b.secure, b.cert,
+`, b.address, controller, filepath.Join(dir, "log"), b.secure, keys,
 		"org.apache.kafka.common.security", saslUser, saslPassword)
-	if err := os.WriteFile(b.config, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(b.config, []byte(settings), 0o600))
 	args := []string{"format", "-t", clusterID, "-c", b.config}
 	for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-512"} {
 		args = append(args, "--add-scram",
@@ -143,9 +142,7 @@ func (b *broker) start(t testing.TB) {
 	b.cmd, b.log = b.java("kafka.Kafka", b.config), &bytes.Buffer{}
 	b.cmd.Stdout, b.cmd.Stderr = b.log, b.log
 	b.cmd.SysProcAttr = proctest.DyingWithParent()
-	if err := b.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, b.cmd.Start())
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cl := b.client(t)
@@ -167,11 +164,8 @@ func (b *broker) kill() {
 // client returns a client that is closed with the test.
 func (b *broker) client(t testing.TB, options ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	cl, err := kgo.NewClient(append(options, kgo.SeedBrokers(b.address),
-		kgo.RetryTimeout(time.Minute), kgo.UnknownTopicRetries(-1))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cl := check.Get(kgo.NewClient(append(options, kgo.SeedBrokers(b.address),
+		kgo.RetryTimeout(time.Minute), kgo.UnknownTopicRetries(-1))...))(t)
 	t.Cleanup(cl.Close)
 	return cl
 }
