@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
@@ -106,10 +107,8 @@ func TestPoisonedRecords(t *testing.T) {
 // raw produces one record and waits for the broker.
 func (f *flow) raw(t *testing.T, key, value string) {
 	t.Helper()
-	if err := f.ProduceSync(t.Context(), &kgo.Record{Topic: f.topic, Key: []byte(key),
-		Value: []byte(value)}).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, f.ProduceSync(t.Context(), &kgo.Record{Topic: f.topic, Key: []byte(key),
+		Value: []byte(value)}).FirstErr())
 }
 
 type letter struct {
@@ -120,10 +119,7 @@ type letter struct {
 // inFile returns the letters of a file by offset.
 func inFile(t *testing.T, path string) map[int64]letter {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := check.Get(os.ReadFile(path))(t)
 	all := map[int64]letter{}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)
@@ -210,9 +206,7 @@ func TestServerAway(t *testing.T) {
 	}
 	s.Kill()
 	f.produce(100_000) // more than is held in memory
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, f.Flush(t.Context()))
 	proctest.Await(t, "the lag of what is not even fetched", func() bool {
 		return c.sum("gsimc_kafka_lag") == 100_000
 	})
@@ -271,9 +265,7 @@ func TestTopicDeleted(t *testing.T) {
 	topic := kmsg.NewDeleteTopicsRequestTopic()
 	topic.Topic = kmsg.StringPtr(f.topic)
 	request.Topics, request.TopicNames = append(request.Topics, topic), []string{f.topic}
-	if _, err := request.RequestWith(t.Context(), b.client(t)); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(request.RequestWith(t.Context(), b.client(t)))(t)
 	b.make(t, f.topic, 2, 1<<20)
 	c.Says(t, `(was deleted: give another --id-prefix)`)
 	if code := c.Wait(); code != exitFailure {

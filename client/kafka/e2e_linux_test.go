@@ -9,6 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -40,9 +41,7 @@ func (f *flow) produce(n int) {
 // check fails the test if any history is not what was produced: once and in order.
 func (f *flow) check(t *testing.T, s *server) {
 	t.Helper()
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, f.Flush(t.Context()))
 	if err := f.failed.Load(); err != nil {
 		t.Fatalf("producing: %v", *err)
 	}

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // What is wrong on the command line is named by its flag, with the exit code of wrong usage.
 func TestBadFlags(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(empty, nil, 0o600))
 	for _, c := range []struct {
 		args string
 		want string
@@ -67,9 +67,7 @@ func TestFlagForms(t *testing.T) {
 	if err == nil {
 		_, err = parser.Parse([]string{"--topic=t", "--group=g", "--dead-letter=d"})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if len(f.Brokers) != 2 || f.Brokers[1] != "b:2" || f.Map["event_type"] != "=buy" ||
 		f.Map["user_id"] != "@key" || f.Map["item_id"] != "p.sku" || f.ClientToken != "secret" ||
 		f.Lanes != 4 {

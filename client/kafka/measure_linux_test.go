@@ -16,6 +16,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/test/check"
 
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
@@ -45,9 +46,7 @@ func TestMeasure(t *testing.T) {
 	s := startServer(t, "--model", trained(t))
 	f := &flow{Client: b.client(t, kgo.ProducerLinger(0)), topic: b.topic(t, 8), users: users}
 	f.produce(n)
-	if err := f.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, f.Flush(t.Context()))
 	for round := range 3 {
 		begin := time.Now()
 		var streams sync.WaitGroup
@@ -108,11 +107,8 @@ func (f *flow) latency(t *testing.T, b *broker, s *server) {
 		f.Produce(t.Context(), &kgo.Record{Topic: topic,
 			Value: fmt.Appendf(nil, `{"userId":"%s","itemId":"1"}`, name)}, nil)
 		for {
-			list, err := pb.NewRecommenderServiceClient(s.Conn()).Recommend(t.Context(),
-				&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: name}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := check.Get(pb.NewRecommenderServiceClient(s.Conn()).Recommend(t.Context(),
+				&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: name}}))(t)
 			if list.GetUserRevision() == 1 {
 				break
 			}

@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
@@ -45,10 +46,7 @@ type server struct {
 
 func startServer(t testing.TB, flags ...string) *server {
 	t.Helper()
-	binary, err := filepath.Abs("../../bin/gsimc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := check.Get(filepath.Abs("../../bin/gsimc"))(t)
 	if _, err := os.Stat(binary); err != nil {
 		t.Fatalf("%v: run make build", err)
 	}
@@ -56,9 +54,7 @@ func startServer(t testing.TB, flags ...string) *server {
 		"--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "--drain-delay", "0s",
 		"--data-dir", t.TempDir(), "--retrain-every", "24h"}, flags...)...)}
 	s.address = s.Says(t, `"grpc":"([^"]+)"`)
-	if s.Client, err = client.Dial(client.Options{Address: s.address}); err != nil {
-		t.Fatal(err)
-	}
+	s.Client = check.Get(client.Dial(client.Options{Address: s.address}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -66,11 +62,8 @@ func startServer(t testing.TB, flags ...string) *server {
 // history returns the events of a user, the oldest first.
 func (s *server) history(t testing.TB, user string) (events []*pb.Event) {
 	t.Helper()
-	stream, err := pb.NewUserServiceClient(s.Conn()).ExportUser(t.Context(),
-		&pb.ExportUserRequest{UserId: user})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := check.Get(pb.NewUserServiceClient(s.Conn()).ExportUser(t.Context(),
+		&pb.ExportUserRequest{UserId: user}))(t)
 	for {
 		message, err := stream.Recv()
 		if err == io.EOF {
@@ -108,10 +101,7 @@ type consumer struct {
 
 func startConsumer(t testing.TB, args ...string) *consumer {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	exe := check.Get(os.Executable())(t)
 	c := &consumer{Process: proctest.Start(t, []string{asProgram + "=1"}, exe,
 		append(args, "--metrics-listen", "127.0.0.1:0")...)}
 	c.pages = "http://" + c.Says(t, `metrics=(\S+)`)
