@@ -100,7 +100,7 @@ func stalledBodies(first int) func(*assault) {
 	return func(a *assault) { a.repeat(100, func() { a.stall(begin) }) }
 }
 
-// repeat does something over and over, so many times at once, until the attack is over.
+// repeat does something over and over, in atOnce goroutines, until the attack is over.
 func (a *assault) repeat(atOnce int, do func()) {
 	var all sync.WaitGroup
 	for range atOnce {

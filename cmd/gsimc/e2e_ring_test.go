@@ -43,7 +43,7 @@ func startShared(t testing.TB, model, store string, flags ...string) *serverProc
 	return start(t, nil, args...)
 }
 
-// startSeveral is startShared of so many servers.
+// startSeveral is startShared of n servers.
 func startSeveral(
 	t testing.TB, n int, model, store string, flags ...string,
 ) (all []*serverProcess) {

@@ -110,7 +110,7 @@ func mustErase(t testing.TB, s store.Store, user string) {
 	}
 }
 
-// wantErased erases a user who has so many events.
+// wantErased erases a user, and checks that events is how many there were.
 func wantErased(t testing.TB, s store.Store, user string, events uint64) {
 	t.Helper()
 	if n, err := s.Erase(context.Background(), user); n != events || err != nil {
@@ -118,7 +118,7 @@ func wantErased(t testing.TB, s store.Store, user string, events uint64) {
 	}
 }
 
-// wantRevision wants a user to have so many events.
+// wantRevision checks that events is how many a user has.
 func wantRevision(t testing.TB, s store.Store, user string, events uint64) {
 	t.Helper()
 	if n, err := storetest.Revision(context.Background(), s, user); n != events || err != nil {

@@ -58,8 +58,8 @@ func appendBig(t *testing.T, s store.Store, from, to int) (damaged map[string]bo
 	return damaged
 }
 
-// unreadable returns the users whose histories cannot be read, and wants the others' to have so
-// many events.
+// unreadable returns the users whose histories cannot be read, and checks that want is how many
+// events each of the others has.
 func unreadable(t *testing.T, s store.Store, want int) (damaged map[string]bool) {
 	t.Helper()
 	damaged = map[string]bool{}

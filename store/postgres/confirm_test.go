@@ -37,7 +37,7 @@ func revision(s store.Store, patience time.Duration) (uint64, error) {
 	return head.Revision, err
 }
 
-// wantRevision wants the user "u" to have so many events.
+// wantRevision checks that want is how many events the user "u" has.
 func wantRevision(t *testing.T, s store.Store, when string, want uint64) {
 	t.Helper()
 	if n, err := revision(s, time.Minute); n != want || err != nil {

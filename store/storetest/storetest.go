@@ -105,7 +105,7 @@ func (t *tester) erase(user string) {
 	t.succeed(err)
 }
 
-// wantErased erases a user who has so many events.
+// wantErased erases a user, and checks that events is how many there were.
 func (t *tester) wantErased(user string, events uint64) {
 	t.Helper()
 	if n, err := t.Erase(t.ctx, user); n != events || err != nil {
