@@ -67,10 +67,10 @@ func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 }
 
 // accounted wants each user of a store that was damaged to be saved as there was, or named, or
-// counted. It returns how many are saved as they were.
+// counted. It returns how many are saved as they were, and how many are saved.
 func accounted(
 	t *testing.T, what string, disk vfs.FS, before map[string][]store.Event,
-) (whole int) {
+) (whole, kept int) {
 	t.Helper()
 	told := map[string]Condition{}
 	old := filesOf(t, disk)
@@ -128,7 +128,7 @@ func accounted(
 	if t.Failed() {
 		t.FailNow()
 	}
-	return whole
+	return whole, len(after)
 }
 
 // withFile returns a copy of the disk with another content of a file, or without it.
@@ -143,8 +143,16 @@ func withFile(t *testing.T, disk *vfs.MemFS, path string, content []byte) *vfs.M
 	return copied
 }
 
-// TestSalvageFlippedBits flips bits in each table of a store where chance will, and in the largest
-// one at a tenth, three tenths and so on: all users are saved as they were.
+// allWhole wants all users of a store that was damaged to be saved as they were.
+func allWhole(t *testing.T, what string, damaged vfs.FS, before map[string][]store.Event) {
+	t.Helper()
+	if whole, _ := accounted(t, what, damaged, before); whole != len(before) {
+		t.Fatalf("%s: %d users of %d are whole", what, whole, len(before))
+	}
+}
+
+// TestSalvageFlippedBits flips bits in each table of a small store where chance will, and in the
+// largest one at a tenth, three tenths and so on: all users are saved as they were.
 func TestSalvageFlippedBits(t *testing.T) {
 	t.Parallel()
 	soak.Native(t)
@@ -170,15 +178,32 @@ func TestSalvageFlippedBits(t *testing.T) {
 			}
 			for _, at := range places {
 				what := fmt.Sprintf("%s, byte %d of %d, crashed %v", path, at, size, crashed)
-				damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
-				if whole := accounted(t, what, damaged, before); whole != len(before) {
-					t.Fatalf("%s: %d users of %d are whole", what, whole, len(before))
-				}
+				allWhole(t, what, flipped(t, disk, path, at, 1<<rng.IntN(8)), before)
 				mended++
 			}
 		}
 		soak.Injected(t, mended, "flipped bits")
 	}
+}
+
+// TestSalvageTables flips bits in tables of many blocks, those of the store's own rows and of the
+// journal included: all users are saved as they were.
+func TestSalvageTables(t *testing.T) {
+	t.Parallel()
+	soak.Native(t)
+	disk, before := salvageable(t, true)
+	rng := rand.New(rand.NewPCG(4, 4))
+	tables, flips := tablesOf(t, disk), 0
+	for _, i := range soak.SomeOf(t, len(tables), 3) {
+		size := sizeOf(t, disk, tables[i])
+		for range soak.Times(1) {
+			at := rng.IntN(size)
+			what := fmt.Sprintf("%s, byte %d of %d", tables[i], at, size)
+			allWhole(t, what, flipped(t, disk, tables[i], at, 1<<rng.IntN(8)), before)
+			flips++
+		}
+	}
+	soak.Injected(t, flips, "flipped bits")
 }
 
 // TestSalvageListOfTables flips bits in the list of tables of a store: all users are saved as they
@@ -193,10 +218,7 @@ func TestSalvageListOfTables(t *testing.T) {
 	for range times {
 		at := rng.IntN(size)
 		what := fmt.Sprintf("%s, byte %d of %d", path, at, size)
-		damaged := flipped(t, disk, path, at, 1<<rng.IntN(8))
-		if whole := accounted(t, what, damaged, before); whole != len(before) {
-			t.Fatalf("%s: %d users of %d are whole", what, whole, len(before))
-		}
+		allWhole(t, what, flipped(t, disk, path, at, 1<<rng.IntN(8)), before)
 	}
 	soak.Injected(t, times, "flipped bits")
 }
@@ -220,7 +242,7 @@ func TestSalvageLostTables(t *testing.T) {
 					continue
 				}
 				what := fmt.Sprintf("%s %s, crashed %v", path, name, crashed)
-				n := accounted(t, what, withFile(t, disk, path, spoiled), before)
+				n, _ := accounted(t, what, withFile(t, disk, path, spoiled), before)
 				t.Logf("%s: %d of %d users are as they were", what, n, len(before))
 				whole += n
 				faults++
