@@ -383,28 +383,51 @@ func TestCloseDuringCopy(t *testing.T) {
 	}
 }
 
-// TestTablesOutOfSpace lets the writing of tables meet a shortage that passes, while the log can
-// still be written: writes are refused and resume by themselves.
-func TestTablesOutOfSpace(t *testing.T) {
+// TestShortagesPass lets the writing of tables meet a shortage that passes, while the log can still
+// be written; and the next log, and with it the manifest and folders, find no file descriptor, which
+// would be final to the engine. Writes are refused and resume by themselves.
+func TestShortagesPass(t *testing.T) {
 	t.Parallel()
-	for _, shortage := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG,
-		syscall.EMFILE, syscall.ENFILE} {
-		t.Run(shortage.Error(), func(t *testing.T) {
-			t.Parallel()
-			var short atomic.Bool
-			fs := withoutTables(vfs.NewMem(), func() error {
-				if short.Load() {
-					return shortage
-				}
-				return nil
+	full := []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
+	descriptors := []syscall.Errno{syscall.EMFILE, syscall.ENFILE}
+	for _, c := range []struct {
+		of        string
+		disk      func(disk vfs.FS, fails func() error) vfs.FS
+		shortages []syscall.Errno
+		refusal   error
+	}{
+		{"tables", withoutTables, append(full, descriptors...), store.ErrFull},
+		{"files", withoutFiles, descriptors, store.ErrUnavailable},
+	} {
+		for _, shortage := range c.shortages {
+			t.Run(c.of+"/"+shortage.Error(), func(t *testing.T) {
+				t.Parallel()
+				var short atomic.Bool
+				s := mustOpen(t, "store", Options{FS: c.disk(vfs.NewMem(), func() error {
+					if short.Load() {
+						return shortage
+					}
+					return nil
+				})})
+				mustAppend(t, s, "u", 0, 10)
+				settle(t, s)
+				short.Store(true)
+				flushSoon(s)
+				passes(t, s, c.refusal, func() { short.Store(false) })
 			})
-			s := mustOpen(t, "store", Options{FS: fs})
-			mustAppend(t, s, "u", 0, 10)
-			short.Store(true)
-			flushSoon(s)
-			passes(t, s, store.ErrFull, func() { short.Store(false) })
-		})
+		}
 	}
+}
+
+// withoutFiles is a disk on which no file can be opened or made while fails returns an error.
+func withoutFiles(disk vfs.FS, fails func() error) vfs.FS {
+	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.OpCreate, errorfs.OpOpen, errorfs.OpOpenDir:
+			return fails()
+		}
+		return nil
+	}))
 }
 
 // passes checks that a store with ten events of a user refuses writes for lack of something, and
@@ -424,33 +447,6 @@ func passes(t *testing.T, s *Store, refusal error, over func()) {
 		t.Errorf("%d events, want 11", got)
 	}
 	mustClose(t, s)
-}
-
-// TestLogWithoutDescriptor lets the next log, and with it the manifest and folders, find no file
-// descriptor for a while. To the engine that would be final.
-func TestLogWithoutDescriptor(t *testing.T) {
-	t.Parallel()
-	for _, shortage := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE} {
-		t.Run(shortage.Error(), func(t *testing.T) {
-			t.Parallel()
-			var short atomic.Bool
-			fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-				switch op.Kind {
-				case errorfs.OpCreate, errorfs.OpOpen, errorfs.OpOpenDir:
-					if short.Load() {
-						return shortage
-					}
-				}
-				return nil
-			}))
-			s := mustOpen(t, "store", Options{FS: fs})
-			mustAppend(t, s, "u", 0, 10)
-			settle(t, s)
-			short.Store(true)
-			flushSoon(s)
-			passes(t, s, store.ErrUnavailable, func() { short.Store(false) })
-		})
-	}
 }
 
 // TestHangingDisk lets no sync end for a while: the store says so, is read on, and recovers.
