@@ -63,45 +63,38 @@ func lives(t *testing.T, s *Store) {
 }
 
 // TestVersionsStay opens a store again after a clean end, after losses of power and after a sort:
-// each history has the version that it had.
+// each history has the version that it had. So it is for those who are ready to accept a loss at
+// each start, and meet none.
 func TestVersionsStay(t *testing.T) {
-	disk := vfs.NewCrashableMem()
-	s := mustOpen(t, "store", Options{FS: disk})
-	lives(t, s)
-	want := versions(t, s)
-	if len(want) != 48 {
-		t.Fatalf("%d users", len(want))
-	}
-	wantMarks(t, want)
-	crashed := powerCut(disk, 0)
-	mustClose(t, s)
-	for name, fs := range map[string]*vfs.MemFS{"closed": disk, "power cut": crashed} {
-		for start := range 4 {
-			s := mustOpen(t, "store", Options{FS: fs})
-			check.Same(t, want, versions(t, s), "%s, start %d", name, start)
-			if start > 0 {
-				flush(t, s)
+	for _, accept := range []bool{false, true} {
+		disk := vfs.NewCrashableMem()
+		s := mustOpen(t, "store", Options{FS: disk, AcceptLoss: accept})
+		lives(t, s)
+		want := versions(t, s)
+		if len(want) != 48 {
+			t.Fatalf("%d users", len(want))
+		}
+		wantMarks(t, want)
+		crashed := powerCut(disk, 0)
+		mustClose(t, s)
+		for name, fs := range map[string]*vfs.MemFS{"closed": disk, "power cut": crashed} {
+			for start := range 4 {
+				s := mustOpen(t, "store", Options{FS: fs, AcceptLoss: accept})
+				what := fmt.Sprintf("%s, start %d, accept %v", name, start, accept)
+				check.Same(t, want, versions(t, s), "%s", what)
+				if start > 0 {
+					flush(t, s)
+				}
+				check.Same(t, want, versions(t, s), "%s, sorted", what)
+				mustClose(t, s)
 			}
-			check.Same(t, want, versions(t, s), "%s, start %d, sorted", name, start)
-			mustClose(t, s)
 		}
 	}
 }
 
-// TestAcceptingNoLossKeepsVersions: who is ready to accept a loss at each start, and meets none,
-// keeps the tokens of clients.
-func TestAcceptingNoLossKeepsVersions(t *testing.T) {
-	disk := vfs.NewMem()
-	s := mustOpen(t, "store", Options{FS: disk, AcceptLoss: true})
-	lives(t, s)
-	want := versions(t, s)
-	s = reopen(t, s, "store", Options{FS: disk, AcceptLoss: true})
-	defer mustClose(t, s)
-	check.Same(t, want, versions(t, s), "opened again")
-}
-
-// TestLossChangesVersions opens a store that has lost events, or may have: no history has a version
-// from before, and later openings keep the new ones.
+// TestLossChangesVersions opens a store that has lost events, or may have, as one that was restored:
+// there were events after the backup, perhaps, in whose place there will be others. No history has a
+// version from before, and later openings keep the new ones.
 func TestLossChangesVersions(t *testing.T) {
 	for name, lose := range map[string]func(fs vfs.FS) (Options, error){
 		"accepted": func(fs vfs.FS) (Options, error) {
@@ -115,6 +108,12 @@ func TestLossChangesVersions(t *testing.T) {
 		"without mark": func(fs vfs.FS) (Options, error) {
 			return Options{}, fs.Remove("store/" + mark.Name)
 		},
+		"restored": func(fs vfs.FS) (Options, error) {
+			mustBackup(t, fs, "store")
+			check.Must(t, fs.RemoveAll("store"))
+			_, err := Restore(t.Context(), "backup", "store", Options{FS: fs}, noProgress)
+			return Options{}, err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := vfs.NewMem()
@@ -126,6 +125,9 @@ func TestLossChangesVersions(t *testing.T) {
 			opts.FS = disk
 			s = mustOpen(t, "store", opts)
 			after := versions(t, s)
+			if len(after) != len(before) {
+				t.Errorf("%d users, want %d", len(after), len(before))
+			}
 			for user, v := range after {
 				if v == before[user] || v.Revision != before[user].Revision {
 					t.Errorf("%s has %v, as before the loss %v", user, v, before[user])
@@ -143,29 +145,5 @@ func TestLossChangesVersions(t *testing.T) {
 			}
 			mustClose(t, s)
 		})
-	}
-}
-
-// TestRestoreChangesVersions restores a backup: what was known of histories may have had events
-// that were written after it, and in whose place there will be others.
-func TestRestoreChangesVersions(t *testing.T) {
-	disk := vfs.NewMem()
-	s := mustOpen(t, "store", Options{FS: disk})
-	lives(t, s)
-	before := versions(t, s)
-	mustClose(t, s)
-	none := func(Stage, int64, int64) {}
-	check.Get(Backup(t.Context(), "store", "backup", Options{FS: disk}, none))(t)
-	check.Get(Restore(t.Context(), "backup", "again", Options{FS: disk}, none))(t)
-	s = mustOpen(t, "again", Options{FS: disk})
-	defer mustClose(t, s)
-	after := versions(t, s)
-	if len(after) != len(before) {
-		t.Errorf("%d users, want %d", len(after), len(before))
-	}
-	for user, v := range after {
-		if v == before[user] || v.Revision != before[user].Revision {
-			t.Errorf("%s has %v, as before the backup %v", user, v, before[user])
-		}
 	}
 }
