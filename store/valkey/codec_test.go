@@ -1,7 +1,6 @@
 package valkey
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -103,8 +102,6 @@ func TestErrorsOfCalls(t *testing.T) {
 		{[]error{store.ErrFull, nil}, nil},
 		{[]error{store.ErrCorrupt, store.ErrUnavailable}, nil},
 	} {
-		if got := ofAll(test.errs); !errors.Is(got, test.want) {
-			t.Errorf("of %v: %v, want %v", test.errs, got, test.want)
-		}
+		check.Fails(t, ofAll(test.errs), test.want, "of %v", test.errs)
 	}
 }

@@ -49,9 +49,8 @@ func TestSettings(t *testing.T) {
 	}
 	check.Same(t, want, settings.Problems, "problems")
 	for _, p := range want[:4] { // the commands do what they say
-		if _, err := c.Nodes[0].Do(strings.Fields(p.Command)...); err != nil {
-			t.Errorf("%s: %v", p.Command, err)
-		}
+		_, err := c.Nodes[0].Do(strings.Fields(p.Command)...)
+		check.Pass(t, err, "%s", p.Command)
 	}
 	_, err = valkey.Open(t.Context(), o)
 	if settings, ok = errors.AsType[*valkey.SettingsError](err); !ok ||
@@ -61,9 +60,7 @@ func TestSettings(t *testing.T) {
 	o.NotDurable = true
 	s := open(t, o)
 	defer s.Close()
-	if _, err := s.Append(t.Context(), []store.Record{record("u", 1)}); err != nil {
-		t.Errorf("Append: %v", err)
-	}
+	mustAppend(t, s, "u", 1)
 	if kept := s.Promises()[0].Kept; !strings.HasPrefix(kept, "no: ") {
 		t.Errorf("the first promise: %q, want no", kept)
 	}
@@ -99,11 +96,8 @@ func TestOpenRefuses(t *testing.T) {
 		o := valid
 		c.change(&o)
 		s, err := valkey.Open(within(t, 10*time.Second), o)
-		if err == nil {
-			t.Errorf("%s: opened", name)
+		if check.Says(t, err, c.want, "%s", name); err == nil {
 			_ = s.Close()
-		} else if !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
 }
@@ -225,9 +219,7 @@ func TestTLS(t *testing.T) {
 	}
 	s := open(t, o)
 	defer s.Close()
-	if _, err := s.Append(t.Context(), []store.Record{record("u", 1)}); err != nil {
-		t.Errorf("Append: %v", err)
-	}
+	mustAppend(t, s, "u", 1)
 	if head, _, err := s.Since(t.Context(), "u", store.Version{}, nil); head.Revision != 1 {
 		t.Errorf("Since: %v, %v", head, err)
 	}

@@ -16,7 +16,7 @@ var ofSharedStores = []mutant{
 		is: `	last := len(l.commands) - 1
 	answers := l.conn.DoMulti(ctx, append(l.commands[last:], l.commands[:last]...)...)
 	answers = append(answers[1:], answers[0])`,
-		pkg: "./store/valkey/internal/faults", test: "TestRepetitionsWaitForReplicas",
+		pkg: "./store/valkey", test: "TestAnswersWaitForReplicas",
 	},
 	{
 		name: "sameall", breaks: "a state of a history that was lost is taken for good",

@@ -203,9 +203,7 @@ func TestEachKeysBoundsParts(t *testing.T) {
 			}
 			return nil
 		})
-		if !errors.Is(err, enough) {
-			t.Error(err)
-		}
+		check.Fails(t, err, enough, "EachKeys")
 	})
 }
 
