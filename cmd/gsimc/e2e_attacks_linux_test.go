@@ -225,15 +225,13 @@ func (g *goodClient) mustAnswer(times int) {
 	g.t.Helper()
 	for range times {
 		// Refusals pass within moments: the limits follow what was just before.
-		if !eventually(func() bool {
+		await(g.t, "a good client is answered", func() bool {
 			err := g.once()
 			if err != nil && status.Code(err) != codes.ResourceExhausted {
 				g.t.Errorf("a good client: %v", err)
 			}
 			return err == nil
-		}) {
-			g.t.Fatal("a good client is not answered")
-		}
+		})
 	}
 }
 

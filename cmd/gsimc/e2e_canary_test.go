@@ -148,6 +148,14 @@ func (c *canary) failed(err error) codes.Code {
 	return st.Code()
 }
 
+// fails takes in an error of a call, which must have a code.
+func (c *canary) fails(err error, want codes.Code, what string) {
+	c.t.Helper()
+	if c.failed(err) != want {
+		c.t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
 // A notingConn shows the errors, headers and trailers of unary calls.
 type notingConn struct {
 	grpc.ClientConnInterface
@@ -191,11 +199,8 @@ func markedRequest(user string) *pb.RecommendRequest {
 // observe sends an event and returns its session token.
 func (c *canary) observe(e *pb.Event) []byte {
 	c.t.Helper()
-	resp, err := pb.NewEventServiceClient(c.conn).Observe(c.as(clientRoles),
-		&pb.ObserveRequest{Event: e})
-	if err != nil {
-		c.t.Fatalf("Observe: %v", err)
-	}
+	resp := check.Get(pb.NewEventServiceClient(c.conn).Observe(c.as(clientRoles),
+		&pb.ObserveRequest{Event: e}))(c.t)
 	return c.session(resp.GetSessionToken())
 }
 
@@ -265,9 +270,7 @@ func (c *canary) drain() {
 	stream := check.Get(pb.NewEventServiceClient(c.conn).StreamObserve(c.as(clientRoles)))(c.t)
 	check.Must(c.t, stream.Send(&pb.StreamObserveRequest{Sequence: 1,
 		Event: markedEventOf("drain", "drain")}))
-	if _, err := stream.Recv(); err != nil {
-		c.t.Fatalf("the acknowledgement: %v", err)
-	}
+	check.Get(stream.Recv())(c.t) // the acknowledgement
 	check.Must(c.t, c.p.Signal(syscall.SIGTERM))
 	var err error
 	for err == nil {
@@ -275,9 +278,7 @@ func (c *canary) drain() {
 			&pb.ObserveRequest{Event: markedEventOf("drain", "late")})
 		_, err = stream.Recv()
 	}
-	if code := c.failed(err); code != codes.Unavailable {
-		c.t.Errorf("the stream ends with %v", err)
-	}
+	c.fails(err, codes.Unavailable, "the end of the stream")
 	<-c.p.Exited()
 }
 
@@ -338,11 +339,7 @@ func (c *canary) pages() {
 		"/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=1"} {
 		page := c.p.page(c.t, path)
 		if z, err := gzip.NewReader(bytes.NewReader([]byte(page))); err == nil {
-			text, err := io.ReadAll(z)
-			if err != nil {
-				c.t.Fatalf("%s: %v", path, err)
-			}
-			page = string(text)
+			page = string(check.Get(io.ReadAll(z))(c.t))
 		}
 		if page == "" {
 			c.t.Errorf("%s is empty", path)

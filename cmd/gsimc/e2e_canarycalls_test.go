@@ -52,11 +52,8 @@ func (c *canary) everyMethod() {
 	other := proto.CloneOf(ann)
 	other.ItemId += "other"
 	_, _ = events.Observe(ctx, &pb.ObserveRequest{Event: other}) // a conflict
-	batch, err := events.BatchObserve(ctx, &pb.BatchObserveRequest{Events: []*pb.Event{ann, other,
-		markedEventOf("bob", "1"), {UserId: markedUser + strings.Repeat("x", 300)}}})
-	if err != nil {
-		c.t.Fatalf("BatchObserve: %v", err)
-	}
+	batch := check.Get(events.BatchObserve(ctx, &pb.BatchObserveRequest{Events: []*pb.Event{ann,
+		other, markedEventOf("bob", "1"), {UserId: markedUser + strings.Repeat("x", 300)}}}))(c.t)
 	for _, r := range batch.GetResults() {
 		c.result(r)
 	}
@@ -98,9 +95,7 @@ func (c *canary) stream(events ...*pb.Event) {
 	for {
 		resp, err := stream.Recv()
 		if err != nil {
-			if code := c.failed(err); code != codes.InvalidArgument {
-				c.t.Errorf("a stream with a wrong number ends with %v", err)
-			}
+			c.fails(err, codes.InvalidArgument, "a stream with a wrong number")
 			return
 		}
 		for _, x := range resp.GetExceptions() {
@@ -131,9 +126,7 @@ func (c *canary) badFields() {
 				_, one := events.Observe(c.as(clientRoles), &pb.ObserveRequest{Event: e})
 				_, _ = events.BatchObserve(c.as(clientRoles),
 					&pb.BatchObserveRequest{Events: []*pb.Event{e}})
-				if c.failed(one) != codes.InvalidArgument {
-					c.t.Errorf("a bad event: %v", one)
-				}
+				c.fails(one, codes.InvalidArgument, "a bad event")
 			}
 			id := markedUser + bad
 			_, _ = lists.Recommend(c.as(clientRoles), markedRequest(bad))
@@ -165,9 +158,7 @@ func (c *canary) halfMessage() {
 		hpack.HeaderField{Name: "authorization", Value: "Bearer " + c.bearer[clientRoles]})
 	body := check.Get(proto.Marshal(markedRequest("half")))(c.t)
 	h.Send(id, 2*len(body), body)
-	if !eventually(func() bool { return h.Ended(id) }) {
-		c.t.Error("half a message has no end")
-	}
+	await(c.t, "half a message ends", func() bool { return h.Ended(id) })
 	_ = h.Write(func(f *http2.Framer) error { // what is no message at all
 		return f.WriteHeaders(http2.HeadersFrameParam{StreamID: h.ID(), EndHeaders: true,
 			BlockFragment: h2test.Head(recommendMethod, hpack.HeaderField{Name: "grpc-timeout",
@@ -185,9 +176,8 @@ func (c *canary) badSessions() {
 		req.SessionToken = token
 		ctx, cancel := context.WithTimeout(c.as(clientRoles), 500*time.Millisecond)
 		defer cancel()
-		if _, err := lists.Recommend(ctx, req); c.failed(err) != want {
-			c.t.Errorf("a bad session token: %v, want %v", err, want)
-		}
+		_, err := lists.Recommend(ctx, req)
+		c.fails(err, want, "a bad session token")
 	}
 	flipped := func(at int) []byte {
 		bad := slices.Clone(token)
@@ -200,31 +190,21 @@ func (c *canary) badSessions() {
 	ask("cid", token[:len(token)-1], codes.InvalidArgument)
 	req := markedRequest("cid")
 	req.MinUserRevision = 1000
-	if _, err := lists.Recommend(c.as(clientRoles), req); c.failed(err) != codes.Unavailable {
-		c.t.Errorf("a revision that there is not: %v", err)
-	}
+	_, err := lists.Recommend(c.as(clientRoles), req)
+	c.fails(err, codes.Unavailable, "a revision that there is not")
 	users := pb.NewUserServiceClient(c.conn)
-	if _, err := users.ListUserEvents(c.as(clientRoles), &pb.ListUserEventsRequest{
-		UserId: markedUser + "cid"}); err != nil {
-		c.t.Errorf("ListUserEvents: %v", err)
-	}
-	_, err := users.ListUserEvents(c.as(clientRoles), &pb.ListUserEventsRequest{
+	_, listed := users.ListUserEvents(c.as(clientRoles), &pb.ListUserEventsRequest{
+		UserId: markedUser + "cid"})
+	_, err = users.ListUserEvents(c.as(clientRoles), &pb.ListUserEventsRequest{
 		UserId: markedUser + "cid", PageToken: markedUser})
-	if c.failed(err) != codes.InvalidArgument {
-		c.t.Errorf("a damaged page token: %v", err)
-	}
-	if _, err := users.RetractEvents(c.as(clientRoles), &pb.RetractEventsRequest{
-		UserId: markedUser + "cid", EventIds: []string{markedUser}}); err != nil {
-		c.t.Errorf("RetractEvents: %v", err)
-	}
-	if _, err := users.MergeUsers(c.as(clientRoles), &pb.MergeUsersRequest{
-		SourceUserId: markedUser + "eve", TargetUserId: markedUser + "cid"}); err != nil {
-		c.t.Errorf("MergeUsers: %v", err)
-	}
-	if _, err := users.DeleteUser(c.as(clientRoles),
-		&pb.DeleteUserRequest{UserId: markedUser + "cid"}); err != nil {
-		c.t.Errorf("DeleteUser: %v", err)
-	}
+	c.fails(err, codes.InvalidArgument, "a damaged page token")
+	_, retracted := users.RetractEvents(c.as(clientRoles), &pb.RetractEventsRequest{
+		UserId: markedUser + "cid", EventIds: []string{markedUser}})
+	_, merged := users.MergeUsers(c.as(clientRoles), &pb.MergeUsersRequest{
+		SourceUserId: markedUser + "eve", TargetUserId: markedUser + "cid"})
+	_, deleted := users.DeleteUser(c.as(clientRoles),
+		&pb.DeleteUserRequest{UserId: markedUser + "cid"})
+	check.Pass(c.t, errors.Join(listed, retracted, merged, deleted), "a call that is in order")
 	ask("cid", token, codes.DataLoss)
 }
 
@@ -232,16 +212,14 @@ func (c *canary) badSessions() {
 func (c *canary) wrongTokens() {
 	event := &pb.ObserveRequest{Event: markedEventOf("ann", "1")}
 	events := pb.NewEventServiceClient(c.conn)
-	if _, err := events.Observe(c.as("recommend"), event); c.failed(err) != codes.PermissionDenied {
-		c.t.Errorf("a token without the role: %v", err)
-	}
+	_, err := events.Observe(c.as("recommend"), event)
+	c.fails(err, codes.PermissionDenied, "a token without the role")
 	for _, token := range []string{markedToken, markedToken + strings.Repeat("x", 300),
 		c.bearer["recommend"] + "x", markedToken + " " + markedToken} {
 		for _, header := range []string{"Bearer " + token, token, "Basic " + token} {
 			ctx := metadata.AppendToOutgoingContext(c.t.Context(), "authorization", header)
-			if _, err := events.Observe(ctx, event); c.failed(err) != codes.Unauthenticated {
-				c.t.Errorf("a bad token: %v", err)
-			}
+			_, err := events.Observe(ctx, event)
+			c.fails(err, codes.Unauthenticated, "a bad token")
 			_, _ = pb.NewAdminServiceClient(c.admin).GetStatus(ctx, &pb.GetStatusRequest{})
 		}
 	}
@@ -271,9 +249,7 @@ func (c *canary) noRoom() {
 			refused = err
 		}
 	}
-	if c.failed(refused) != codes.ResourceExhausted {
-		c.t.Errorf("a stream too many: %v", refused)
-	}
+	c.fails(refused, codes.ResourceExhausted, "a stream too many")
 	var many []*pb.Event
 	for i := range 1001 {
 		many = append(many, markedEventOf(fmt.Sprint("new", i), fmt.Sprint(i)))
@@ -288,9 +264,7 @@ func (c *canary) noRoom() {
 	}
 	_, err := pb.NewRecommenderServiceClient(c.conn).Recommend(c.as(clientRoles),
 		markedRequest(strings.Repeat("x", 5<<20)))
-	if c.failed(err) != codes.ResourceExhausted {
-		c.t.Errorf("a message that is too large: %v", err)
-	}
+	c.fails(err, codes.ResourceExhausted, "a message that is too large")
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {

@@ -34,14 +34,10 @@ func TestServeObserveRecommend(t *testing.T) {
 			before)
 	}
 	liked := before.Items[3].ID
-	if got := execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item", liked,
-		"--event-id", "e1"); got != "applied, revision 1\n" {
-		t.Errorf("observe printed %q", got)
-	}
-	if got := execute(t, "observe", "--server", server.GRPC, "--user", "alice", "--item",
-		"no-such-item"); got != "kept: the model does not know the item yet, revision 2\n" {
-		t.Errorf("observe of an unknown item printed %q", got)
-	}
+	check.Same(t, "applied, revision 1\n", execute(t, "observe", "--server", server.GRPC, "--user",
+		"alice", "--item", liked, "--event-id", "e1"), "observe printed")
+	check.Same(t, "kept: the model does not know the item yet, revision 2\n", execute(t, "observe",
+		"--server", server.GRPC, "--user", "alice", "--item", "no-such-item"), "observe printed")
 	after := recommend()
 	if after.Revision != 2 || len(after.Items) != 5 || after.Items[0].Source != "personalized" {
 		t.Fatalf("after two events: %+v, want personalized items of revision 2", after)
@@ -145,9 +141,7 @@ func TestReload(t *testing.T) {
 	}
 	replace(t, model, "not a model")
 	hangup("model reload failed")
-	if got := version(); got != second {
-		t.Errorf("version is %s after a failed reload, want %s", got, second)
-	}
+	check.Same(t, second, version(), "version after a failed reload")
 	server.mustStop(t)
 }
 
@@ -180,7 +174,5 @@ func TestDemo(t *testing.T) {
 	if !regexp.MustCompile(`personalized  (new|up \d+|down \d+)`).MatchString(out) {
 		t.Errorf("no list changed:\n%s", out)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "model.gsimc")); err != nil {
-		t.Errorf("--dir does not keep the files: %v", err)
-	}
+	check.Get(os.Stat(filepath.Join(dir, "model.gsimc")))(t) // --dir keeps the files
 }

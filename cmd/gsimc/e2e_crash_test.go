@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -150,11 +150,7 @@ func acknowledged(clients []*crashClient) (n int) {
 func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 	t.Helper()
 	st := check.Get(pebble.Open(context.Background(), dir, pebble.Options{}))(t)
-	defer func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { check.Pass(t, st.Close(), "Close") }()
 	for _, c := range clients {
 		sent, acked := map[string][]string{}, map[string]int{}
 		for j, e := range c.events {
@@ -172,14 +168,12 @@ func checkCrashStore(t *testing.T, dir string, clients []*crashClient) {
 				stored = append(stored, e.ID)
 				return nil
 			}
-			if _, _, err := st.Since(t.Context(), user, store.Version{}, take); err != nil {
-				t.Fatal(err)
-			}
+			_, _, err := st.Since(t.Context(), user, store.Version{}, take)
+			check.Must(t, err)
 			if len(stored) < acked[user] {
 				t.Errorf("%s: %d events stored, %d acknowledged", user, len(stored), acked[user])
 			}
-			if len(stored) > len(ids) || !cmp.Equal(stored,
-				append([]string(nil), ids[:len(stored)]...)) {
+			if len(stored) > len(ids) || !slices.Equal(stored, ids[:len(stored)]) {
 				t.Errorf("%s: what is stored is not a prefix of what was sent", user)
 			}
 		}

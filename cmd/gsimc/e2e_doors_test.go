@@ -89,10 +89,9 @@ func TestDoors(t *testing.T) {
 	write("key.pem", next.Key)
 	p.awaitLog(t, "tokens read again", 2)
 	p.awaitLog(t, "certificates read again", 1)
-	if code, _, stderr := runCLI(t, env, append(commands["recommend"], access[:6]...)...); code !=
-		cli.ExitFailure || !strings.Contains(stderr, "Unauthenticated") {
-		t.Errorf("a token that was removed: exit code %d, %s", code, stderr)
-	}
+	code, _, stderr := runCLI(t, env, append(commands["recommend"], access[:6]...)...)
+	check.Same(t, cli.ExitFailure, code, "exit code with a token that was removed")
+	says(t, "a token that was removed", stderr, "Unauthenticated")
 	mustRun(t, append(append(commands["observe"], access...), files["observe"])...)
 	p.mustStop(t)
 	if strings.Contains(p.log.String(), "gsimc_") {
@@ -106,9 +105,7 @@ func TestServeIsClosedByDefault(t *testing.T) {
 	_, model := smallModel(t)
 	code, _, stderr := runCLI(t, []string{"GSIMC_LISTEN=0.0.0.0:0"}, "serve", "--model", model,
 		"--store", "memory", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
-	if code != cli.ExitUsage {
-		t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
-	}
+	check.Same(t, cli.ExitUsage, code, "exit code")
 	says(t, "the refusal", stderr, "--listen: ", "--insecure", "(from GSIMC_LISTEN)")
 	startServe(t, model, t.TempDir(), "--listen", "0.0.0.0:0", "--insecure").mustStop(t)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -15,14 +14,9 @@ func TestHealthcheck(t *testing.T) {
 	server := startServe(t, model, t.TempDir())
 	execute(t, "healthcheck", "--server", server.GRPC)
 	execute(t, "healthcheck", "--server", server.GRPC, "--service", "gsimc.v1.EventService")
-	refused := func(want string, args ...string) {
-		t.Helper()
-		p := gsimc(t, append([]string{"healthcheck", "--server", server.GRPC}, args...)...)
-		if code := p.Wait(); code != cli.ExitFailure || !strings.Contains(p.Err.String(), want) {
-			t.Errorf("%v: exit code %d and %q, want 1 and %q", args, code, &p.Err, want)
-		}
-	}
-	refused("unknown service", "--service", "nothing")
+	refused(t, cli.ExitFailure, "unknown service", "healthcheck", "--server", server.GRPC, "--service",
+		"nothing")
 	server.mustStop(t)
-	refused("is the server running there?")
+	refused(t, cli.ExitFailure, "is the server running there?", "healthcheck", "--server",
+		server.GRPC)
 }

@@ -46,8 +46,7 @@ func TestMain(m *testing.M) {
 func binary(t testing.TB) string {
 	t.Helper()
 	soak.Processes(t, "the real binary")
-	path := check.Get(buildBinary())(t)
-	return path
+	return check.Get(buildBinary())(t)
 }
 
 var buildBinary = sync.OnceValues(func() (string, error) {
@@ -138,9 +137,7 @@ func startOf(t testing.TB, path string, env []string, flags ...string) *serverPr
 // mustStop stops the server and fails the test if it does not exit with 0.
 func (p *serverProcess) mustStop(t testing.TB) {
 	t.Helper()
-	if err := p.Stop(); err != nil {
-		t.Fatalf("stopping the server: %v", err)
-	}
+	check.Must(t, p.Stop())
 }
 
 // metricsPage is what Prometheus reads.

@@ -68,9 +68,7 @@ func TestItemCommands(t *testing.T) {
 
 	// The list in two parts is the list, and its JSON can be read again.
 	whole := on("items", "list", "--items", "1000", "--json")
-	if n := strings.Count(whole, "\n"); n != 120 {
-		t.Errorf("items list --json has %d lines", n)
-	}
+	check.Same(t, 120, strings.Count(whole, "\n"), "lines of items list --json")
 	first := on("items", "list", "--items", "100")
 	_, token, more := strings.Cut(first, "--page-token ")
 	second := on("items", "list", "--items", "100", "--page-token", strings.TrimSpace(token))
@@ -112,9 +110,7 @@ func TestItemCommands(t *testing.T) {
 		varied[1].Source != "pinned" || varied[0].ID == all[0].ID {
 		t.Errorf("a list with two of each category and a pin is %+v", varied)
 	}
-	if got := on("items", "delete", all[3].ID, "nowhere"); got != "1 items deleted\n" {
-		t.Errorf("items delete printed %q", got)
-	}
+	check.Same(t, "1 items deleted\n", on("items", "delete", all[3].ID, "nowhere"), "items delete")
 	badItemRows(t, server)
 	server.mustStop(t)
 	for _, args := range [][]string{{"verify", "--data-dir", dir},
@@ -143,9 +139,7 @@ func badItemRows(t *testing.T, server *serverProcess) {
 		{"2", []string{path + ":5: column available_until"}, false},
 	} {
 		p := gsimc(t, "items", "import", path, "--max-bad-rows", c.bad, "--server", server.GRPC)
-		if code := p.Wait(); (code == 0) != c.ok {
-			t.Errorf("--max-bad-rows %s: exit code %d", c.bad, code)
-		}
+		check.Same(t, c.ok, p.Wait() == 0, "--max-bad-rows %s ends well", c.bad)
 		says(t, "--max-bad-rows "+c.bad, p.Err.String(), c.stderr...)
 		if c.ok {
 			says(t, "--max-bad-rows "+c.bad, p.Out.String(), "1 items written")

@@ -56,9 +56,7 @@ func TestModelsAreDelivered(t *testing.T) {
 	}
 	awaitModel("the newest file is damaged", newest)
 	starting := startServe(t, "", t.TempDir(), "--model-dir", dir)
-	if got := servedVersion(t, starting); got != second {
-		t.Errorf("a server that starts then has version %s, want the one before: %s", got, second)
-	}
+	check.Same(t, second, servedVersion(t, starting), "version of a server that starts then")
 	says(t, "/readyz", starting.page(t, "/readyz"), "an older one serves")
 	says(t, "/metrics", starting.metricsPage(t), "\ngsimc_model_behind 1\n")
 	if _, err := pb.NewAdminServiceClient(servers[0].dialAdmin(t).Conn()).ReloadModel(t.Context(),

@@ -76,7 +76,7 @@ func (o *owners) file(i int) string { return filepath.Join(o.files, fmt.Sprint(i
 // owner waits until a server, but the one that is gone, is the owner.
 func (o *owners) owner(gone int) (i int) {
 	o.t.Helper()
-	if !eventually(func() bool {
+	await(o.t, "a server places the new items", func() bool {
 		for i = range o.servers {
 			if i != gone && strings.Contains(o.servers[i].metricsPage(o.t),
 				"\ngsimc_extension_owner 1\n") {
@@ -84,9 +84,7 @@ func (o *owners) owner(gone int) (i int) {
 			}
 		}
 		return false
-	}) {
-		o.t.Fatal("no server places the new items")
-	}
+	})
 	return i
 }
 

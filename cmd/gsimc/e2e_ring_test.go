@@ -349,9 +349,7 @@ func TestModelRollsOverSharedStore(t *testing.T) {
 		}
 		was = servers[0].version(t)
 		for _, s := range servers {
-			if got := s.version(t); got != was {
-				t.Errorf("in round %d a server has version %s, another %s", round, got, was)
-			}
+			check.Same(t, was, s.version(t), "version of a server in round %d", round)
 		}
 		l.await(200)
 	}

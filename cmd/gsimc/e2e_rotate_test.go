@@ -100,11 +100,7 @@ func TestStorePasswordChanges(t *testing.T) {
 				replace(t, file, fmt.Sprintf(kind.line, password))
 			}
 			e := kind.start(t, file)
-			must := func(err error) {
-				t.Helper()
-				check.Must(t, err)
-			}
-			must(e.add("first"))
+			check.Must(t, e.add("first"))
 			write("first")
 			server := start(t, []string{e.env}, "--store", e.url, "--extend-every", "0s",
 				"--model", model, "--drain-delay", "0s", "--max-timeout", "1m")
@@ -119,16 +115,16 @@ func TestStorePasswordChanges(t *testing.T) {
 				return err
 			}
 			for _, password := range []string{"second", "third"} {
-				must(observe(patient))
-				must(e.add(password))
-				must(observe(patient)) // connections that are there live on
+				check.Must(t, observe(patient))
+				check.Must(t, e.add(password))
+				check.Must(t, observe(patient)) // connections that are there live on
 				write(password)
-				must(e.only(password))
-				must(e.cut())
-				must(observe(patient))
+				check.Must(t, e.only(password))
+				check.Must(t, e.cut())
+				check.Must(t, observe(patient))
 			}
-			must(e.only("fourth"))
-			must(e.cut())
+			check.Must(t, e.only("fourth"))
+			check.Must(t, e.cut())
 			err := observe(t.Context()) // until the default of the server
 			if reason := reasonOf(err); status.Code(err) != codes.Unavailable ||
 				reason != "STORE_UNAVAILABLE" {
@@ -139,7 +135,7 @@ func TestStorePasswordChanges(t *testing.T) {
 				t.Errorf("/readyz says %q", page)
 			}
 			write("fourth")
-			must(observe(patient))
+			check.Must(t, observe(patient))
 			await(t, "/readyz is good again", func() bool {
 				return server.page(t, "/readyz") == "ok\n"
 			})

@@ -27,17 +27,12 @@ func TestStoreID(t *testing.T) {
 	if strings.Contains(again.log.String(), "a new store begins") {
 		t.Error("the second start begins a new store")
 	}
-	refused := func(what, id, want string) {
-		t.Helper()
-		code, _, stderr := runCLI(t, nil, serveFlags("--data-dir", dir, "--store-id", id)...)
-		if code == cli.ExitOK || !strings.Contains(stderr, want) {
-			t.Errorf("%s: exit code %d, want %q:\n%s", what, code, want, stderr)
-		}
-	}
-	refused("another store", "0123456789ab", "the store is "+found[1])
+	refused(t, cli.ExitFailure, "the store is "+found[1],
+		serveFlags("--data-dir", dir, "--store-id", "0123456789ab")...)
 	check.Must(t, os.Rename(filepath.Join(dir, "histories"), filepath.Join(t.TempDir(), "away")))
 	check.Must(t, os.Remove(filepath.Join(dir, "MARK")))
-	refused("an emptied folder", found[1], "has no store")
+	refused(t, cli.ExitFailure, "has no store",
+		serveFlags("--data-dir", dir, "--store-id", found[1])...)
 	if _, err := os.Stat(filepath.Join(dir, "histories")); !os.IsNotExist(err) {
 		t.Errorf("a refused start has begun a store: %v", err)
 	}

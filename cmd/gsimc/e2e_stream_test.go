@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // streamEvents sends events through one StreamObserve and returns how many of
@@ -67,12 +68,8 @@ func listTo(
 	t *testing.T, conn grpc.ClientConnInterface, user string, size int32,
 ) *pb.RecommendResponse {
 	t.Helper()
-	resp, err := pb.NewRecommenderServiceClient(conn).Recommend(t.Context(),
-		&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: user}, PageSize: size})
-	if err != nil {
-		t.Fatalf("Recommend: %v", err)
-	}
-	return resp
+	return check.Get(pb.NewRecommenderServiceClient(conn).Recommend(t.Context(),
+		&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: user}, PageSize: size}))(t)
 }
 
 func recommendTo(t *testing.T, conn grpc.ClientConnInterface, user string, size int32) bitAnswer {

@@ -57,18 +57,14 @@ func TestUserCommands(t *testing.T) {
 		`(?m)^shift of taste within 30 days: [01]\.\d{3} \(`).MatchString(got) {
 		t.Errorf("user show printed %q, want a shift of taste in it", got)
 	}
-	if got := on("user", "retract", "--user", "alice", "--item", "i1"); got !=
-		"2 events retracted, revision 1\n" {
-		t.Errorf("user retract printed %q", got)
-	}
+	check.Same(t, "2 events retracted, revision 1\n",
+		on("user", "retract", "--user", "alice", "--item", "i1"), "user retract")
 	check.Must(t, server.Kill())
 	server = startServe(t, model, dir)
 	events := on("user", "events", "--user", "alice", "--json")
 	check.Same(t, []string{"a2"}, ids(events), "after kill -9")
-	if got := on("user", "merge", "--from", "guest", "--into", "alice"); got !=
-		"2 events merged, 0 were there, revision 3\n" {
-		t.Errorf("user merge printed %q", got)
-	}
+	check.Same(t, "2 events merged, 0 were there, revision 3\n",
+		on("user", "merge", "--from", "guest", "--into", "alice"), "user merge")
 	export := on("user", "export", "--user", "alice")
 	lines := strings.SplitAfterN(export, "\n", 2)
 	if !strings.HasPrefix(lines[0], `{"summary":{"user_id":"alice","revision":3,`) {
