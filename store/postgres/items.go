@@ -19,10 +19,6 @@ const pageItems = 256
 // PutItems implements store.Items. A call that is repeated over a failover may raise the revision
 // of the catalogue twice.
 func (s *Store) PutItems(ctx context.Context, items []store.Item) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	if err := store.ValidateItems(items); err != nil {
 		return err
 	}
@@ -55,10 +51,6 @@ func (s *Store) PutItems(ctx context.Context, items []store.Item) error {
 
 // DeleteItems implements store.Items.
 func (s *Store) DeleteItems(ctx context.Context, ids []string) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	all := byteSlices(ids)
 	return s.transact(ctx, true, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, s.sql.countItems); err != nil {
@@ -71,11 +63,7 @@ func (s *Store) DeleteItems(ctx context.Context, ids []string) error {
 
 // Item implements store.Items.
 func (s *Store) Item(ctx context.Context, id string) (item store.Item, found bool, err error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return store.Item{}, false, err
-	}
-	defer s.calls.Done()
-	err = s.read(ctx, func(conn *pgxpool.Conn) (err error) {
+	err = s.ask(ctx, func(conn *pgxpool.Conn) (err error) {
 		item, err = scanItem(conn.QueryRow(ctx, s.sql.item, []byte(id)))
 		if found = err == nil; errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -123,12 +111,8 @@ func (s *Store) itemsAfter(ctx context.Context, after string) (items []store.Ite
 
 // ItemsRevision implements store.Items.
 func (s *Store) ItemsRevision(ctx context.Context) (uint64, error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return 0, err
-	}
-	defer s.calls.Done()
 	var revision int64
-	err := s.read(ctx, func(conn *pgxpool.Conn) error {
+	err := s.ask(ctx, func(conn *pgxpool.Conn) error {
 		return conn.QueryRow(ctx, s.sql.itemsRevision).Scan(&revision)
 	})
 	return uint64(revision), err

@@ -15,10 +15,6 @@ import (
 func (s *Store) Lease(
 	ctx context.Context, name, holder string, ttl time.Duration,
 ) (term uint64, held bool, err error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return 0, false, err
-	}
-	defer s.calls.Done()
 	if err := store.ValidateNote(name, holder, nil); err != nil {
 		return 0, false, err
 	}
@@ -41,10 +37,6 @@ func (s *Store) Lease(
 
 // Release implements store.Shared.
 func (s *Store) Release(ctx context.Context, name, holder string) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	return s.transact(ctx, true, func(ctx context.Context, tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, s.sql.release, []byte(name), []byte(holder))
 		return err
@@ -55,10 +47,6 @@ func (s *Store) Release(ctx context.Context, name, holder string) error {
 func (s *Store) PutNote(
 	ctx context.Context, topic, name string, value []byte, fence store.Fence,
 ) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	if err := store.ValidateNote(topic, name, value); err != nil {
 		return err
 	}
@@ -76,10 +64,6 @@ func (s *Store) PutNote(
 func (s *Store) DeleteNotes(
 	ctx context.Context, topic string, names []string, fence store.Fence,
 ) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	all := byteSlices(names)
 	return s.transact(ctx, true, func(ctx context.Context, tx pgx.Tx) error {
 		if err := s.holds(ctx, tx, fence); err != nil {
@@ -108,11 +92,7 @@ func (s *Store) holds(ctx context.Context, tx pgx.Tx, fence store.Fence) error {
 func (s *Store) Note(
 	ctx context.Context, topic, name string,
 ) (value []byte, found bool, err error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return nil, false, err
-	}
-	defer s.calls.Done()
-	err = s.read(ctx, func(conn *pgxpool.Conn) error {
+	err = s.ask(ctx, func(conn *pgxpool.Conn) error {
 		err := conn.QueryRow(ctx, s.sql.note, []byte(topic), []byte(name)).Scan(&value)
 		if found = err == nil; errors.Is(err, pgx.ErrNoRows) {
 			return nil
@@ -124,11 +104,7 @@ func (s *Store) Note(
 
 // NoteNames implements store.Shared.
 func (s *Store) NoteNames(ctx context.Context, topic string) (names []string, err error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.calls.Done()
-	err = s.read(ctx, func(conn *pgxpool.Conn) error {
+	err = s.ask(ctx, func(conn *pgxpool.Conn) error {
 		rows, err := conn.Query(ctx, s.sql.noteNames, []byte(topic))
 		if err != nil {
 			return err

@@ -138,6 +138,15 @@ func missing(revision int64) error {
 	return fmt.Errorf("%w: the event of revision %d is missing", store.ErrCorrupt, revision)
 }
 
+// ask is a call that runs fn as read does.
+func (s *Store) ask(ctx context.Context, fn func(*pgxpool.Conn) error) error {
+	if err := s.calls.Begin(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
+	return s.read(ctx, fn)
+}
+
 // read runs fn with a connection, and again while the server is away.
 func (s *Store) read(ctx context.Context, fn func(*pgxpool.Conn) error) error {
 	for r := s.retry(ctx); ; {

@@ -12,12 +12,16 @@ import (
 	"github.com/gsimc/gsimc/store/internal/plan"
 )
 
-// transact runs fn in a transaction that it commits. If the context ends, the caller gives up the
+// transact is a call that runs fn in a transaction and commits it. If the context ends, the caller gives up the
 // waiting and not the write. While the server is away it begins again; if the outcome of a commit
 // is unknown, it is retried only when repeats is true.
 func (s *Store) transact(
 	ctx context.Context, repeats bool, fn func(context.Context, pgx.Tx) error,
 ) error {
+	if err := s.calls.Begin(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
 	if err := s.alone(); err != nil {
 		return err
 	}
@@ -99,10 +103,6 @@ func (s *Store) resettle(conn *pgxpool.Conn) error {
 
 // Erase implements store.Store.
 func (s *Store) Erase(ctx context.Context, user string) (n uint64, err error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return 0, err
-	}
-	defer s.calls.Done()
 	var revision int64
 	err = s.transact(ctx, false, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, s.sql.erase, partition(user), []byte(user)).
@@ -118,10 +118,6 @@ func (s *Store) Erase(ctx context.Context, user string) (n uint64, err error) {
 func (s *Store) Rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) (versions []store.Version, err error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.calls.Done()
 	if err := plan.CheckUsers(users); err != nil {
 		return nil, err
 	}

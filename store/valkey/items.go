@@ -7,6 +7,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/valkey/internal/cluster"
 )
@@ -83,10 +85,6 @@ func unpackItem(id, p string) (store.Item, error) {
 
 // PutItems implements store.Items.
 func (s *Store) PutItems(ctx context.Context, items []store.Item) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	if err := store.ValidateItems(items); err != nil {
 		return err
 	}
@@ -101,28 +99,35 @@ func (s *Store) PutItems(ctx context.Context, items []store.Item) error {
 
 // DeleteItems implements store.Items.
 func (s *Store) DeleteItems(ctx context.Context, ids []string) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	name := token()
 	return s.change(ctx, "delete_items", s.keys.catalogue(name), append([]string{name}, ids...))
 }
 
-// change calls a function whose answer says nothing.
+// change is a call of a function whose answer says nothing.
 func (s *Store) change(ctx context.Context, name string, keys, args []string) error {
+	if err := s.calls.Begin(ctx); err != nil {
+		return err
+	}
+	defer s.calls.Done()
 	call := &cluster.Call{Function: function(name), Keys: keys, Args: args}
 	s.cluster.Write(ctx, call)
 	return call.Err
 }
 
-// Item implements store.Items.
-func (s *Store) Item(ctx context.Context, id string) (item store.Item, found bool, err error) {
+// ask is a call of a function that changes nothing.
+func (s *Store) ask(
+	ctx context.Context, name string, keys []string, args ...string,
+) (reply rueidis.RedisMessage, err error) {
 	if err := s.calls.Begin(ctx); err != nil {
-		return store.Item{}, false, err
+		return reply, err
 	}
 	defer s.calls.Done()
-	reply, err := s.cluster.Read(ctx, function("item"), s.keys.catalogue("")[:1], id)
+	return s.cluster.Read(ctx, function(name), keys, args...)
+}
+
+// Item implements store.Items.
+func (s *Store) Item(ctx context.Context, id string) (item store.Item, found bool, err error) {
+	reply, err := s.ask(ctx, "item", s.keys.catalogue("")[:1], id)
 	if err != nil || reply.IsNil() {
 		return store.Item{}, false, err
 	}
@@ -193,11 +198,7 @@ func (s *Store) itemsAfter(ctx context.Context, after string) ([]string, error) 
 
 // ItemsRevision implements store.Items.
 func (s *Store) ItemsRevision(ctx context.Context) (uint64, error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return 0, err
-	}
-	defer s.calls.Done()
-	reply, err := s.cluster.Read(ctx, function("items_revision"), s.keys.catalogue("")[2:3])
+	reply, err := s.ask(ctx, "items_revision", s.keys.catalogue("")[2:3])
 	if err != nil {
 		return 0, err
 	}

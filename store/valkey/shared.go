@@ -36,10 +36,6 @@ func (s *Store) Lease(
 
 // Release implements store.Shared.
 func (s *Store) Release(ctx context.Context, name, holder string) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	return s.change(ctx, "release", []string{s.keys.lease(name)}, []string{holder})
 }
 
@@ -47,10 +43,6 @@ func (s *Store) Release(ctx context.Context, name, holder string) error {
 func (s *Store) PutNote(
 	ctx context.Context, topic, name string, value []byte, fence store.Fence,
 ) error {
-	if err := s.calls.Begin(ctx); err != nil {
-		return err
-	}
-	defer s.calls.Done()
 	if err := store.ValidateNote(topic, name, value); err != nil {
 		return err
 	}
@@ -61,17 +53,17 @@ func (s *Store) PutNote(
 func (s *Store) DeleteNotes(
 	ctx context.Context, topic string, names []string, fence store.Fence,
 ) error {
+	return s.fenced(ctx, "delete_notes", topic, fence, names...)
+}
+
+// fenced is a call of a function that writes notes while a fence holds.
+func (s *Store) fenced(
+	ctx context.Context, name, topic string, fence store.Fence, args ...string,
+) error {
 	if err := s.calls.Begin(ctx); err != nil {
 		return err
 	}
 	defer s.calls.Done()
-	return s.fenced(ctx, "delete_notes", topic, fence, names...)
-}
-
-// fenced calls a function that writes notes while a fence holds.
-func (s *Store) fenced(
-	ctx context.Context, name, topic string, fence store.Fence, args ...string,
-) error {
 	term := "" // no fence
 	if fence != (store.Fence{}) {
 		term = strconv.FormatUint(fence.Term, 10)
@@ -89,11 +81,7 @@ func (s *Store) fenced(
 func (s *Store) Note(
 	ctx context.Context, topic, name string,
 ) (value []byte, found bool, err error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return nil, false, err
-	}
-	defer s.calls.Done()
-	reply, err := s.cluster.Read(ctx, function("note"), s.keys.topic(topic, "", "")[:1], name)
+	reply, err := s.ask(ctx, "note", s.keys.topic(topic, "", "")[:1], name)
 	if err != nil || reply.IsNil() {
 		return nil, false, err
 	}
@@ -106,11 +94,7 @@ func (s *Store) Note(
 
 // NoteNames implements store.Shared.
 func (s *Store) NoteNames(ctx context.Context, topic string) ([]string, error) {
-	if err := s.calls.Begin(ctx); err != nil {
-		return nil, err
-	}
-	defer s.calls.Done()
-	reply, err := s.cluster.Read(ctx, function("note_names"), s.keys.topic(topic, "", "")[:1])
+	reply, err := s.ask(ctx, "note_names", s.keys.topic(topic, "", "")[:1])
 	if err != nil {
 		return nil, err
 	}
