@@ -174,7 +174,7 @@ func (e *Engine) Tables() (tables []Table, err error) {
 	}
 	for _, level := range levels {
 		for _, t := range level {
-			name := tableName(t)
+			name := t.BackingSSTNum.String() + ".sst"
 			tables = append(tables, Table{Name: name, Bytes: int64(t.Size),
 				Path:     e.fs.PathJoin(e.dir, DataName, name),
 				Smallest: t.Smallest.UserKey, Largest: t.Largest.UserKey})
@@ -182,9 +182,6 @@ func (e *Engine) Tables() (tables []Table, err error) {
 	}
 	return tables, nil
 }
-
-// tableName returns the name of the file that holds a table.
-func tableName(t lsm.SSTableInfo) string { return t.BackingSSTNum.String() + ".sst" }
 
 // FS returns the file system of the engine's files.
 func (e *Engine) FS() vfs.FS { return e.fs }

@@ -203,14 +203,9 @@ func (e *Engine) usedFiles() (map[string]bool, error) {
 		}
 	}
 	used[newest(names, "MANIFEST-", "")] = true
-	levels, err := e.DB.SSTables()
-	if err != nil {
-		return nil, err
+	tables, err := e.Tables()
+	for _, t := range tables {
+		used[t.Name] = true
 	}
-	for _, level := range levels {
-		for _, table := range level {
-			used[tableName(table)] = true
-		}
-	}
-	return used, nil
+	return used, err
 }
