@@ -196,10 +196,7 @@ func (p *Postgres) node() (*PostgresNode, error) {
 	}
 	port := strconv.Itoa(ports[0])
 	data := filepath.Join(p.dir, port)
-	if err := os.Mkdir(data, 0o700); err != nil {
-		return nil, err
-	}
-	if err := p.own(data); err != nil {
+	if err := p.folder(data); err != nil {
 		return nil, err
 	}
 	host := hostOf(p.config.Hosts, p.made)
@@ -286,7 +283,7 @@ func (p *Postgres) Promote() error {
 		return err
 	}
 	p.former, p.Primary, p.Standby = p.Primary, p.Standby, nil
-	return p.Primary.await("the standby takes over", "SELECT NOT pg_is_in_recovery()")
+	return p.Primary.await("the standby takes over", "NOT pg_is_in_recovery()")
 }
 
 // empty ends a server and removes its files.
@@ -295,10 +292,12 @@ func (p *Postgres) empty(n *PostgresNode) error {
 	if err := os.RemoveAll(n.Data); err != nil {
 		return err
 	}
-	if err := os.Mkdir(n.Data, 0o700); err != nil {
-		return err
-	}
-	return p.own(n.Data)
+	return p.folder(n.Data)
+}
+
+// folder makes a folder for the files of a server.
+func (p *Postgres) folder(path string) error {
+	return errors.Join(os.Mkdir(path, 0o700), p.own(path))
 }
 
 // URL returns the address of a database on all servers, the primary first, for clients that follow
@@ -334,19 +333,16 @@ func (p *Postgres) Remove() {
 // Start starts the server and waits until it answers.
 func (n *PostgresNode) Start() error {
 	// The processes of a server that was killed may hold its memory for a moment.
-	for end := time.Now().Add(postgresPatience); ; time.Sleep(20 * time.Millisecond) {
+	err := waitFor(postgresPatience, "a server of PostgreSQL answers", func() error {
 		if err := n.Process.Start(); err != nil {
 			return err
 		}
-		err := n.SQL("SELECT 1")
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("a server of PostgreSQL does not start: %w; it wrote:\n%s", err,
-				n.Output())
-		}
+		return n.SQL("SELECT 1")
+	})
+	if err != nil {
+		return fmt.Errorf("%w; it wrote:\n%s", err, n.Output())
 	}
+	return nil
 }
 
 // Kill ends all processes of the server as kill -9 does.
@@ -400,35 +396,16 @@ func (n *PostgresNode) SQL(statements ...string) error {
 // have it.
 func (n *PostgresNode) Set(name, value string) error {
 	err := n.SQL("ALTER SYSTEM SET "+name+" = '"+value+"'", "SELECT pg_reload_conf()")
-	for end := time.Now().Add(postgresPatience); err == nil; time.Sleep(5 * time.Millisecond) {
-		query := fmt.Sprintf("SELECT 1 / (current_setting('%s') = '%s')::int", name, value)
-		if n.SQL(query) == nil {
-			return nil
-		}
-		if time.Now().After(end) {
-			err = fmt.Errorf("%s does not become %q", name, value)
-		}
-	}
-	return err
-}
-
-// await waits until a query gives true.
-func (n *PostgresNode) await(what, query string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), postgresPatience)
-	defer cancel()
-	c, err := n.Connect(ctx, "postgres")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = c.Close(ctx) }()
-	for {
-		var yes bool
-		if err := c.QueryRow(ctx, query).Scan(&yes); err != nil {
-			return fmt.Errorf("waiting until %s: %w; the server wrote:\n%s", what, err, n.Output())
-		}
-		if yes {
-			return nil
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	return n.await(fmt.Sprintf("%s is %q", name, value),
+		fmt.Sprintf("current_setting('%s') = '%s'", name, value))
+}
+
+// await waits until a condition holds for new connections.
+func (n *PostgresNode) await(what, condition string) error {
+	return waitFor(postgresPatience, what, func() error {
+		return n.SQL("SELECT 1 / (" + condition + ")::int")
+	})
 }
