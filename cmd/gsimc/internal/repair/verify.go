@@ -62,7 +62,8 @@ func (c *Verify) Run(a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	printReport(a, report, time.Since(began))
+	cli.PrintTable(a.Stdout, append(reportRows(report),
+		[]string{"seconds", fmt.Sprintf("%.1f", time.Since(began).Seconds())}), 1)
 	if report.Refusal != nil {
 		return refused(report)
 	}
@@ -86,11 +87,6 @@ func refused(r *pebble.Report) error {
 	}
 	return fmt.Errorf("%w; damaged files: %s; %s", r.Refusal,
 		cmp.Or(strings.Join(r.Damaged, ", "), "none of the tables"), strings.Join(lacks, "; "))
-}
-
-func printReport(a *cli.App, r *pebble.Report, took time.Duration) {
-	rows := append(reportRows(r), []string{"seconds", fmt.Sprintf("%.1f", took.Seconds())})
-	cli.PrintTable(a.Stdout, rows, 1)
 }
 
 // reportRows tells of a store that was looked at.
