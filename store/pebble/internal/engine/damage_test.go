@@ -31,15 +31,10 @@ func damagedEngine(t *testing.T) (disk *vfs.MemFS, names []string) {
 	names = tableNames(t, disk)[:2]
 	slices.Sort(names)
 	for _, name := range names {
-		file, err := disk.OpenReadWrite(disk.PathJoin("dir", DataName, name),
-			vfs.WriteCategoryUnspecified)
-		if err == nil {
-			_, err = file.WriteAt([]byte("damage"), 10)
-		}
-		if err == nil {
-			err = file.Close()
-		}
-		check.Must(t, err)
+		file := check.Get(disk.OpenReadWrite(disk.PathJoin("dir", DataName, name),
+			vfs.WriteCategoryUnspecified))(t)
+		check.Get(file.WriteAt([]byte("damage"), 10))(t)
+		check.Must(t, file.Close())
 	}
 	noteFiles(t, disk, names)
 	return disk, names
@@ -82,13 +77,10 @@ func TestRecalledDamageIsNotWritten(t *testing.T) {
 	opts := testOptions(fs)
 	opts.Damaged = func(name string) { told = append(told, name) }
 	e := mustOpen(t, "dir", opts)
-	if got := knownFiles(e); !slices.Equal(got, names) || !slices.Equal(told, names) {
-		t.Errorf("known are %v, told %v, want %v", got, told, names)
-	}
+	check.Same(t, names, knownFiles(e), "known")
+	check.Same(t, names, told, "told")
 	mustClose(t, e)
-	if writes.Load() != 0 {
-		t.Errorf("the file is written %d times", writes.Load())
-	}
+	check.Same(t, int64(0), writes.Load(), "times that the file is written")
 
 	noteFiles(t, disk, append(names, "999999.sst")) // which is gone
 	mustClose(t, mustOpen(t, "dir", opts))
@@ -117,15 +109,11 @@ func TestRecallMeetsFaults(t *testing.T) {
 			t.Errorf("%v: Open returns %v", fault, err)
 		}
 		if err == nil {
-			if got := knownFiles(e); !slices.Equal(got, names) {
-				t.Errorf("%v: known are %v, want %v", fault, got, names)
-			}
+			check.Same(t, names, knownFiles(e), "%v: known", fault)
 			broken.Store(false)
 			mustClose(t, e)
 		}
-		if got := notedFiles(t, disk); !slices.Equal(got, names) {
-			t.Errorf("%v: noted are %v, want %v", fault, got, names)
-		}
+		check.Same(t, names, notedFiles(t, disk), "%v: noted", fault)
 	}
 }
 
@@ -148,9 +136,7 @@ func TestDamageIsNotedUnderTheLock(t *testing.T) {
 	if err == nil {
 		t.Error("no error")
 	}
-	if got := notedFiles(t, disk); !slices.Equal(got, []string{"000001.sst"}) {
-		t.Errorf("noted are %v", got)
-	}
+	check.Same(t, []string{"000001.sst"}, notedFiles(t, disk), "noted")
 }
 
 // TestCloseDoesNotWaitForNotes closes a failed engine whose disk hangs while damage is noted.

@@ -25,8 +25,7 @@ func testOptions(fs vfs.FS) Options {
 
 func mustOpen(t testing.TB, dir string, opts Options) *Engine {
 	t.Helper()
-	e := check.Get(Open(context.Background(), dir, opts))(t)
-	return e
+	return check.Get(Open(context.Background(), dir, opts))(t)
 }
 
 func mustClose(t testing.TB, e *Engine) {
@@ -44,9 +43,7 @@ func TestMarkIsClosedWithTheEngine(t *testing.T) {
 	id := e.marked.ID
 	check.Must(t, e.KeepMark(id, 0, 0))
 	e.Durable(5, 1)
-	if _, err := e.DB.NewIter(nil); err != nil { // which is left open
-		t.Fatal(err)
-	}
+	check.Get(e.DB.NewIter(nil))(t) // which is left open
 	if err := e.Close(true); err == nil {
 		t.Error("no error")
 	}

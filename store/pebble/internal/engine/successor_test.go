@@ -68,22 +68,15 @@ func changeover(t *testing.T, fs vfs.FS) (reads, next *Engine) {
 		set(t, e.DB, i)
 	}
 	mustClose(t, e)
-	reads, err := OpenReadOnly(t.Context(), "dir", testOptions(fs))
-	if err == nil {
-		next, err = reads.Successor(t.Context())
-	}
-	check.Must(t, err)
-	return reads, next
+	reads = check.Get(OpenReadOnly(t.Context(), "dir", testOptions(fs)))(t)
+	return reads, check.Get(reads.Successor(t.Context()))(t)
 }
 
 // set writes a row into a table of its own.
 func set(t *testing.T, db *lsm.DB, i int) {
 	t.Helper()
-	err := db.Set(fmt.Append(nil, "k", i), []byte("value"), lsm.Sync)
-	if err == nil {
-		err = db.Flush()
-	}
-	check.Must(t, err)
+	check.Must(t, db.Set(fmt.Append(nil, "k", i), []byte("value"), lsm.Sync))
+	check.Must(t, db.Flush())
 }
 
 func get(db *lsm.DB, i int) error {

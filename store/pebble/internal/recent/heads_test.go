@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
@@ -40,8 +38,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), histories: New(0),
 		rows: map[string]store.Version{}, shown: map[string]store.Version{}, planned: map[string]store.Version{},
 	}
-	editor := check.Get(w.histories.Replay(0).End(0, nil, nil))(t)
-	w.editor = editor
+	w.editor = check.Get(w.histories.Replay(0).End(0, nil, nil))(t)
 	return w
 }
 
@@ -155,9 +152,7 @@ func TestHeadsAreOfOneMoment(t *testing.T) {
 			}
 			maps.Copy(got, heads)
 			maps.DeleteFunc(got, func(_ string, v store.Version) bool { return v.Revision == 0 })
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Fatalf("seed %d: heads (-want +got):\n%s", seed, diff)
-			}
+			check.MustSame(t, want, got, "seed %d: heads", seed)
 			if !maps.Equal(want, w.shown) {
 				changed++
 			}

@@ -54,8 +54,7 @@ func TestWriter(t *testing.T) {
 					got = append(got, "erased")
 					return
 				}
-				id := check.Get(row.EventID(row.EventAt(r.value[at:])))(t)
-				got = append(got, string(id))
+				got = append(got, string(check.Get(row.EventID(row.EventAt(r.value[at:])))(t)))
 			})
 		check.Must(t, err)
 	}

@@ -3,13 +3,9 @@ package row
 import (
 	"bytes"
 	"encoding/hex"
-	"errors"
 	"math"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
@@ -64,9 +60,7 @@ func TestGoldenRows(t *testing.T) {
 		{"journal", JournalKey(nil, 3), journal(JournalKey(nil, 3)), goldenJournal},
 	} {
 		got := hex.EncodeToString(row.key) + " " + hex.EncodeToString(row.value)
-		if got != row.want {
-			t.Errorf("%s row:\n got %s\nwant %s", row.name, got, row.want)
-		}
+		check.Same(t, row.want, got, "%s row", row.name)
 	}
 }
 
@@ -126,9 +120,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for name, test := range tests {
 		_, err := DecodeEvent(test.value)
-		if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), test.reason) {
-			t.Errorf("%s: got error %v, want ErrCorrupt that says %q", name, err, test.reason)
-		}
+		check.Fails(t, err, store.ErrCorrupt, "%s", name)
+		check.Says(t, err, test.reason, "%s", name)
 	}
 }
 
@@ -142,22 +135,16 @@ func TestChecksums(t *testing.T) {
 		for bit := range 8 {
 			flipped := bytes.Clone(good)
 			flipped[i] ^= 1 << bit
-			if _, err := Events(key, flipped); !errors.Is(err, store.ErrCorrupt) {
-				t.Errorf("byte %d, bit %d flipped: got error %v, want ErrCorrupt", i, bit, err)
-			}
+			_, err := Events(key, flipped)
+			check.Fails(t, err, store.ErrCorrupt, "byte %d, bit %d flipped", i, bit)
 		}
 	}
-	if _, err := Events(other, good); !errors.Is(err, store.ErrCorrupt) {
-		t.Errorf("under another key: got error %v, want ErrCorrupt", err)
-	}
-	if _, err := Events(key, End(nil, 0, key)); err == nil ||
-		!strings.Contains(err.Error(), "too early") {
-		t.Errorf("without a body: got error %v", err)
-	}
-	if _, err := Events(key, End([]byte{9}, 0, key)); err == nil ||
-		!strings.Contains(err.Error(), "version 9") {
-		t.Errorf("of another version: got error %v", err)
-	}
+	_, err := Events(other, good)
+	check.Fails(t, err, store.ErrCorrupt, "under another key")
+	_, err = Events(key, End(nil, 0, key))
+	check.Says(t, err, "too early", "without a body")
+	_, err = Events(key, End([]byte{9}, 0, key))
+	check.Says(t, err, "version 9", "of another version")
 }
 
 // FuzzDecodeEvent decodes anything. What is accepted must say the same after being encoded and
@@ -172,9 +159,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		e, err := DecodeEvent(body)
 		if err != nil {
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Fatalf("got error %v, want ErrCorrupt", err)
-			}
+			check.Fails(t, err, store.ErrCorrupt, "DecodeEvent")
 			return
 		}
 		if id, err := EventID(body); err != nil || string(id) != e.ID {
@@ -184,15 +169,11 @@ func FuzzDecodeEvent(f *testing.F) {
 			len(e.Type) > store.MaxIDBytes {
 			return // never written
 		}
-		again, err := DecodeEvent(encoded(t, e))
-		if err != nil {
-			t.Fatalf("decoding what was encoded: %v", err)
-		}
+		again := check.Get(DecodeEvent(encoded(t, e)))(t)
 		sameValue := math.Float64bits(e.Value) == math.Float64bits(again.Value)
 		e.Value, again.Value = 0, 0
-		if diff := cmp.Diff(e, again); diff != "" || !sameValue {
-			t.Fatalf("round trip differs (-want +got):\n%s", diff)
-		}
+		check.Same(t, true, sameValue, "the value is the same")
+		check.Same(t, e, again, "what was decoded again")
 	})
 }
 
@@ -210,8 +191,8 @@ func FuzzReadJournal(f *testing.F) {
 				EventAt(value[at:]) // must be within the value
 			}
 		})
-		if err != nil && !errors.Is(err, store.ErrCorrupt) {
-			t.Fatalf("got error %v, want ErrCorrupt", err)
+		if err != nil {
+			check.Fails(t, err, store.ErrCorrupt, "EachEntry")
 		}
 	})
 }

@@ -61,19 +61,13 @@ func TestReplace(t *testing.T) {
 func newDisk(t *testing.T) *vfs.MemFS {
 	t.Helper()
 	disk := vfs.NewCrashableMem()
-	err := disk.MkdirAll("dir", 0o700)
-	if err == nil {
-		err = SyncDir(disk, "")
-	}
-	if err == nil {
-		err = Replace(disk, "dir", "FILE", []byte("old"))
-	}
-	check.Must(t, err)
+	check.Must(t, disk.MkdirAll("dir", 0o700))
+	check.Must(t, SyncDir(disk, ""))
+	check.Must(t, Replace(disk, "dir", "FILE", []byte("old")))
 	return disk
 }
 
 func content(t *testing.T, fs vfs.FS) string {
 	t.Helper()
-	b := check.Get(Read(fs, "dir/FILE"))(t)
-	return string(b)
+	return string(check.Get(Read(fs, "dir/FILE"))(t))
 }
