@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -52,9 +51,8 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for acknowledged[0].Load() < 500 && !t.Failed() {
-		time.Sleep(time.Millisecond)
-	}
+	check.Within(t, time.Minute, "events are written",
+		func() bool { return acknowledged[0].Load() >= 500 })
 	var before [writers]int64
 	for w := range writers {
 		before[w] = acknowledged[w].Load()
@@ -74,9 +72,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Errorf("writer %d: %d events, %d were acknowledged", w, len(got), before[w])
 		}
 		for i, e := range got {
-			if diff := cmp.Diff(bigEvent(i), e); diff != "" {
-				t.Fatalf("writer %d, event %d (-want +got):\n%s", w, i, diff)
-			}
+			check.MustSame(t, bigEvent(i), e, "writer %d, event %d", w, i)
 		}
 	}
 	if m.Users != writers || m.Events != events || m.Commit == 0 ||
@@ -131,10 +127,8 @@ func TestBackupDamage(t *testing.T) {
 		faults += 2
 	}
 	soak.Injected(t, faults, "damaged files of backups")
-	if _, err := Restore(t.Context(), "backup", "store", Options{FS: disk}, noProgress); err == nil ||
-		!strings.Contains(err.Error(), "not empty") {
-		t.Errorf("restoring over a store: %v", err)
-	}
+	_, err := Restore(t.Context(), "backup", "store", Options{FS: disk}, noProgress)
+	check.Says(t, err, "not empty", "restoring over a store")
 	check.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
 	check.Same(t, before, histories(t, disk, "restored"), "the restored store")
 }
@@ -153,16 +147,11 @@ func TestIDIsNotShown(t *testing.T) {
 	early := *made
 	early.Store = hex.EncodeToString(id[:])
 	check.Must(t, manifest.Write(disk, "backup", early))
-	restored, err := Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress)
-	check.Must(t, err)
-	if restored.Store != made.Store {
-		t.Errorf("the backup of store %s is that of store %s", made.Store, restored.Store)
-	}
+	restored := check.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
+	check.Same(t, made.Store, restored.Store, "store of the backup")
 	check.Must(t, disk.RemoveAll("store/"+engine.DataName))
 	_, loss := Open(t.Context(), "store", Options{FS: disk})
-	if loss == nil || !strings.Contains(loss.Error(), made.Store) {
-		t.Errorf("a lost store %s: %v", made.Store, loss)
-	}
+	check.Says(t, loss, made.Store, "a lost store")
 	for _, shown := range []string{string(content), fmt.Sprint(made), fmt.Sprint(restored),
 		fmt.Sprint(loss), fmt.Sprintf("%s %x %q", mark.ID(id), mark.ID(id), mark.ID(id))} {
 		for at := range len(id) - 4 {
@@ -180,9 +169,8 @@ func TestBackupOfDamagedStore(t *testing.T) {
 	disk, _, tables := manyTables(t)
 	damaged := flipped(t, disk, tables[0], 5000, 1)
 	_, err := Backup(t.Context(), "store", "backup", Options{FS: damaged}, noProgress)
-	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), ".sst") {
-		t.Errorf("got %v", err)
-	}
+	check.Fails(t, err, store.ErrCorrupt, "Backup")
+	check.Says(t, err, ".sst", "Backup")
 	if names, err := damaged.List("backup"); err == nil {
 		t.Errorf("there is a backup: %q", names)
 	}

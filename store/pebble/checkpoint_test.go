@@ -108,9 +108,8 @@ func TestReadOnlyRefuses(t *testing.T) {
 		empty:                          "there is no store in the directory",
 		damaged:                        "has been changed or removed since the store was closed",
 	} {
-		if _, err := readDir(vfs.Default, dir); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got error %v, want one that says %q", dir, err, want)
-		}
+		_, err := readDir(vfs.Default, dir)
+		check.Says(t, err, want, "%s", dir)
 	}
 	if names, _ := os.ReadDir(empty); len(names) != 0 {
 		t.Errorf("a refused directory now holds %v", names)
@@ -125,8 +124,7 @@ func TestOldCheckpoints(t *testing.T) {
 	mustAppend(t, s, "u", 0, 2)
 	var names []string
 	for range 2 {
-		name := check.Get(s.Checkpoint(context.Background()))(t)
-		names = append(names, name)
+		names = append(names, check.Get(s.Checkpoint(context.Background()))(t))
 	}
 	mustClose(t, s)
 	r := check.Get(OpenReadOnly(filepath.Join(dir, names[1]), Options{}))(t)
@@ -180,9 +178,7 @@ func TestFailingCheckpoint(t *testing.T) {
 			if err != nil {
 				t.Fatalf("a checkpoint without faults: %v", err)
 			}
-			if _, err := readDir(disk, disk.PathJoin("store", name)); err != nil {
-				t.Errorf("reading the checkpoint: %v", err)
-			}
+			histories(t, disk, disk.PathJoin("store", name))
 			break
 		}
 		if err != nil {
@@ -195,9 +191,7 @@ func TestFailingCheckpoint(t *testing.T) {
 	if refused == 0 {
 		t.Error("no fault was refused, so nothing was tested")
 	}
-	if _, err := s.Stats(context.Background()); err != nil {
-		t.Errorf("the store: %v", err)
-	}
+	check.Get(s.Stats(context.Background()))(t)
 }
 
 // TestCheckpointOfGrowingLog writes to the store when a checkpoint has read the log with some of
@@ -223,7 +217,5 @@ func TestCheckpointOfGrowingLog(t *testing.T) {
 		t.Fatal("no log was read: the test does not test it")
 	}
 	got := check.Get(readDir(fs, fs.PathJoin("store", name)))(t)
-	if len(got["early"]) != early {
-		t.Errorf("the copy has %d of %d events", len(got["early"]), early)
-	}
+	check.Same(t, early, len(got["early"]), "events of the copy")
 }

@@ -95,10 +95,7 @@ func TestBoundedByDuplicates(t *testing.T) {
 	all()
 	bounded("duplicates")
 	for user := range users / 2 {
-		n, err := s.Erase(context.Background(), fmt.Sprint("user-", user))
-		if n != 1 || err != nil {
-			t.Fatalf("Erase: got %d, %v, want 1", n, err)
-		}
+		wantErased(t, s, fmt.Sprint("user-", user), 1)
 	}
 	bounded("erasures")
 	wantRevision(t, s, "user-1", 0)
@@ -123,14 +120,10 @@ func TestBurstIsLetGoOf(t *testing.T) {
 func TestSortDueWhileSorting(t *testing.T) {
 	s := mustOpen(t, "store", Options{FS: vfs.NewMem()})
 	defer mustClose(t, s)
-	if err := s.sorter.lockRows(); err != nil { // holds the sorter up
-		t.Fatal(err)
-	}
+	check.Must(t, s.sorter.lockRows()) // holds the sorter up
 	mustAppend(t, s, "u", 0, 2)
 	sortNow(s)
-	for s.sorter.due.Load() {
-		time.Sleep(time.Millisecond)
-	}
+	check.Await(t, "the journal is being sorted", func() bool { return !s.sorter.due.Load() })
 	mustAppend(t, s, "u", 2, 4)
 	sortNow(s)
 	time.Sleep(20 * time.Millisecond) // for the committer to see that it must wait

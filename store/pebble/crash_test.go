@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -22,11 +23,7 @@ import (
 // dump returns the ids of every user's events in order.
 func dump(t testing.TB, s store.Store) map[string][]string {
 	t.Helper()
-	histories, err := tryDump(s)
-	if err != nil {
-		t.Fatalf("reading everything: %v", err)
-	}
-	return histories
+	return check.Get(tryDump(s))(t)
 }
 
 // tryDump returns the ids of every user's events in order, after checking that all ways to ask

@@ -62,9 +62,7 @@ func TestDamagedHistory(t *testing.T) {
 		}
 	}
 	for _, user := range []string{"bad head", "bad events"} {
-		if n, err := s.Erase(context.Background(), user); n == 0 || err != nil {
-			t.Errorf("erasing %s: %d, %v", user, n, err)
-		}
+		mustErase(t, s, user)
 		mustAppend(t, s, user, 0, 1)
 		wantRevision(t, s, user, 1)
 	}
@@ -86,14 +84,11 @@ func TestDamagedHeadOfJournal(t *testing.T) {
 		if rows := journalRows(t, s); (rows > 0) != (when == "in the journal") {
 			t.Fatalf("%s: the journal has %d rows", when, rows)
 		}
-		var got []string
-		if err := storetest.Read(context.Background(), s, "u", 0, func(_ uint64, e store.Event) error {
-			got = append(got, e.ID)
+		check.Must(t, storetest.Read(t.Context(), s, "u", 0, func(r uint64, e store.Event) error {
+			check.Same(t, testEvent(int(r-1)).ID, e.ID, "%s: event %d", when, r)
 			return nil
-		}); err != nil {
-			t.Fatalf("%s: %v", when, err)
-		}
-		check.Same(t, step{from: 0, to: 5}.ids(), got, "%s", when)
+		}))
+		wantRevision(t, s, "u", 5)
 		flush(t, s)
 		mustClose(t, s)
 	}

@@ -36,9 +36,7 @@ func TestForgotten(t *testing.T) {
 			}
 			records = append(records, store.Record{User: fmt.Sprint(u, kind), Event: e})
 		}
-		if _, err := s.Append(context.Background(), records); err != nil {
-			t.Error(err)
-		}
+		check.Pass(t, appendAll(context.Background(), s, records), "Append")
 	}
 	for round := range 4 { // tables in several levels
 		for u := range victims {
@@ -69,9 +67,7 @@ func TestForgotten(t *testing.T) {
 		}
 	})
 	for u := range victims {
-		if n, err := s.Erase(context.Background(), fmt.Sprint(u, mark)); n == 0 || err != nil {
-			t.Errorf("Erase: got %d, %v", n, err)
-		}
+		mustErase(t, s, fmt.Sprint(u, mark))
 	}
 	forgotten(t, s)
 	if files := filetest.With(t, dir, mark); len(files) > 0 {
@@ -96,8 +92,7 @@ func TestForgotten(t *testing.T) {
 	}
 	// The note is removed after those who wait are told.
 	check.Await(t, "the next start would forget nobody", func() bool {
-		erased := check.Get(hasErased(s.engine.DB))(t)
-		return !erased
+		return !check.Get(hasErased(s.engine.DB))(t)
 	})
 }
 
@@ -136,10 +131,7 @@ func TestErasureOfNobody(t *testing.T) {
 	rows, syncs, bytes := journalRows(t, s), synced.Load(), s.histories.Bytes()
 	written := s.engine.DB.Metrics().WAL.BytesIn
 	for i := range 1000 {
-		n, err := s.Erase(context.Background(), fmt.Sprint("nobody-", i))
-		if n != 0 || err != nil {
-			t.Fatalf("Erase: got %d, %v, want 0", n, err)
-		}
+		wantErased(t, s, fmt.Sprint("nobody-", i), 0)
 	}
 	wantErased(t, s, "erased", 0)
 	if now := s.engine.DB.Metrics().WAL.BytesIn; now != written || synced.Load() != syncs ||
@@ -181,9 +173,7 @@ func TestErasuresShareACommit(t *testing.T) {
 	}
 	disk.goOn()
 	h.calls.Wait()
-	if n := synced.Load() - before; n != 2 {
-		t.Errorf("%d syncs for a write and %d erasures that waited for it, want 2", n, users)
-	}
+	check.Same(t, int64(2), synced.Load()-before, "syncs for a write and erasures that waited for it")
 	for when := range 2 {
 		check.Same(t, map[string][]string{"first": {testEvent(0).ID}}, dump(t, s),
 			"%d: histories", when)
@@ -203,9 +193,7 @@ func TestSyncedEvent(t *testing.T) {
 	mustAppend(t, s, "u", 0, 5) // duplicates wait for a sync too
 	check.Get(s.Append(context.Background(), []store.Record{}))(t)
 	check.Get(s.Erase(context.Background(), "u"))(t)
-	if got := synced.Load(); got != 3 {
-		t.Errorf("Synced was called %d times, want 3", got)
-	}
+	check.Same(t, int64(3), synced.Load(), "calls of Synced")
 }
 
 // TestClosedWhileErasureWaits closes a store on a full disk that has an erased user to forget. The

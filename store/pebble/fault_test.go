@@ -291,16 +291,10 @@ func TestLogOutOfSpace(t *testing.T) {
 				disk.full.Store(false)
 				awaitAppend(t, s, []store.Record{{User: "u", Event: testEvent(11)}}, nil)
 				want := dump(t, s)["u"]
-				if len(want) != 12 {
-					t.Errorf("%d events, want 12", len(want))
-				}
+				check.Same(t, 12, len(want), "events")
 				// The power fails: what was acknowledged is on the disk, whole.
-				s2 := mustOpen(t, "store", Options{FS: disk.FS.(*vfs.MemFS).CrashClone(
-					vfs.CrashCloneCfg{})})
-				if got := dump(t, s2)["u"]; !cmp.Equal(want, got) {
-					t.Errorf("after a crash: %v, want %v", got, want)
-				}
-				mustClose(t, s2)
+				crashed := disk.FS.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{})
+				wantThere(t, crashed, "store", map[string][]string{"u": want})
 				mustClose(t, s)
 			})
 		}
@@ -443,9 +437,7 @@ func passes(t *testing.T, s *Store, refusal error, over func()) {
 	})
 	over()
 	awaitAppend(t, s, record, nil)
-	if got := len(dump(t, s)["u"]); got != 11 {
-		t.Errorf("%d events, want 11", got)
-	}
+	wantRevision(t, s, "u", 11)
 	mustClose(t, s)
 }
 
@@ -465,9 +457,8 @@ func TestHangingDisk(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
-	if _, err := s.Append(ctx, record); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Append: got error %v, want DeadlineExceeded", err)
-	}
+	_, err := s.Append(ctx, record)
+	check.Fails(t, err, context.DeadlineExceeded, "Append")
 	check.Await(t, "the store says that the disk hangs",
 		func() bool { return errors.Is(refusal(), store.ErrStalled) })
 	if n, err := storetest.Revision(t.Context(), s, "u"); n < 10 || err != nil {

@@ -137,8 +137,8 @@ func withFile(t *testing.T, disk *vfs.MemFS, path string, content []byte) *vfs.M
 	copied := powerCut(disk, 100)
 	if content != nil {
 		writeFile(t, copied, path, content)
-	} else if err := copied.Remove(path); err != nil {
-		t.Fatal(err)
+	} else {
+		check.Must(t, copied.Remove(path))
 	}
 	return copied
 }

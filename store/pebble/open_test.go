@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	lsm "github.com/cockroachdb/pebble/v2"
@@ -35,12 +34,9 @@ func wantRefused(t *testing.T, dir, message string) {
 	t.Helper()
 	s, err := openSoon(dir, Options{})
 	if err == nil {
-		s.Close()
-		t.Fatalf("Open succeeded, want an error that says %q", message)
+		mustClose(t, s)
 	}
-	if !strings.Contains(err.Error(), message) {
-		t.Errorf("Open: got error %q, want one that says %q", err, message)
-	}
+	check.Says(t, err, message, "Open")
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -117,9 +113,7 @@ func TestDirectoryIsPrivate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	mustClose(t, mustOpen(t, dir, Options{}))
 	info := check.Get(os.Stat(dir))(t)
-	if got := info.Mode().Perm(); got != 0o700 {
-		t.Errorf("permissions of the directory: got %o, want 700", got)
-	}
+	check.Same(t, os.FileMode(0o700), info.Mode().Perm(), "permissions of the directory")
 }
 
 // quiet is a logger of the engine.

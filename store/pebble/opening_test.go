@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -62,12 +61,9 @@ func TestOpeningOnFullDisk(t *testing.T) {
 		t.Errorf("opening took %v", took)
 	}
 	message := "3 MiB are free: free 253 MiB more on the disk of \"dir/store\" and restart"
-	if !errors.Is(err, store.ErrFull) || !strings.Contains(err.Error(), message) {
-		t.Errorf("got error %v, want ErrFull that says %q", err, message)
-	}
-	if reason := <-reasons; !errors.Is(reason, store.ErrFull) {
-		t.Errorf("Events.Failed: got %v, want ErrFull", reason)
-	}
+	check.Fails(t, err, store.ErrFull, "Open")
+	check.Says(t, err, message, "Open")
+	check.Fails(t, <-reasons, store.ErrFull, "Events.Failed")
 	wantThere(t, powerCut(disk, 100), "dir/store", want)
 }
 
@@ -119,11 +115,9 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 		<-hangs
 		cancel()
 	}()
-	if _, err := Open(ctx, "dir/store", Options{FS: fs}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got error %v, want Canceled", err)
-	}
-	if _, err := Open(ctx, "dir/store", Options{FS: fs}); !errors.Is(err, context.Canceled) {
-		t.Errorf("with a context that has ended: got error %v, want Canceled", err)
+	for range 2 { // the context ends, and has ended
+		_, err := Open(ctx, "dir/store", Options{FS: fs})
+		check.Fails(t, err, context.Canceled, "Open")
 	}
 	close(release)
 	// The engine opens after all and is closed, as no caller waits for it.

@@ -18,8 +18,7 @@ import (
 // mustOpen opens a store and fails the test if it cannot.
 func mustOpen(t testing.TB, dir string, opts Options) *Store {
 	t.Helper()
-	s := check.Get(openSoon(dir, opts))(t)
-	return s
+	return check.Get(openSoon(dir, opts))(t)
 }
 
 // openSoon opens a store that does not wait long for a failed engine.

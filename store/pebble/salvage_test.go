@@ -3,7 +3,6 @@ package pebble
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -174,9 +173,8 @@ func TestSalvageStopsAtFailedReads(t *testing.T) {
 		}
 		return nil
 	}))
-	if report, _, err := verified(t, fs, "store"); !errors.Is(err, syscall.EIO) {
-		t.Errorf("got %+v, %v, want EIO", report, err)
-	}
+	_, _, err = verified(t, fs, "store")
+	check.Fails(t, err, syscall.EIO, "Verify")
 }
 
 // TestSalvageOfWholeStore copies everything, and refuses to write where something is.
@@ -191,9 +189,8 @@ func TestSalvageOfWholeStore(t *testing.T) {
 	}
 	check.Same(t, before, histories(t, disk, "new"), "the new store")
 	takesWrites(t, disk, "new")
-	if _, _, err := salvaged(t, disk); err == nil || !strings.Contains(err.Error(), "not empty") {
-		t.Errorf("a second salvage to the same folder: %v", err)
-	}
+	_, _, err = salvaged(t, disk)
+	check.Says(t, err, "not empty", "a second salvage to the same folder")
 	ctx, cancel := context.WithCancel(t.Context())
 	opened := &openings{FS: disk}
 	_, err = Salvage(ctx, "store", "other", Options{FS: opened}, func(int64, int64) {},

@@ -102,16 +102,13 @@ func TestReadsOnFullDisk(t *testing.T) {
 // checkItems reads the items of a store in all ways there are.
 func checkItems(t *testing.T, s store.Items, want ...string) {
 	t.Helper()
-	if _, err := s.ItemsRevision(t.Context()); err != nil {
-		t.Errorf("ItemsRevision: %v", err)
-	}
+	check.Get(s.ItemsRevision(t.Context()))(t)
 	var got []string
-	if err := s.EachItem(t.Context(), "", func(item store.Item) error {
+	check.Must(t, s.EachItem(t.Context(), "", func(item store.Item) error {
 		got = append(got, item.ID)
 		return nil
-	}); err != nil || !cmp.Equal(want, got) {
-		t.Errorf("EachItem: %q, %v, want %q", got, err, want)
-	}
+	}))
+	check.Same(t, want, got, "EachItem")
 	for _, id := range want {
 		if item, found, err := s.Item(t.Context(), id); item.ID != id || !found || err != nil {
 			t.Errorf("Item(%q): %+v, %t, %v", id, item, found, err)
@@ -128,8 +125,7 @@ func TestWaitingStoreConforms(t *testing.T) {
 		s := mustWait(t, disk, Options{})
 		setFree(disk, 1<<40)
 		check.Await(t, "the store is written to", func() bool {
-			stats := check.Get(s.Stats(context.Background()))(t)
-			return stats.Refusal == nil
+			return check.Get(s.Stats(context.Background()))(t).Refusal == nil
 		})
 		return s
 	})
@@ -165,9 +161,8 @@ func TestChangeoverFails(t *testing.T) {
 		t.Fatal("the failed changeover has not ended after 10 s")
 	}
 	record := []store.Record{{User: "u", Event: testEvent(0)}}
-	if _, err := s.Append(t.Context(), record); !errors.Is(err, syscall.EMFILE) {
-		t.Errorf("Append: got error %v, want the cause", err)
-	}
+	_, err := s.Append(t.Context(), record)
+	check.Fails(t, err, syscall.EMFILE, "Append")
 	check.Same(t, want, dump(t, s), "read on")
 	if _, err := openSoon("dir/store", Options{FS: disk}); err == nil {
 		t.Error("the store can be opened twice")
