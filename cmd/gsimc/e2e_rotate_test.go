@@ -61,15 +61,10 @@ func redisWithPassword(t *testing.T, file string) engine {
 
 func postgresWithPassword(t *testing.T, file string) engine {
 	p := enginetest.NewPostgres(t, enginetest.PostgresConfig{})
-	err := p.Primary.SQL("CREATE ROLE app LOGIN SUPERUSER")
-	if err == nil {
-		err = p.WriteFile("pg_hba.conf", []byte("host all gsimc 127.0.0.1/32 trust\n"+
-			"host all app 127.0.0.1/32 scram-sha-256\n"))
-	}
-	if err == nil {
-		err = p.Primary.SQL("SELECT pg_reload_conf()")
-	}
-	check.Must(t, err)
+	check.Must(t, p.Primary.SQL("CREATE ROLE app LOGIN SUPERUSER"))
+	check.Must(t, p.WriteFile("pg_hba.conf", []byte("host all gsimc 127.0.0.1/32 trust\n"+
+		"host all app 127.0.0.1/32 scram-sha-256\n")))
+	check.Must(t, p.Primary.SQL("SELECT pg_reload_conf()"))
 	set := func(password string) error {
 		return p.Primary.SQL("ALTER ROLE app PASSWORD '" + password + "'")
 	}

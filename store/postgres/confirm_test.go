@@ -144,9 +144,8 @@ func TestWithoutStandbyNothingIsWritten(t *testing.T) {
 	set("")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if _, err := s.Append(ctx, one("first")); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("Append: %v, want ErrUnavailable", err)
-	}
+	_, err := s.Append(ctx, one("first"))
+	check.Fails(t, err, store.ErrUnavailable, "Append")
 	ctx, cancel = context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := s.Erase(ctx, "u"); err == nil {
@@ -178,15 +177,12 @@ func TestRefusalAfterOpenAttempt(t *testing.T) {
 	waiting(t, p, "*")
 	confirm("RAISE EXCEPTION 'no room' USING ERRCODE = '53100';")
 	waiting(t, p, "pg_cancel_backend(pid)")
-	if err := p.Standby.Start(); err != nil { // without it a new connection would wait
-		t.Fatal(err)
-	}
+	check.Must(t, p.Standby.Start()) // without it a new connection would wait
 	if err := <-done; !errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrFull) {
 		t.Errorf("%v, want ErrUnavailable alone", err)
 	}
-	if _, err := s.Append(context.Background(), one("second")); !errors.Is(err, store.ErrFull) {
-		t.Errorf("a first attempt: %v, want ErrFull", err)
-	}
+	_, err := s.Append(context.Background(), one("second"))
+	check.Fails(t, err, store.ErrFull, "a first attempt")
 	confirm("")
 	wantRevision(t, s, "in the end", 2)
 }

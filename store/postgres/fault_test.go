@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -29,22 +30,16 @@ func survive(
 		Groups:  []load.Group{{Users: users, Rest: time.Millisecond}},
 		Readers: 3, KeepUsers: keepUsers, Timeout: 20 * time.Second, Seed: 1})
 	var longest time.Duration
-	for i := range times {
-		if err := l.Await(300, time.Minute); err != nil {
-			t.Error(err)
+	var err error
+	for i := 0; i < times && err == nil; i++ {
+		if err = l.Await(300, time.Minute); err != nil {
 			break
 		}
 		l.Gaps()
-		if err := fault(i); err != nil {
-			t.Error(err)
-			break
-		}
-		if err := l.Await(1, time.Minute); err != nil {
-			t.Error(err)
-			break
-		}
+		err = errors.Join(fault(i), l.Await(1, time.Minute))
 		longest = max(longest, l.Gaps()[0])
 	}
+	check.Pass(t, err, "the load beside the faults")
 	l.Stop()
 	soak.Injected(t, times, kind)
 	report := l.Check(read, time.Minute)

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -38,9 +37,7 @@ func TestLateEventsAreNotAdded(t *testing.T) {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		_, err := s.Append(ctx, append(one("late"), ofA))
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("Append: %v, want the end of its time", err)
-		}
+		check.Fails(t, err, context.DeadlineExceeded, "Append")
 	}
 	check.Get(s.Erase(ctx, "u"))(t)
 	check.Must(t, tx.Commit(ctx))
@@ -85,9 +82,8 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	defer watcher.Close(ctx)
 	// A new connection would wait for the standby. This makes two.
 	_, err = s.Rewrite(ctx, []string{"other"}, func([][]store.Event) [][]store.Event {
-		if _, err := s.Erase(ctx, "nobody"); err != nil {
-			t.Error(err)
-		}
+		_, err := s.Erase(ctx, "nobody")
+		check.Pass(t, err, "Erase")
 		return [][]store.Event{nil}
 	})
 	check.Must(t, err)
@@ -99,9 +95,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	erased := make(chan uint64, 1)
 	go func() {
 		n, err := s.Erase(t.Context(), "u")
-		if err != nil {
-			t.Error(err)
-		}
+		check.Pass(t, err, "Erase")
 		erased <- n
 	}()
 	for statements(t, watcher, "wait_event_type = 'Lock'") == 0 && len(erased) == 0 {

@@ -69,9 +69,7 @@ func TestProfile(t *testing.T) {
 
 	s := openAt(t, p.URL("postgres")+"&profile=development")
 	defer closeAll(t, s)
-	if _, err := s.Append(context.Background(), one("first")); err != nil {
-		t.Error(err)
-	}
+	check.Get(s.Append(context.Background(), one("first")))(t)
 	if !s.Identity().Lags {
 		t.Error("a store that may lose events says that it does not lag")
 	}
@@ -126,9 +124,7 @@ func TestSchema(t *testing.T) {
 	}
 	version("1", "DROP FUNCTION "+schema+".append")
 	s := openAt(t, url)
-	if _, err := s.Append(context.Background(), one("first")); err != nil {
-		t.Errorf("Append to tables of version 1: %v", err)
-	}
+	check.Get(s.Append(context.Background(), one("first")))(t) // to tables of version 1
 	closeAll(t, s)
 	version("99")
 	_, err := postgres.Open(context.Background(), url)
@@ -200,15 +196,10 @@ func TestTLSAndPasswords(t *testing.T) {
 		check.Must(t, p.WriteFile(name, text))
 	}
 	const secret = "a secret: with \\ signs"
-	err := p.Primary.SQL("CREATE ROLE app LOGIN SUPERUSER PASSWORD '" + secret + "'")
-	if err == nil {
-		err = p.WriteFile("pg_hba.conf", []byte("host all gsimc 127.0.0.1/32 trust\n"+
-			"hostssl all app 127.0.0.1/32 scram-sha-256\n"))
-	}
-	if err == nil {
-		err = p.Primary.Set("ssl", "on")
-	}
-	check.Must(t, err)
+	check.Must(t, p.Primary.SQL("CREATE ROLE app LOGIN SUPERUSER PASSWORD '"+secret+"'"))
+	check.Must(t, p.WriteFile("pg_hba.conf", []byte("host all gsimc 127.0.0.1/32 trust\n"+
+		"hostssl all app 127.0.0.1/32 scram-sha-256\n")))
+	check.Must(t, p.Primary.Set("ssl", "on"))
 	dir := t.TempDir()
 	password := func(text string) {
 		t.Helper()
@@ -228,7 +219,7 @@ func TestTLSAndPasswords(t *testing.T) {
 	if text := fmt.Sprint(s.Promises()); strings.Contains(text, secret) {
 		t.Errorf("promises have the password: %s", text)
 	}
-	_, err = postgres.Open(context.Background(), strings.Replace(url, "/ours", "/others", 1))
+	_, err := postgres.Open(context.Background(), strings.Replace(url, "/ours", "/others", 1))
 	if !errors.Is(err, store.ErrUnavailable) || strings.Contains(err.Error(), secret) {
 		t.Errorf("a server of another authority: %v", err)
 	}
@@ -248,8 +239,6 @@ func TestTLSAndPasswords(t *testing.T) {
 	check.Must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if _, err := s.Append(ctx, one("first")); err != nil {
-		t.Errorf("Append after all has been exchanged: %v", err)
-	}
+	check.Get(s.Append(ctx, one("first")))(t) // after all has been exchanged
 	closeAll(t, s)
 }

@@ -65,8 +65,7 @@ func newURL(t testing.TB) string {
 
 func openAt(t testing.TB, url string) *postgres.Store {
 	t.Helper()
-	s := check.Get(postgres.Open(context.Background(), url))(t)
-	return s
+	return check.Get(postgres.Open(context.Background(), url))(t)
 }
 
 func TestConformance(t *testing.T) {
@@ -102,16 +101,13 @@ func TestErasureWaitsForRewrite(t *testing.T) {
 		check.Get(s.Append(ctx, one(id)))(t)
 	}
 	_, schema, _ := strings.Cut(url, "&schema=")
-	watcher, err := enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres")
-	check.Must(t, err)
+	watcher := check.Get(enginetest.SharedPostgres(t, true).Primary.Connect(ctx, "postgres"))(t)
 	defer watcher.Close(ctx)
 	erased := make(chan uint64, 1)
-	_, err = s.Rewrite(ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event {
+	_, err := s.Rewrite(ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event {
 		go func() {
 			n, err := s.Erase(ctx, "u")
-			if err != nil {
-				t.Error(err)
-			}
+			check.Pass(t, err, "Erase")
 			erased <- n
 		}()
 		for waits := false; !waits && ctx.Err() == nil; {
@@ -128,7 +124,5 @@ func TestErasureWaitsForRewrite(t *testing.T) {
 	if n := <-erased; n != 1 {
 		t.Errorf("%d events were erased, want the one that was left", n)
 	}
-	if head, _, err := s.Since(ctx, "u", store.Version{}, nil); head.Revision != 0 || err != nil {
-		t.Errorf("after the erasure there are %d events, %v", head.Revision, err)
-	}
+	wantRevision(t, s, "after the erasure", 0)
 }

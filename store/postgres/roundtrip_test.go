@@ -110,9 +110,8 @@ func TestRoundTrips(t *testing.T) {
 	ctx := context.Background()
 	// The pool opens its connection for reads in the background, which takes round trips too. A
 	// read waits for it.
-	if _, _, err := s.Item(ctx, "i"); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := s.Item(ctx, "i")
+	check.Must(t, err)
 	round := 0
 	records := func(users int) (all []store.Record) {
 		round++
@@ -152,9 +151,7 @@ func TestRoundTrips(t *testing.T) {
 			return err
 		}},
 	} {
-		if err := c.call(); err != nil { // prepares the statement
-			t.Fatal(err)
-		}
+		check.Must(t, c.call()) // prepares the statement
 		if n, err := p.of(c.call); n != 1 || err != nil {
 			t.Errorf("%s: %d round trips, %v, want 1", c.name, n, err)
 		}
