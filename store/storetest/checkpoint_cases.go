@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -45,9 +44,7 @@ type checkpointTester struct {
 func (t *checkpointTester) checkpoint() string {
 	t.Helper()
 	dir, err := t.store.Checkpoint(t.ctx)
-	if err != nil {
-		t.Fatalf("Checkpoint: %v", err)
-	}
+	t.succeed(err)
 	return dir
 }
 
@@ -91,9 +88,7 @@ func runApart(t *checkpointTester) {
 		t.Errorf("a removed checkpoint can be read: %v", h)
 	}
 	for _, name := range []string{first, "", ".", "..", "/", "checkpoints", second + "/.."} {
-		if err := t.store.RemoveCheckpoint(t.ctx, name); !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("RemoveCheckpoint(%q): got error %v, want ErrInvalid", name, err)
-		}
+		t.fails(t.store.RemoveCheckpoint(t.ctx, name), store.ErrInvalid, "RemoveCheckpoint of "+name)
 	}
 	t.wantCheckpoint(second, histories(map[string]int{"a": 5, "c": 1}))
 	t.wantUsers(map[string]uint64{"a": 5, "c": 1})
@@ -185,9 +180,7 @@ func runOneMoment(t *checkpointTester) {
 func (t *checkpointTester) wantMoment(dir string, least, most []int) (amid int) {
 	t.Helper()
 	got, err := t.read(t.store, dir)
-	if err != nil {
-		t.Fatalf("reading a checkpoint: %v", err)
-	}
+	t.succeed(err)
 	for w, pair := range momentPairs {
 		n := len(got[pair[1]])
 		if n < least[w] || n > most[w] || len(got[pair[0]]) != 3*n {
@@ -211,10 +204,6 @@ func runCheckpointClosed(t *checkpointTester) {
 	dir := t.checkpoint()
 	t.end()
 	_, err := t.store.Checkpoint(t.ctx)
-	for name, err := range map[string]error{"Checkpoint": err,
-		"RemoveCheckpoint": t.store.RemoveCheckpoint(t.ctx, dir)} {
-		if !errors.Is(err, store.ErrClosed) {
-			t.Errorf("%s: got error %v, want ErrClosed", name, err)
-		}
-	}
+	t.allFail(store.ErrClosed, map[string]error{"Checkpoint": err,
+		"RemoveCheckpoint": t.store.RemoveCheckpoint(t.ctx, dir)})
 }

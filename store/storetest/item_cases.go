@@ -67,10 +67,8 @@ func (t *tester) wantItems(s store.Items, want map[string]store.Item, after stri
 			list = append(list, want[id])
 		}
 	}
-	err := s.EachItem(t.ctx, after, func(i store.Item) error { got = append(got, i); return nil })
-	if err != nil {
-		t.Fatalf("EachItem: %v", err)
-	}
+	take := func(i store.Item) error { got = append(got, i); return nil }
+	t.succeed(s.EachItem(t.ctx, after, take))
 	if d := cmp.Diff(list, got, cmpopts.EquateEmpty()); d != "" {
 		t.Fatalf("items behind %q (-want +got):\n%s", after, d)
 	}
@@ -134,18 +132,13 @@ func runItems(t *tester) {
 	}
 	stop := errors.New("stop")
 	t.succeed(s.PutItems(t.ctx, []store.Item{{ID: "a"}}))
-	err := s.EachItem(t.ctx, "", func(store.Item) error { return stop })
-	if !errors.Is(err, stop) {
-		t.Errorf("EachItem returned %v, want the error of its function", err)
-	}
+	t.fails(s.EachItem(t.ctx, "", func(store.Item) error { return stop }), stop, "EachItem")
 }
 
 func runItemsRevision(t *tester) {
 	s := t.withItems()
 	last, err := s.ItemsRevision(t.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.succeed(err)
 	step := func(by uint64, what string, err error) {
 		t.Helper()
 		if err != nil {
@@ -163,9 +156,7 @@ func runItemsRevision(t *tester) {
 	t.append(records("u", 0, 3)...)
 	step(0, "events", nil)
 	step(0, "a reading", s.EachItem(t.ctx, "", func(store.Item) error { return nil }))
-	if err := s.PutItems(t.ctx, []store.Item{{}}); !errors.Is(err, store.ErrInvalid) {
-		t.Fatalf("PutItems of nothing: %v", err)
-	}
+	t.fails(s.PutItems(t.ctx, []store.Item{{}}), store.ErrInvalid, "PutItems of nothing")
 	step(0, "a refusal", nil)
 	errs := make(chan error)
 	for at := range 8 {
@@ -186,21 +177,15 @@ func runRefusedItems(t *tester) {
 		{ID: "i", Title: strings.Repeat("x", store.MaxTitleBytes+1)},
 		{ID: "i", Labels: make([]string, store.MaxItemNames+1)}} {
 		err := s.PutItems(t.ctx, []store.Item{{ID: "good"}, bad})
-		if !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("PutItems of a bad item: %v, want ErrInvalid", err)
-		}
+		t.fails(err, store.ErrInvalid, "PutItems of a bad item")
 	}
 	t.wantItems(s, nil, "")
 	t.end()
 	_, _, err := s.Item(t.ctx, "a")
 	_, revisionErr := s.ItemsRevision(t.ctx)
-	for name, err := range map[string]error{
+	t.allFail(store.ErrClosed, map[string]error{
 		"ItemsRevision": revisionErr, "PutItems": s.PutItems(t.ctx, nil),
 		"DeleteItems": s.DeleteItems(t.ctx, nil), "Item": err,
 		"EachItem": s.EachItem(t.ctx, "", func(store.Item) error { return nil }),
-	} {
-		if !errors.Is(err, store.ErrClosed) {
-			t.Errorf("%s after Close: %v, want ErrClosed", name, err)
-		}
-	}
+	})
 }

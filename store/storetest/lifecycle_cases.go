@@ -73,16 +73,12 @@ var lifecycleCases = []testCase{
 			_, eraseErr := t.Erase(t.ctx, "u")
 			_, _, sinceErr := t.Since(t.ctx, "u", store.Version{}, nil)
 			_, statsErr := t.Stats(t.ctx)
-			for name, err := range map[string]error{
+			t.allFail(store.ErrClosed, map[string]error{
 				"Append": appendErr, "empty Append": emptyErr, "Erase": eraseErr,
 				"Since": sinceErr, "Stats": statsErr,
 				"Each":  t.Each(t.ctx, 0, 1, func(string, store.Version) error { return nil }),
 				"Close": t.Close(),
-			} {
-				if !errors.Is(err, store.ErrClosed) {
-					t.Errorf("%s: got error %v, want ErrClosed", name, err)
-				}
-			}
+			})
 		},
 	},
 	{
@@ -107,10 +103,7 @@ var lifecycleCases = []testCase{
 					}
 				})
 			}
-			if err := t.Close(); err != nil {
-				t.Errorf("Close: %v", err)
-			}
-			t.closed = true
+			t.end()
 			wg.Wait()
 		},
 	},
@@ -122,15 +115,11 @@ func runForgotten(t *tester) {
 		t.Skip("the store does not know what is in its files")
 	}
 	t.append(records("u", 0, 3)...)
-	if err := f.Forgotten(t.ctx); err != nil {
-		t.Errorf("Forgotten without an erasure: %v", err)
-	}
+	t.succeed(f.Forgotten(t.ctx)) // without an erasure
 	t.erase("u")
 	ctx, cancel := context.WithCancel(t.ctx)
 	cancel()
-	if err := f.Forgotten(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Forgotten with an ended context: %v, want its error", err)
-	}
+	t.fails(f.Forgotten(ctx), context.Canceled, "Forgotten with an ended context")
 	t.wantHistory("u")
 }
 

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -94,9 +93,7 @@ func (t *tester) wantRewrite(
 		}
 		return after
 	})
-	if err != nil {
-		t.Fatalf("Rewrite: %v", err)
-	}
+	t.succeed(err)
 	if diff := cmp.Diff(before, got); diff != "" {
 		t.Errorf("Rewrite got other histories (-want +got):\n%s", diff)
 	}
@@ -159,17 +156,13 @@ func runRewriteRefused(t *tester) {
 	} {
 		_, err := t.Rewrite(t.ctx, c.users,
 			func([][]store.Event) [][]store.Event { return c.after })
-		if !errors.Is(err, store.ErrInvalid) {
-			t.Errorf("%s: %v, want ErrInvalid", name, err)
-		}
+		t.fails(err, store.ErrInvalid, name)
 	}
 	t.wantSince("u", store.Version{}, head, true, series(2))
 	t.wantUsers(map[string]uint64{"u": 2})
 	t.end()
 	_, err := t.Rewrite(t.ctx, []string{"u"}, func(h [][]store.Event) [][]store.Event { return h })
-	if !errors.Is(err, store.ErrClosed) {
-		t.Errorf("a closed store: %v, want ErrClosed", err)
-	}
+	t.fails(err, store.ErrClosed, "a closed store")
 }
 
 func runRewriteAgainstAppend(t *tester) {

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -70,9 +69,7 @@ func runLease(t *tester, s store.Shared) {
 	if _, held, err := s.Lease(t.ctx, "other", "b", time.Hour); err != nil || !held {
 		t.Errorf("another lease: %v, %v", held, err)
 	}
-	if err := s.Release(t.ctx, "l", "b"); err != nil { // it is not that of b
-		t.Errorf("Release: %v", err)
-	}
+	t.succeed(s.Release(t.ctx, "l", "b")) // it is not that of b
 	t.wantLease(s, "b", time.Hour, 1, false)
 	t.succeed(s.Release(t.ctx, "l", "a"))
 	t.wantLease(s, "a", time.Hour, 1, true)
@@ -110,9 +107,7 @@ func runNotes(t *tester, s store.Shared) {
 	large := bytes.Repeat([]byte("\x00\xff 0123456789abc"), 1<<16)
 	put := func(topic, name string, value []byte) {
 		t.Helper()
-		if err := s.PutNote(t.ctx, topic, name, value, store.Fence{}); err != nil {
-			t.Errorf("PutNote %q %q: %v", topic, name, err)
-		}
+		t.succeed(s.PutNote(t.ctx, topic, name, value, store.Fence{}))
 	}
 	want := func(topic, name string, value []byte) {
 		t.Helper()
@@ -136,10 +131,7 @@ func runNotes(t *tester, s store.Shared) {
 	if err != nil || !slices.Equal(names, []string{"a\x00{x}", "b", "\xff"}) {
 		t.Errorf("NoteNames: %q, %v", names, err)
 	}
-	err = s.DeleteNotes(t.ctx, "topic", []string{"b", "\xff", "nothing"}, store.Fence{})
-	if err != nil {
-		t.Errorf("DeleteNotes: %v", err)
-	}
+	t.succeed(s.DeleteNotes(t.ctx, "topic", []string{"b", "\xff", "nothing"}, store.Fence{}))
 	if names, err := s.NoteNames(t.ctx, "topic"); err != nil || len(names) != 1 {
 		t.Errorf("NoteNames after DeleteNotes: %q, %v", names, err)
 	}
@@ -149,9 +141,7 @@ func runNotes(t *tester, s store.Shared) {
 		t.Errorf("NoteNames of nothing: %q, %v", names, err)
 	}
 	err = s.PutNote(t.ctx, "", "name", nil, store.Fence{})
-	if !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("PutNote without a topic: %v", err)
-	}
+	t.fails(err, store.ErrInvalid, "PutNote without a topic")
 }
 
 func runNotesFenced(t *tester, s store.Shared) {
@@ -162,22 +152,13 @@ func runNotesFenced(t *tester, s store.Shared) {
 	t.succeed(s.PutNote(t.ctx, "t", "n", []byte("late"), first)) // nobody has followed the holder
 	t.wantLease(s, "b", time.Hour, 2, true)
 	err := s.PutNote(t.ctx, "t", "n", []byte("too late"), first)
-	if !errors.Is(err, store.ErrLeaseLost) {
-		t.Errorf("PutNote of a former holder: %v", err)
-	}
+	t.fails(err, store.ErrLeaseLost, "PutNote of a former holder")
 	err = s.DeleteNotes(t.ctx, "t", []string{"n"}, first)
-	if !errors.Is(err, store.ErrLeaseLost) {
-		t.Errorf("DeleteNotes of a former holder: %v", err)
-	}
+	t.fails(err, store.ErrLeaseLost, "DeleteNotes of a former holder")
 	err = s.PutNote(t.ctx, "t", "n", nil, store.Fence{Lease: "never", Term: 1})
-	if !errors.Is(err, store.ErrLeaseLost) {
-		t.Errorf("PutNote with a lease that nobody ever had: %v", err)
-	}
+	t.fails(err, store.ErrLeaseLost, "PutNote with a lease that nobody ever had")
 	if got, _, err := s.Note(t.ctx, "t", "n"); string(got) != "late" || err != nil {
 		t.Errorf("Note: %q, %v", got, err)
 	}
-	err = s.DeleteNotes(t.ctx, "t", []string{"n"}, store.Fence{Lease: "l", Term: 2})
-	if err != nil {
-		t.Errorf("DeleteNotes of the holder: %v", err)
-	}
+	t.succeed(s.DeleteNotes(t.ctx, "t", []string{"n"}, store.Fence{Lease: "l", Term: 2}))
 }

@@ -91,6 +91,22 @@ func (t *tester) succeed(err error) {
 	}
 }
 
+// fails checks that an error wraps another one.
+func (t *tester) fails(err, want error, what string) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: got error %v, want %v", what, err, want)
+	}
+}
+
+// allFail checks the errors of calls.
+func (t *tester) allFail(want error, calls map[string]error) {
+	t.Helper()
+	for name, err := range calls {
+		t.fails(err, want, name)
+	}
+}
+
 // end closes the store.
 func (t *tester) end() {
 	t.Helper()
@@ -162,9 +178,7 @@ func (t *tester) append(records ...store.Record) []store.Result {
 	for _, r := range results {
 		err = errors.Join(err, r.Err)
 	}
-	if err != nil {
-		t.Fatalf("Append of %d records: %v", len(records), err)
-	}
+	t.succeed(err)
 	return results
 }
 
@@ -172,9 +186,7 @@ func (t *tester) append(records ...store.Record) []store.Result {
 func (t *tester) wantResults(want []outcome, records ...store.Record) {
 	t.Helper()
 	results, err := t.Append(t.ctx, records)
-	if err != nil {
-		t.Fatalf("Append of %d records: %v", len(records), err)
-	}
+	t.succeed(err)
 	var got []outcome
 	for i, r := range results {
 		o, err := outcomeOf(r)
@@ -192,9 +204,7 @@ func (t *tester) wantResults(want []outcome, records ...store.Record) {
 func (t *tester) read(user string, after uint64) []store.Event {
 	t.Helper()
 	events, err := t.tryRead(user, after)
-	if err != nil {
-		t.Fatalf("Read: %v", err)
-	}
+	t.succeed(err)
 	return events
 }
 
@@ -275,16 +285,13 @@ func (t *tester) wantHistory(user string, want ...store.Event) {
 func (t *tester) wantUsers(want map[string]uint64) {
 	t.Helper()
 	got := map[string]uint64{}
-	err := t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
+	t.succeed(t.Each(t.ctx, 0, 1, func(user string, head store.Version) error {
 		if _, again := got[user]; again {
 			t.Errorf("Each passed %q twice", user)
 		}
 		got[user] = head.Revision
 		return nil
-	})
-	if err != nil {
-		t.Fatalf("Each: %v", err)
-	}
+	}))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("users differ (-want +got):\n%s", diff)
 	}

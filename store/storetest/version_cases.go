@@ -147,18 +147,13 @@ func runVersionsAgree(t *tester) {
 		at++
 		return nil
 	})
-	if err != nil {
-		t.Errorf("Since: %v", err)
-	}
-	err = t.Each(t.ctx, 0, 1, func(_ string, head store.Version) error {
+	t.succeed(err)
+	t.succeed(t.Each(t.ctx, 0, 1, func(_ string, head store.Version) error {
 		if head != before {
 			t.Errorf("Each: got %v, want %v", head, before)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Errorf("Each: %v", err)
-	}
+	}))
 }
 
 func runSinceForeign(t *tester) {
@@ -235,9 +230,7 @@ func runVersionsOfReaders(t *tester) {
 			e.ID = fmt.Sprint(life, "/", i)
 			t.append(store.Record{User: "u", Event: e})
 		}
-		if _, err := t.Erase(t.ctx, "u"); err != nil {
-			t.Errorf("Erase: %v", err)
-		}
+		t.erase("u")
 	}
 	close(done)
 	readers.Wait()
@@ -252,17 +245,14 @@ func runShards(t *tester) {
 	largest := 0
 	for shard := range shards {
 		n := 0
-		err := t.Each(t.ctx, shard, shards, func(user string, head store.Version) error {
+		t.succeed(t.Each(t.ctx, shard, shards, func(user string, head store.Version) error {
 			if head.Revision == 0 || store.Shard(user, shards) != shard {
 				t.Errorf("shard %d passed %q with %v", shard, user, head)
 			}
 			n++
 			seen[user]++
 			return nil
-		})
-		if err != nil {
-			t.Fatalf("Each: %v", err)
-		}
+		}))
 		largest = max(largest, n)
 	}
 	for u := range users {
@@ -302,9 +292,7 @@ func runSinceReplaced(t *tester) {
 					func([][]store.Event) [][]store.Event { return [][]store.Event{series(after)} })
 				return err
 			})
-		if err != nil {
-			t.Fatalf("Since: %v", err)
-		}
+		t.succeed(err)
 		if head.Revision == 0 && !same {
 			got = nil
 		}
