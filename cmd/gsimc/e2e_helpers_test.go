@@ -152,7 +152,8 @@ func (p *serverProcess) page(t testing.TB, path string) string {
 // get reads a page, which must be there.
 func get(t testing.TB, url string) string {
 	t.Helper()
-	resp := check.Get(http.Get(url))(t)
+	resp, err := http.Get(url)
+	check.Must(t, err)
 	defer resp.Body.Close()
 	body := check.Get(io.ReadAll(resp.Body))(t)
 	if resp.StatusCode != http.StatusOK {

@@ -12,9 +12,9 @@ import (
 	"github.com/gsimc/gsimc/store/internal/plan"
 )
 
-// transact is a call that runs fn in a transaction and commits it. If the context ends, the caller gives up the
-// waiting and not the write. While the server is away it begins again; if the outcome of a commit
-// is unknown, it is retried only when repeats is true.
+// transact is a call that runs fn in a transaction and commits it. If the context ends, the caller
+// gives up the waiting and not the write. While the server is away it begins again; if the outcome
+// of a commit is unknown, it is retried only when repeats is true.
 func (s *Store) transact(
 	ctx context.Context, repeats bool, fn func(context.Context, pgx.Tx) error,
 ) error {
