@@ -207,8 +207,8 @@ func (l *goneLoad) report(gone time.Duration) {
 	waited := 0
 	for _, c := range l.failed["gone"] {
 		switch {
-		case c.took < goneDeadline/2 &&
-			(c.code == codes.Unavailable || c.code == codes.ResourceExhausted):
+		case c.code == codes.ResourceExhausted, // as soon as a busy machine looks into the queue
+			c.code == codes.Unavailable && c.took < goneDeadline/2:
 			quick = append(quick, c.took)
 		case c.code == codes.Unavailable || c.code == codes.DeadlineExceeded:
 			waited++

@@ -71,6 +71,8 @@ func TestForgetWaitsOn(t *testing.T) {
 	for want, s := range map[string]*slowToForget{
 		"^the user is erased; bytes are still in files of the store, .* waits on$": {
 			pending: 1e9, code: codes.DeadlineExceeded, reason: reasonPending},
+		"^the user is erased; --timeout ended before the server said .* waits on$": {
+			pending: 1e9, code: codes.DeadlineExceeded},
 		"^the user is erased; the store of this server does not know what is in its files$": {
 			pending: 1e9, code: codes.FailedPrecondition, reason: reasonCannotTell},
 		"^the user is erased; whether bytes .* is unknown: Unavailable: words$": {
