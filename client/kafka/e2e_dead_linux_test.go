@@ -75,7 +75,7 @@ func TestPoisonedRecords(t *testing.T) {
 			c := startConsumer(t, "--brokers", b.address, "--topic", f.topic, "--group", "g-"+where,
 				"--server", s.address, "--dead-letter", dead)
 			f.check(t, s)
-			proctest.Await(t, "a lag of 0", func() bool {
+			check.Within(t, proctest.Limit, "a lag of 0", func() bool {
 				return c.sum("gsimc_kafka_lag") == 0 && c.sum("gsimc_kafka_records_total") > 0
 			})
 			c.Stop(t)
@@ -170,7 +170,7 @@ func TestRebalance(t *testing.T) {
 		t.Helper()
 		for _, c := range all {
 			before := c.sum("gsimc_kafka_records_total")
-			proctest.Await(t, "records of each", func() bool {
+			check.Within(t, proctest.Limit, "records of each", func() bool {
 				f.produce(300)
 				return c.sum("gsimc_kafka_records_total") > before
 			})
@@ -207,10 +207,10 @@ func TestServerAway(t *testing.T) {
 	s.Kill()
 	f.produce(100_000) // more than is held in memory
 	check.Must(t, f.Flush(t.Context()))
-	proctest.Await(t, "the lag of what is not even fetched", func() bool {
+	check.Within(t, proctest.Limit, "the lag of what is not even fetched", func() bool {
 		return c.sum("gsimc_kafka_lag") == 100_000
 	})
-	proctest.Await(t, "health that says no", func() bool {
+	check.Within(t, proctest.Limit, "health that says no", func() bool {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, s.address)
 	})
@@ -220,7 +220,7 @@ func TestServerAway(t *testing.T) {
 	begin := time.Now()
 	s = startServer(t, "--data-dir", dir, "--listen", s.address)
 	f.check(t, s)
-	proctest.Await(t, "health that says yes", func() bool {
+	check.Within(t, proctest.Limit, "health that says yes", func() bool {
 		_, code := c.page("/healthz")
 		return code == 200
 	})
@@ -238,13 +238,13 @@ func TestTopicAway(t *testing.T) {
 	c := startConsumer(t, "--brokers", b.address, "--topic", "nowhere", "--group", "nowhere",
 		"--dead-letter", filepath.Join(t.TempDir(), "dead"))
 	c.Says(t, `(topic nowhere: UNKNOWN_TOPIC_OR_PARTITION)`)
-	proctest.Await(t, "health that says no", func() bool {
+	check.Within(t, proctest.Limit, "health that says no", func() bool {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, "topic nowhere")
 	})
 	defer b.start(t)
 	b.kill()
-	proctest.Await(t, "health that says why", func() bool {
+	check.Within(t, proctest.Limit, "health that says why", func() bool {
 		text, code := c.page("/healthz")
 		return code == 503 && strings.Contains(text, "no broker answers")
 	})

@@ -45,7 +45,7 @@ func (f *flow) check(t *testing.T, s *server) {
 	if err := f.failed.Load(); err != nil {
 		t.Fatalf("producing: %v", *err)
 	}
-	proctest.Await(t, fmt.Sprintf("%d events in the store", f.made), func() bool {
+	check.Within(t, proctest.Limit, fmt.Sprintf("%d events in the store", f.made), func() bool {
 		return s.count(t, f.users) >= f.made
 	})
 	for u := range f.users {
@@ -78,7 +78,7 @@ func TestKilledInTurns(t *testing.T) {
 	for round := range rounds {
 		before := c.sum("gsimc_kafka_records_total")
 		f.produce(records / rounds)
-		proctest.Await(t, "records that are done", func() bool {
+		check.Within(t, proctest.Limit, "records that are done", func() bool {
 			return c.sum("gsimc_kafka_records_total") > before
 		})
 		if round%2 == 0 {

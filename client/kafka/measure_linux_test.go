@@ -18,6 +18,7 @@ import (
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/internal/test/check"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
@@ -66,9 +67,11 @@ func TestMeasure(t *testing.T) {
 		c := startConsumer(t, "--brokers", b.address, "--topic", f.topic, "--group",
 			fmt.Sprint("g", round), "--id-prefix", fmt.Sprint("r", round), "--server", s.address,
 			"--dead-letter", filepath.Join(t.TempDir(), "dead"))
-		proctest.Await(t, "records", func() bool { return c.sum("gsimc_kafka_records_total") > 0 })
+		check.Within(t, proctest.Limit, "records", func() bool {
+			return c.sum("gsimc_kafka_records_total") > 0
+		})
 		first, begin := c.sum("gsimc_kafka_records_total"), time.Now()
-		proctest.Await(t, "all records", func() bool {
+		check.Within(t, proctest.Limit, "all records", func() bool {
 			return c.sum("gsimc_kafka_records_total") >= float64(n)
 		})
 		taken := (float64(n) - first) / time.Since(begin).Seconds()

@@ -27,13 +27,13 @@ func TestSecureBroker(t *testing.T) {
 			"--kafka-tls-ca", b.authority, "--kafka-tls-server-name", "localhost",
 			"--sasl", mechanism, "--sasl-user", saslUser}
 		c := startConsumer(t, append(args, "--sasl-password-file", password)...)
-		proctest.Await(t, mechanism+" lets in", func() bool {
+		check.Within(t, proctest.Limit, mechanism+" lets in", func() bool {
 			return c.sum("gsimc_kafka_records_total") == float64(100*f.users)
 		})
 		c.Stop(t)
 		t.Setenv("GSIMC_SASL_PASSWORD", "guess")
 		c = startConsumer(t, args...)
-		proctest.Await(t, mechanism+" is refused", func() bool {
+		check.Within(t, proctest.Limit, mechanism+" is refused", func() bool {
 			text, code := c.page("/healthz")
 			return code == 503 && strings.Contains(text, "no broker answers")
 		})

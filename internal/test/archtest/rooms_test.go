@@ -164,7 +164,7 @@ internal/test/peak:
 internal/test/mutants:
 internal/test/soak:
 internal/test/nettest:
-internal/test/proctest:
+internal/test/proctest: internal/test/check
 internal/test/enginetest: internal/test/proctest internal/test/soak
 internal/test/promises: internal/test/soak
 store/storetest: store

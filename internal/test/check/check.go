@@ -106,21 +106,25 @@ func Panics(t testing.TB, words, what string, call func()) {
 	call()
 }
 
-// Await waits until something holds, and ends the test if that takes more than 10 seconds.
-func Await(t testing.TB, what string, holds func() bool) {
+// Await waits until something holds, and returns how long that took. It ends the test after two
+// minutes, far above what a quiet machine needs.
+func Await(t testing.TB, what string, holds func() bool) time.Duration {
 	t.Helper()
-	Within(t, 10*time.Second, what, holds)
+	return Within(t, 2*time.Minute, what, holds)
 }
 
-// Within waits until something holds, and ends the test if that takes too long.
-func Within(t testing.TB, patience time.Duration, what string, holds func() bool) {
+// Within is [Await] with another patience.
+func Within(t testing.TB, patience time.Duration, what string, holds func() bool) time.Duration {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
+	begun := time.Now()
+	for !holds() {
+		if time.Since(begun) > patience {
 			t.Fatalf("not within %v: %s", patience, what)
-			return
+			break
 		}
+		time.Sleep(time.Millisecond)
 	}
+	return time.Since(begun)
 }
 
 // Return returns what a call does, and ends the test if it hangs.

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Output collects what is written, and may be read meanwhile.
@@ -37,20 +39,22 @@ func (o *Output) String() string {
 
 // Process is a program that the end of the test kills.
 type Process struct {
-	Cmd      *exec.Cmd // may be changed before the start
-	Out, Err Output    // what it has written
-	waited   bool      // the test knows how it ended
+	Cmd      *exec.Cmd     // may be changed before the start
+	Out, Err Output        // what it has written
+	ended    chan struct{} // closed when it has ended, and all it wrote is here
+	err      error         // of its end
+	told     bool          // the test knows how it ended
 }
 
 // New returns a process that is not started. env is added to the environment of the test.
 func New(tb testing.TB, env []string, name string, args ...string) *Process {
 	tb.Helper()
-	p := &Process{Cmd: exec.Command(name, args...)}
+	p := &Process{Cmd: exec.Command(name, args...), ended: make(chan struct{})}
 	p.Cmd.Env = append(os.Environ(), env...)
 	p.Cmd.Stdout, p.Cmd.Stderr, p.Cmd.SysProcAttr = &p.Out, &p.Err, DyingWithParent()
 	tb.Cleanup(func() {
 		p.Kill()
-		if log := p.Err.String(); tb.Failed() && !p.waited {
+		if log := p.Err.String(); tb.Failed() && !p.told {
 			tb.Logf("standard error of %s:\n%s", filepath.Base(name), log[max(0, len(log)-4000):])
 		}
 	})
@@ -88,25 +92,30 @@ func InLastingThread(start func() error) error {
 // Start starts the process.
 func (p *Process) Start(tb testing.TB) {
 	tb.Helper()
-	if err := InLastingThread(p.Cmd.Start); err != nil {
-		tb.Fatal(err)
+	check.Must(tb, InLastingThread(p.Cmd.Start))
+	go func() {
+		p.err = p.Cmd.Wait()
+		close(p.ended)
+	}()
+}
+
+// Signal sends a signal to a process that has not ended.
+func (p *Process) Signal(tb testing.TB, sig os.Signal) {
+	tb.Helper()
+	if err := p.Cmd.Process.Signal(sig); !errors.Is(err, os.ErrProcessDone) {
+		check.Must(tb, err)
 	}
 }
 
-// Signal sends a signal.
-func (p *Process) Signal(tb testing.TB, sig os.Signal) {
-	tb.Helper()
-	if err := p.Cmd.Process.Signal(sig); err != nil {
-		tb.Fatal(err)
-	}
-}
+// Limit is how long what has to happen may take, far above what a quiet machine needs.
+const Limit = 5 * time.Minute
 
 // Wait waits for the end and returns the exit code. A process that has not ended within [Limit] is
 // killed, and its code is -1.
 func (p *Process) Wait() int {
 	defer time.AfterFunc(Limit, func() { _ = p.Cmd.Process.Kill() }).Stop()
-	_ = p.Cmd.Wait() // the code says it
-	p.waited = true
+	<-p.ended
+	p.told = true
 	return p.Cmd.ProcessState.ExitCode()
 }
 
@@ -114,40 +123,42 @@ func (p *Process) Wait() int {
 func (p *Process) Kill() {
 	if p.Cmd.Process != nil {
 		_ = p.Cmd.Process.Kill() // it may have ended
-		_ = p.Cmd.Wait()
+		<-p.ended
 	}
 }
 
 // Stop is SIGTERM, after which the exit code must be 0.
 func (p *Process) Stop(tb testing.TB) {
 	tb.Helper()
-	if err := errors.Join(p.Cmd.Process.Signal(syscall.SIGTERM), p.Cmd.Wait()); err != nil {
-		p.waited = true // what it said stands here
-		tb.Errorf("stopping: %v\n%s", err, &p.Err)
+	p.Signal(tb, syscall.SIGTERM)
+	if <-p.ended; p.err != nil {
+		p.told = true
+		tb.Errorf("stopping: %v\n%s", p.err, &p.Err)
 	}
 }
 
-// Says waits until standard error has the pattern, and returns its last group, or all of it.
+// Says waits until standard error has the pattern, and returns its last group, or all of it. It
+// does not wait for a process that has ended.
 func (p *Process) Says(tb testing.TB, pattern string) string {
 	tb.Helper()
 	re := regexp.MustCompile(pattern)
 	var found []string
-	Await(tb, "standard error with "+pattern, func() bool {
-		found = re.FindStringSubmatch(p.Err.String())
+	check.Within(tb, Limit, "standard error with "+pattern, func() bool {
+		ended := p.hasEnded() // before a look at what it wrote, which is all then
+		if found = re.FindStringSubmatch(p.Err.String()); found == nil && ended {
+			p.told = true
+			tb.Fatalf("it ended (%v) and did not say %s:\n%s", p.Cmd.ProcessState, pattern, &p.Err)
+		}
 		return found != nil
 	})
 	return found[len(found)-1]
 }
 
-// Limit is how long what has to happen may take, far above what a quiet machine needs.
-const Limit = 5 * time.Minute
-
-// Await waits until a condition of another process holds.
-func Await(tb testing.TB, what string, holds func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(Limit); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("not within %s: %s", Limit, what)
-		}
+func (p *Process) hasEnded() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
 	}
 }
