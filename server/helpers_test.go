@@ -24,6 +24,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
@@ -39,7 +40,7 @@ const (
 
 var (
 	must            = check.Must
-	eventually      = servertest.Eventually
+	eventually      = check.Await
 	newModel        = servertest.NewModel
 	newModelOf      = servertest.NewModelOf
 	newLearnedModel = servertest.NewLearnedModel
@@ -49,7 +50,7 @@ var (
 )
 
 type (
-	lockedBuffer = servertest.Buffer
+	lockedBuffer = proctest.Output
 	hookedStore  = servertest.Store
 )
 

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // requirements pins the packages of the Python package index that are measured.
@@ -86,11 +88,11 @@ func makeEnvironment(ctx context.Context, base, dir, installed string) error {
 func command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = stopTime
-	written := new(output)
+	written := new(proctest.Output)
 	cmd.Stdout, cmd.Stderr = written, written
 	if err := cmd.Run(); err != nil {
 		module := strings.Join(args[:min(2, len(args))], " ")
-		return fmt.Errorf("%s: %w: %s", module, err, written.lastLine())
+		return fmt.Errorf("%s: %w: %s", module, err, lastLine(written))
 	}
 	return nil
 }

@@ -14,10 +14,9 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/gsimc/gsimc/internal/test/check"
-	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-var must, eventually = check.Must, servertest.Eventually
+var must, eventually = check.Must, check.Await
 
 // newGate is a gate with methods that begin as their classes do.
 func newGate(t testing.TB, change func(*Config)) *Gate {

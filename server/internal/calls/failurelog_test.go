@@ -13,14 +13,14 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/gsimc/gsimc/internal/test/check"
-	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
-var must, eventually = check.Must, servertest.Eventually
+var must, eventually = check.Must, check.Await
 
 // Many calls that fail alike share a line in each interval, and every call is counted.
 func TestFailuresAreLoggedQuietly(t *testing.T) {
-	var logs servertest.Buffer
+	var logs proctest.Output
 	l := newFailureLog(slog.New(slog.NewJSONHandler(&logs, nil)), slog.LevelError, "call failed",
 		50*time.Millisecond)
 	began := time.Now()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -28,7 +29,7 @@ const novelty = "novelty" // an item that no model knows
 // rig is an extender that does nothing by itself, with all that it needs.
 type rig struct {
 	*Extender
-	log *servertest.Buffer
+	log *proctest.Output
 }
 
 func newRig(t *testing.T, st store.Store, m *model.Model) *rig {
@@ -37,7 +38,7 @@ func newRig(t *testing.T, st store.Store, m *model.Model) *rig {
 		models.NewMetrics())
 	must(t, err)
 	t.Cleanup(h.Close)
-	log := &servertest.Buffer{}
+	log := &proctest.Output{}
 	return &rig{log: log, Extender: New(time.Hour, Deps{
 		Store: st, Models: h, Updater: state.NewUpdater(nil), Metrics: NewMetrics(),
 		Now:   time.Now,

@@ -16,10 +16,9 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/check"
-	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-var must, eventually = check.Must, servertest.Eventually
+var must, eventually = check.Must, check.Await
 
 // withToken is the context of a call with these values of the metadata "authorization".
 func withToken(values ...string) context.Context {

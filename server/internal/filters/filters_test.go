@@ -15,10 +15,9 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
-	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
-var must, eventually = check.Must, servertest.Eventually
+var must, eventually = check.Must, check.Await
 
 var log = slog.New(slog.NewTextHandler(io.Discard, nil))
 

@@ -1,14 +1,12 @@
-// Package servertest helps to test the server and its parts: it has small models, a store with
-// replaceable parts and a buffer for logs.
+// Package servertest helps to test the server and its parts: it has small models and a store with
+// replaceable parts.
 package servertest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -135,26 +133,6 @@ func build(
 // Item is the id of item i.
 func Item(i int) string { return fmt.Sprintf("item-%02d", i) }
 
-// A Buffer takes the logs of a test. It is safe for concurrent use.
-type Buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (l *Buffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// String returns all that was written.
-func (l *Buffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // A Store is a store with replaceable parts; a nil function replaces nothing.
 type Store struct {
 	store.Store
@@ -214,17 +192,4 @@ func (h *Store) Since(
 		return h.SinceFunc(ctx, user, known, fn)
 	}
 	return h.Store.Since(ctx, user, known, fn)
-}
-
-// Eventually waits until something holds, and returns how long that took.
-func Eventually(t testing.TB, what string, holds func() bool) time.Duration {
-	t.Helper()
-	begun := time.Now()
-	for !holds() {
-		if time.Since(begun) > 2*time.Minute { // what takes seconds on a quiet machine
-			t.Fatalf("it did not happen in time that %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-	return time.Since(begun)
 }

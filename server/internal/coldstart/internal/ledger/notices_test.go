@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/internal/test/proctest"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/metrics"
@@ -122,7 +123,7 @@ func FuzzNotes(f *testing.F) {
 type sharedRig struct {
 	*Shared
 	models *models.Holder
-	log    *servertest.Buffer
+	log    *proctest.Output
 }
 
 func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
@@ -131,7 +132,7 @@ func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 		models.NewMetrics())
 	must(t, err)
 	t.Cleanup(h.Close)
-	log, of := &servertest.Buffer{}, metrics.New()
+	log, of := &proctest.Output{}, metrics.New()
 	logger := slog.New(slog.NewJSONHandler(log, nil))
 	n := NewNotices(NoticesDeps{Store: st, Every: time.Hour, Metrics: of, Log: logger,
 		Bases: func() []string { return []string{m.Version()} },

@@ -82,7 +82,7 @@ func (r *sharedRig) hold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(func() { cancel(); running.Wait() })
 	running.Go(func() { k.Run(ctx) })
-	servertest.Eventually(t, "the keeper has the lease", func() bool {
+	check.Await(t, "the keeper has the lease", func() bool {
 		_, held := k.Held(name)
 		return held
 	})
