@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 const secret = Token("gsimc_canary")
@@ -32,9 +33,7 @@ func TestTokenIsHidden(t *testing.T) {
 	slog.New(slog.NewJSONHandler(&logs, nil)).Info("x", "token", secret, "access", access)
 	slog.New(slog.NewTextHandler(&logs, nil)).Info("x", "token", secret, "access", access)
 	asJSON, err := json.Marshal(map[string]any{"token": secret, "options": access.Token})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, text := range []string{fmt.Sprint(secret), fmt.Sprintf("%v %+v %#v %s %q", secret, secret,
 		secret, secret, secret), fmt.Sprintf("%v %+v %#v", access, access, access), string(asJSON),
 		logs.String()} {
@@ -82,9 +81,7 @@ func secured(t *testing.T, network, at string, options ...grpc.ServerOption) (ad
 	authorization func() []string) {
 	t.Helper()
 	listener, err := net.Listen(network, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	var got []string
 	g := grpc.NewServer(append(options, grpc.UnaryInterceptor(func(ctx context.Context, req any,
 		_ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -102,9 +99,7 @@ func askHealth(t *testing.T, opt Options) error {
 	t.Helper()
 	opt.Timeout = 20 * time.Second
 	c, err := Dial(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer c.Close()
 	_, err = healthpb.NewHealthClient(c.Conn()).Check(t.Context(), &healthpb.HealthCheckRequest{})
 	return c.Explain(err)
@@ -117,34 +112,24 @@ func TestTLSAndToken(t *testing.T) {
 	until := time.Now().Add(time.Hour)
 	pair, mine := a.Issue(t, 1, until), a.Issue(t, 2, until)
 	server, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	ca := certtest.Write(t, dir, "ca", a.PEM)
 	trusted, err := LoadTLS(TLSFiles{CA: ca, Cert: certtest.Write(t, dir, "cert", mine.Cert),
 		Key: certtest.Write(t, dir, "key", mine.Key)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	address, authorization := secured(t, "tcp", "127.0.0.1:0",
 		grpc.Creds(credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13,
 			Certificates: []tls.Certificate{server}, ClientCAs: trusted.RootCAs,
 			ClientAuth: tls.RequireAndVerifyClientCert})))
-	if err := askHealth(t, Options{Address: address, Access: Access{TLS: trusted,
-		Token: secret}}); err != nil {
-		t.Errorf("a call with everything: %v", err)
-	}
+	check.Pass(t, askHealth(t, Options{Address: address,
+		Access: Access{TLS: trusted, Token: secret}}), "a call with everything")
 	if got := authorization(); len(got) != 1 || got[0] != "Bearer "+string(secret) {
 		t.Errorf("the metadata is %q", got)
 	}
 	other, err := LoadTLS(TLSFiles{CA: certtest.Write(t, dir, "other", stranger.PEM)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	named, err := LoadTLS(TLSFiles{CA: ca, ServerName: "example.org"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for want, config := range map[string]*tls.Config{"unknown authority": other,
 		"not example.org": named} {
 		err := askHealth(t, Options{Address: address, Access: Access{TLS: config}})

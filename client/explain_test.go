@@ -19,6 +19,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
@@ -26,9 +27,7 @@ import (
 func TestExplainCalls(t *testing.T) {
 	free := nettest.Free(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer silent.Close()
 	for _, c := range []struct {
 		name, address string
@@ -43,9 +42,7 @@ func TestExplainCalls(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client, err := Dial(Options{Address: c.address, Timeout: 500 * time.Millisecond})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			defer client.Close()
 			_, err = pb.NewAdminServiceClient(client.Conn()).GetStatus(context.Background(),
 				&pb.GetStatusRequest{})
@@ -89,9 +86,7 @@ func TestExplainRepeated(t *testing.T) {
 				pb.RegisterEventServiceServer(g, s)
 			})
 			client, err := Dial(Options{Address: address, Timeout: 2 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			defer client.Close()
 			_, err = pb.NewEventServiceClient(client.Conn()).Observe(t.Context(),
 				&pb.ObserveRequest{})
@@ -106,15 +101,11 @@ func TestExplainRepeated(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	client, err := Dial(Options{Address: "host:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer client.Close()
 	pending, err := status.New(codes.DeadlineExceeded, "the bytes are in files").WithDetails(
 		&errdetails.ErrorInfo{Reason: "ERASURE_PENDING"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, c := range []struct {
 		err  error
 		want string

@@ -16,6 +16,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
@@ -85,9 +86,7 @@ func startRing(t *testing.T, n int, h Hedge) (*Ring, map[string]*ringServer, map
 		opt.Addresses = append(opt.Addresses, name)
 	}
 	r, err := DialRing(opt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { r.Close() }) //nolint:errcheck // the test is over
 	return r, servers, stops
 }
@@ -115,10 +114,8 @@ func TestRing(t *testing.T) {
 			t.Errorf("%s went to %s and to %s", user, was, at)
 		}
 		home[user] = at
-		if _, err := pb.NewEventServiceClient(r.Conn()).Observe(t.Context(),
-			&pb.ObserveRequest{Event: &pb.Event{UserId: user}}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(pb.NewEventServiceClient(r.Conn()).Observe(t.Context(),
+			&pb.ObserveRequest{Event: &pb.Event{UserId: user}}))(t)
 	}
 	for name, s := range servers {
 		if n := s.count(); n != 6*len(s.users) || len(s.users) < users/10 {
@@ -161,10 +158,8 @@ func TestRingHedges(t *testing.T) {
 		t.Errorf("the lists of all %d users came from the slow server", len(users))
 	}
 	for _, user := range users[:3] {
-		if _, err := pb.NewEventServiceClient(r.Conn()).Observe(t.Context(),
-			&pb.ObserveRequest{Event: &pb.Event{UserId: user}}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(pb.NewEventServiceClient(r.Conn()).Observe(t.Context(),
+			&pb.ObserveRequest{Event: &pb.Event{UserId: user}}))(t)
 	}
 	for name, s := range servers {
 		if n := s.events.Load(); n != 0 && name != slow || n != 3 && name == slow {
@@ -179,9 +174,7 @@ func TestHedger(t *testing.T) {
 	const method = pb.RecommenderService_Recommend_FullMethodName
 	synctest.Test(t, func(t *testing.T) {
 		h, err := newHedger(Hedge{Quantile: 0.5, Budget: 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		call := func(takes ...time.Duration) (attempts int, took time.Duration, who string) {
 			t.Helper()
 			began := time.Now()

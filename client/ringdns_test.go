@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/resolver/dns"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // names is a server of DNS that knows one name.
@@ -27,9 +28,7 @@ type names struct {
 func startNames(t *testing.T) *names {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	n := &names{conn: conn}
 	t.Cleanup(func() { _ = conn.Close() })
 	go n.answer()
@@ -96,9 +95,7 @@ func TestRingFollowsName(t *testing.T) {
 	known.set([4]byte{127, 7, 0, 1})
 	r, err := DialRing(RingOptions{Timeout: 20 * time.Second, Addresses: []string{
 		fmt.Sprintf("dns://%s/gsimc.test.:%d", known.conn.LocalAddr(), port)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	// spread asks for lists until users are at all these servers, and at no other.
 	spread := func(servers ...*ringServer) {

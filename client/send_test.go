@@ -18,6 +18,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
@@ -154,9 +155,7 @@ func serve(t *testing.T, s *moodyServer) *Client {
 func dialTo(t *testing.T, address string) *Client {
 	t.Helper()
 	c, err := Dial(Options{Address: address, Timeout: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -193,9 +192,7 @@ func TestSenderReconnects(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			server := &moodyServer{script: c.script, seen: map[string]bool{}}
 			s, err := send(t.Context(), t, server, n, c.window, 5*time.Second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			if s.Acknowledged != n || s.Duplicates != c.duplicates || s.Rejected != c.rejected ||
 				s.Applied() != n-c.duplicates-c.rejected {
 				t.Errorf(
@@ -223,9 +220,7 @@ func TestSenderWaitsForRoom(t *testing.T) {
 		server := &moodyServer{script: []mood{{after: 4, full: true, code: code}},
 			seen: map[string]bool{}}
 		s, err := send(t.Context(), t, server, n, 2, 5*time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		applied := slices.Sorted(slices.Values(server.items())) // d may come behind e
 		if s.Acknowledged != n || s.Rejected != 0 || s.Reconnects != 1 || len(applied) != n ||
 			len(slices.Compact(applied)) != n {

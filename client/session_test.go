@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // sessionConn is a connection to a server that gives tokens and wants them back.
@@ -46,9 +47,7 @@ func TestSession(t *testing.T) {
 	s := NewSession(conn, "ann", []byte("earlier"))
 	ask := func(want string) {
 		t.Helper()
-		if _, err := s.Recommend(t.Context(), &pb.RecommendRequest{PageSize: 7}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(s.Recommend(t.Context(), &pb.RecommendRequest{PageSize: 7}))(t)
 		if got := conn.asked; !bytes.Equal(got.GetSessionToken(), []byte(want)) ||
 			got.GetUserId() != "ann" || got.GetPageSize() != 7 {
 			t.Errorf("asked with %v, want the token %q", got, want)
@@ -57,9 +56,7 @@ func TestSession(t *testing.T) {
 	observe := func(token string, revision uint64, duplicate bool) {
 		t.Helper()
 		conn.token, conn.revision, conn.duplicate = []byte(token), revision, duplicate
-		if _, err := s.Observe(t.Context(), &pb.Event{ItemId: "i"}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(s.Observe(t.Context(), &pb.Event{ItemId: "i"}))(t)
 	}
 	ask("earlier")
 	observe("repeat", 5, true) // earlier may be of a later event

@@ -99,9 +99,7 @@ func TestModelIsDescribed(t *testing.T) {
 	series := `gsimc_model_info{arm="main",dynamics="learned",filter="",graph="hypergraph",trained_at="` +
 		trained +
 		`",version="` + m.Version() + `"}`
-	if got := value1(t, ts, series); got != 1 {
-		t.Errorf("%s = %v, want 1", series, got)
-	}
+	same(t, 1.0, value1(t, ts, series), "%s", series)
 	line, _, _ := strings.Cut(ts.logs.String(), "\n")
 	for _, want := range []string{
 		`"msg":"serving"`, `"version":"unknown"`, `"model":"` + m.Version() + `"`,

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/h2test"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/calls"
@@ -287,9 +288,7 @@ func TestSilentStreamsMakeRoom(t *testing.T) {
 			eventually(t, "a newcomer is taken", func() bool {
 				n++ // the stream goes on, so that it is none of those that make room
 				busy.send(t, n, newEvent("ann", int(n)))
-				if _, err := busy.Recv(); err != nil {
-					t.Fatal(err)
-				}
+				check.Get(busy.Recv())(t)
 				newcomer := openStream(t, ts)
 				_ = newcomer.Send(&pb.StreamObserveRequest{Sequence: 1,
 					Event: newEvent("bob", 1)})

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -79,12 +80,8 @@ func TestArms(t *testing.T) {
 		mustSame(t, single, r.GetResponse(), "in a batch (-single +batch)")
 	}
 	same(t, []string{"unknown"}, batch.GetUnknownItemIds(), "unknown ids")
-	if got := ts.ask(t, forHistory(1, 2)).GetArm(); got != "main" {
-		t.Errorf("a session has the arm: %q, want %q", got, "main")
-	}
-	if got := a.ask(t, forUser("u1")).GetArm(); got != "" {
-		t.Errorf("without arms there is the arm: %q, want %q", got, "")
-	}
+	same(t, "main", ts.ask(t, forHistory(1, 2)).GetArm(), "a session has the arm")
+	same(t, "", a.ask(t, forUser("u1")).GetArm(), "without arms there is the arm")
 }
 
 // ReloadModel loads the models of the arms too; one that is bad is named, and stays.
@@ -107,26 +104,18 @@ func TestReloadOfArms(t *testing.T) {
 		}
 		return b.GetModel().GetVersion()
 	}
-	if got, want := version(), newModel(t, 5).Version(); got != want {
-		t.Errorf("b has the model: %v, want %v", got, want)
-	}
+	same(t, newModel(t, 5).Version(), version(), "b has the model")
 	seed = 6
 	reply(t, ts.admin.ReloadModel, &pb.ReloadModelRequest{})
-	if got, want := version(), newModel(t, 6).Version(); got != want {
-		t.Errorf("after the reload b has the model: %v, want %v", got, want)
-	}
+	same(t, newModel(t, 6).Version(), version(), "after the reload b has the model")
 	bad = true
 	_, err := ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
 	if p := problemOf(t, err); p.Code != codes.FailedPrecondition || p.Reason != "MODEL_REJECTED" ||
 		!strings.Contains(err.Error(), "arm b") {
 		t.Errorf("a bad model of an arm: %v", err)
 	}
-	if err := ts.Reload(ctx(t)); err != nil {
-		t.Errorf("the model of the server cannot be loaded: %v", err)
-	}
-	if got, want := version(), newModel(t, 6).Version(); got != want {
-		t.Errorf("after a bad reload b has the model: %v, want %v", got, want)
-	}
+	check.Pass(t, ts.Reload(ctx(t)), "the model of the server cannot be loaded")
+	same(t, newModel(t, 6).Version(), version(), "after a bad reload b has the model")
 }
 
 // awaitLog waits until the log says something.
@@ -185,14 +174,10 @@ func TestCanaryReturns(t *testing.T) {
 	}
 	same(t, map[string]float64{"b": 1}, ts.counters(t, "gsimc_canary_returns_total"), "returns")
 	must(t, ts.Reload(ctx(t))) // the same file
-	if got := ts.arms.Split.Share(1); got != 0 {
-		t.Errorf("percent of the users of the canary with the same model: %v, want 0", got)
-	}
+	same(t, 0.0, ts.arms.Split.Share(1), "percent of the users of the canary with the same model")
 	bad = false
 	must(t, ts.Reload(ctx(t)))
 	ts.awaitLog(t, "audit: canary has another model")
 	ts.follow(t, m, "canary is not worse")
-	if got := ts.arms.Split.Share(1); got != 50 {
-		t.Errorf("percent of the users of a canary as good as main: %v, want 50", got)
-	}
+	same(t, 50.0, ts.arms.Split.Share(1), "percent of the users of a canary as good as main")
 }

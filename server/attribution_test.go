@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/session"
 )
@@ -39,9 +40,7 @@ func TestAttribution(t *testing.T) {
 	}})
 	req := forUser("ann")
 	req.PageSize, req.Paged = 3, true
-	if got := ts.ask(t, req).GetRecommendationId(); got != "" {
-		t.Errorf("the id of a list that nobody asked for: %q, want %q", got, "")
-	}
+	same(t, "", ts.ask(t, req).GetRecommendationId(), "the id of a list that nobody asked for")
 	req.Attribute = true
 	first := ts.ask(t, req)
 	req.PageToken = first.GetNextPageToken()
@@ -70,9 +69,7 @@ func TestAttribution(t *testing.T) {
 	events := []*pb.Event{from("ann", "buy", first, 1), from("ann", "view", second, 0),
 		from("bob", "", third, 9), elsewhere}
 	must(t, stream.Send(&pb.StreamObserveRequest{Sequence: 1, Events: events}))
-	if _, err := stream.Recv(); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(stream.Recv())(t)
 	want := map[string]float64{"main like 1": 1, "main buy 2-3": 1, "main other 4-10": 1,
 		"main like 4-10": 1, "main buy none": 1}
 	same(t, want, ts.counters(t, "gsimc_attributed_events_total"),

@@ -6,12 +6,11 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestConfigValidateReportsEveryFault(t *testing.T) {
-	if err := DefaultConfig().Validate(); err != nil {
-		t.Errorf("the defaults are refused: %v", err)
-	}
+	check.Pass(t, DefaultConfig().Validate(), "the defaults are refused")
 	nan := 0.0
 	nan /= nan
 	bad := Config{Listen: "nowhere", DrainDelay: -1, SlowRequest: -1,

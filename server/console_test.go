@@ -33,9 +33,7 @@ func TestWhereTheConsoleIsServed(t *testing.T) {
 	} {
 		c := DefaultConfig()
 		c.Console, c.OpsListen, c.Insecure, c.TLSClientCA = test.mode, test.ops, test.insecure, test.ca
-		if got := c.servesConsole(); got != test.served {
-			t.Errorf("%+v: served: %v, want %v", test, got, test.served)
-		}
+		same(t, test.served, c.servesConsole(), "%+v: served", test)
 		err := c.validateConsole()
 		if (err != nil) != (test.bad != "") ||
 			err != nil && !strings.Contains(err.Error(), test.bad) {
@@ -104,9 +102,7 @@ func TestConsoleRefusesOtherPages(t *testing.T) {
 			body = `{"userId": "ann", "itemId": "i"}`
 		}
 		code, text, _ := send(t, test.method, "http://"+ts.ops+test.path, body, test.header...)
-		if code != test.want {
-			t.Errorf("%+v: %.80s: %v, want %v", test, text, code, test.want)
-		}
+		same(t, test.want, code, "%+v: %.80s", test, text)
 	}
 	r, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
 	if err != nil || r.GetUser().GetEventCount() != 3 {

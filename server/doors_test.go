@@ -152,9 +152,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 			}
 		}
 	}
-	if got, want := len(seen), len(want); got != want {
-		t.Errorf("methods served: %v, want %v", got, want)
-	}
+	same(t, len(want), len(seen), "methods served")
 	if value1(t, ts, `gsimc_calls_refused_total{reason="unauthenticated"}`) == 0 ||
 		value1(t, ts, `gsimc_calls_refused_total{reason="permission_denied"}`) == 0 {
 		t.Error("refused calls are not counted")
@@ -187,9 +185,8 @@ func TestRefusedCallsLeaveTheirRoom(t *testing.T) {
 			t.Fatalf("a call without a token: %v", err)
 		}
 	}
-	if got := value1(t, ts, `gsimc_calls_under_way{class="recommend",state="receiving"}`); got != 0 {
-		t.Errorf("refused calls under way: %v, want 0", got)
-	}
+	same(t, 0.0, value1(t, ts, `gsimc_calls_under_way{class="recommend",state="receiving"}`),
+		"refused calls under way")
 	if _, err := ts.recommend.Recommend(bearing(ctx(t), tokens[0]), forUser("ann")); err != nil {
 		t.Errorf("a call with a token: %v", err)
 	}
@@ -222,9 +219,8 @@ func TestStrangersTakeNoRoom(t *testing.T) {
 			t.Fatalf("a stream without a token: %v", err)
 		}
 	}
-	if got := value1(t, ts, `gsimc_calls_under_way{class="stranger",state="receiving"}`); got != 0 {
-		t.Errorf("refused calls under way: %v, want 0", got)
-	}
+	same(t, 0.0, value1(t, ts, `gsimc_calls_under_way{class="stranger",state="receiving"}`),
+		"refused calls under way")
 }
 
 // serverStream is a stream of a client that sends nothing.
@@ -243,9 +239,7 @@ func TestUnknownMethodsNeedAToken(t *testing.T) {
 		tokens[0]: codes.Unimplemented} {
 		err := callMethod(bearing(t.Context(), token), ts.conn, "/gsimc.v1.Nothing/Do",
 			grpc.MethodInfo{})
-		if got := problemOf(t, err).Code; got != want {
-			t.Errorf("a made-up method: %v, want %v", got, want)
-		}
+		same(t, want, problemOf(t, err).Code, "a made-up method")
 	}
 }
 
@@ -329,9 +323,7 @@ func TestDenyByDefault(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:1", "localhost:1", "[::1]:1", "127.8.9.1:1"} {
 		cfg := DefaultConfig()
 		cfg.Listen, cfg.AdminListen, cfg.OpsListen, cfg.Pprof = address, "unix:/run/x", address, true
-		if err := cfg.Validate(); err != nil {
-			t.Errorf("%s: %v", address, err)
-		}
+		check.Pass(t, cfg.Validate(), "%s", address)
 	}
 	cfg := DefaultConfig()
 	cfg.Pprof, cfg.OpsListen = true, "0.0.0.0:9090"

@@ -41,16 +41,13 @@ func TestEventsAreCounted(t *testing.T) {
 		`gsimc_retrain_last_success_timestamp_seconds`:    0,
 		`gsimc_observe_visible_seconds_count`:             4,
 	} {
-		if got := value1(t, ts, series); got != want {
-			t.Errorf("%s = %v, want %v", series, got, want)
-		}
+		same(t, want, value1(t, ts, series), "%s", series)
 	}
 	ended := time.UnixMilli(1_700_000_000_500)
 	ts.metrics.Retrained(Retraining{Outcome: "swapped", Ended: ended})
 	ts.metrics.Retrained(Retraining{Outcome: "failed"})
-	if got := value1(t, ts, "gsimc_retrain_last_success_timestamp_seconds"); got != 1_700_000_000.5 {
-		t.Errorf("the last good retraining was: %v, want 1700000000.5", got)
-	}
+	same(t, 1_700_000_000.5, value1(t, ts, "gsimc_retrain_last_success_timestamp_seconds"),
+		"the last good retraining was")
 }
 
 // TestModelInfoHasTheVersionsOfAnswers of each arm, so that both can be joined.
@@ -67,8 +64,6 @@ func TestModelInfoHasTheVersionsOfAnswers(t *testing.T) {
 	for arm, version := range seen {
 		series := fmt.Sprintf(`gsimc_model_info{arm=%q,dynamics="none",filter="random-walk",`+
 			`graph="hypergraph",trained_at="",version=%q}`, arm, version)
-		if got := value1(t, ts, series); got != 1 {
-			t.Errorf("%s = %v", series, got)
-		}
+		same(t, 1.0, value1(t, ts, series), "%s", series)
 	}
 }

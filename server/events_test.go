@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/users"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -158,9 +159,7 @@ func TestDamagedHistory(t *testing.T) {
 	}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("damaged", 3)})
 	same(t, problem{Code: codes.DataLoss, Reason: "STORE_CORRUPT"}, problemOf(t, err), "single")
-	if got := strings.Count(ts.logs.String(), "history is damaged"); got != 4 {
-		t.Errorf("rejected events in the log: %v, want 4", got)
-	}
+	same(t, 4, strings.Count(ts.logs.String(), "history is damaged"), "rejected events in the log")
 }
 
 // failingAppend is the Append of a store that fails.
@@ -208,9 +207,7 @@ func TestStoreFailures(t *testing.T) {
 	hooked.AppendFunc = failingAppend(
 		fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid))
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
-	if got := problemOf(t, err).Code; got != codes.InvalidArgument {
-		t.Errorf("refused by the store: %v, want %v", got, codes.InvalidArgument)
-	}
+	same(t, codes.InvalidArgument, problemOf(t, err).Code, "refused by the store")
 	if !strings.Contains(ts.logs.String(), "a rule that only the store has") {
 		t.Error("the log does not say that the store refused an event")
 	}
@@ -239,9 +236,7 @@ func TestEventTypesAreBounded(t *testing.T) {
 		records = append(records, store.Record{User: "ann", Event: store.Event{ID: fmt.Sprint(i),
 			Item: item(1), Type: of, Time: testNow, Value: 1}})
 	}
-	if _, err := st.Append(t.Context(), records); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(st.Append(t.Context(), records))(t)
 	ts := start(t, setup{store: st})
 	r := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
 	got := r.GetUser().GetEventTypes()

@@ -106,9 +106,7 @@ func TestEventTypesOfNewItems(t *testing.T) {
 	must(t, ts.Reload(ctx(t)))
 	ts.awaitExtension(t, func(m *model.Model) bool { return !knows(novelty)(m) })
 	ts.awaitExtension(t, knows("other"))
-	if got := ts.EventWeights()["take"]; got != -1 {
-		t.Errorf("the weight: %v, want -1", got)
-	}
+	same(t, float64(-1), ts.EventWeights()["take"], "the weight")
 }
 
 func TestBadEventTypesFile(t *testing.T) {

@@ -40,9 +40,7 @@ func checkExplanation(t *testing.T, r *pb.ScoredItem, contributions int) {
 	if !cmp.Equal(sum, r.GetScore(), approximately) {
 		t.Errorf("%s: the parts add up to %v, the score is %v", r.GetItemId(), sum, r.GetScore())
 	}
-	if got := len(x.GetContributions()); got != contributions {
-		t.Errorf("%s: contributions: %v, want %v", r.GetItemId(), got, contributions)
-	}
+	same(t, contributions, len(x.GetContributions()), "%s: contributions", r.GetItemId())
 }
 
 func TestExplain(t *testing.T) {
@@ -72,9 +70,7 @@ func TestExplain(t *testing.T) {
 		want := map[string]string{item(4): "2 05:00", item(9): "1 03:00", item(20): "1 04:00",
 			item(25): "1 06:00"}
 		same(t, want, events, "events and times")
-		if got := x.GetRemainder(); got != 0 {
-			t.Errorf("remainder with all items shown: %v, want 0", got)
-		}
+		same(t, 0.0, x.GetRemainder(), "remainder with all items shown")
 		// An inline history without times.
 		for _, r := range ts.ask(t, explaining(forHistory(4, 9), 5)).GetItems() {
 			checkExplanation(t, r, 2)
@@ -110,15 +106,11 @@ func TestExplainLongHistory(t *testing.T) {
 	req := explaining(forUser("ann"), 50)
 	req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
 	got := ts.ask(t, req)
-	if got := got.GetUserRevision(); got != 2*batch {
-		t.Errorf("revision: %v, want %v", got, 2*batch)
-	}
+	same(t, uint64(2*batch), got.GetUserRevision(), "revision")
 	for _, r := range got.GetItems() {
 		checkExplanation(t, r, 20)
 		for _, c := range r.GetExplanation().GetContributions() {
-			if got := c.GetEvents(); got != state.TailEvents/20 {
-				t.Errorf("events on %s: %v, want %v", c.GetItemId(), got, state.TailEvents/20)
-			}
+			same(t, int32(state.TailEvents/20), c.GetEvents(), "events on %s", c.GetItemId())
 		}
 	}
 }

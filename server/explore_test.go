@@ -125,14 +125,10 @@ func TestThompson(t *testing.T) {
 		mean[r.GetItemId()] = r
 	}
 	first := ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems))
-	if got := first.GetExplorationSeed(); got != 7 {
-		t.Errorf("exploration_seed: %v, want 7", got)
-	}
+	same(t, uint64(7), first.GetExplorationSeed(), "exploration_seed")
 	for _, r := range first.GetItems() {
-		if got := r.GetSource(); got != pb.ResultSource_RESULT_SOURCE_EXPLORATION {
-			t.Errorf("source of %s: %v, want %v", r.GetItemId(), got,
-				pb.ResultSource_RESULT_SOURCE_EXPLORATION)
-		}
+		same(t, pb.ResultSource_RESULT_SOURCE_EXPLORATION, r.GetSource(), "source of %s",
+			r.GetItemId())
 		if want := mean[r.GetItemId()]; r.GetScore() != want.GetScore() ||
 			r.GetScoreStddev() != want.GetScoreStddev() {
 			t.Errorf("%s has %v ± %v, without exploration %v ± %v", r.GetItemId(), r.GetScore(),
@@ -163,9 +159,7 @@ func TestUpperConfidence(t *testing.T) {
 		got := ts.ask(t,
 			exploring(forHistory(4, 9, 20), upperConfidence(beta), testItems)).GetItems()
 		bound := func(r *pb.ScoredItem) float64 { return r.GetScore() + beta*r.GetScoreStddev() }
-		if got := len(got); got != testItems-3 {
-			t.Errorf("items: %v, want %v", got, testItems-3)
-		}
+		same(t, testItems-3, len(got), "items")
 		for i := 1; i < len(got); i++ {
 			if slack := 1e-6 * math.Abs(bound(got[i])); bound(got[i]) > bound(got[i-1])+slack {
 				t.Errorf("β = %v: place %d has the bound %v, place %d has %v", beta, i,

@@ -30,9 +30,7 @@ func TestExtraHistory(t *testing.T) {
 				with := explaining(forUser(stored), int(explain))
 				with.ExtraHistory = forHistory(7, 9).GetHistory()
 				got := ts.ask(t, with)
-				if got, want := got.GetUserRevision(), before.GetUserRevision(); got != want {
-					t.Errorf("%s: revision: %v, want %v", stored, got, want)
-				}
+				same(t, before.GetUserRevision(), got.GetUserRevision(), "%s: revision", stored)
 				want := ts.ask(t, explaining(forUser(twin), int(explain)))
 				if d := cmp.Diff(want, got, protocmp.Transform(), protocmp.IgnoreFields(
 					&pb.RecommendResponse{}, "user_revision")); d != "" {

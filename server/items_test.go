@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -486,17 +487,12 @@ func TestFiltersAgainstOracle(t *testing.T) {
 		case 0:
 			id := item(rng.IntN(testItems + 2))
 			known[id] = randomItem(rng, id, now)
-			if _, err := catalogue.BatchUpsertItems(t.Context(),
-				replace(known[id])); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(catalogue.BatchUpsertItems(t.Context(), replace(known[id])))(t)
 		case 1:
 			id := item(rng.IntN(testItems))
 			delete(known, id)
-			if _, err := catalogue.BatchDeleteItems(t.Context(),
-				&pb.BatchDeleteItemsRequest{ItemIds: []string{id}}); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(catalogue.BatchDeleteItems(t.Context(),
+				&pb.BatchDeleteItemsRequest{ItemIds: []string{id}}))(t)
 		case 2:
 			now = turnClock(&clock, time.Duration(rng.IntN(30))*time.Minute)
 		case 3:

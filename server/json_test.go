@@ -20,6 +20,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
@@ -110,9 +111,7 @@ func TestJSON(t *testing.T) {
 	agrees("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list)
 
 	code, exported, header := send(t, "GET", c.base+path+"/export", "")
-	if got := header.Get("Content-Type"); got != "application/x-ndjson" {
-		t.Errorf("the export: %q, want %q", got, "application/x-ndjson")
-	}
+	same(t, "application/x-ndjson", header.Get("Content-Type"), "the export")
 	for line := range strings.Lines(exported) {
 		if err := protojson.Unmarshal([]byte(line), &pb.ExportUserResponse{}); err != nil || code != 200 {
 			t.Errorf("a line of the export: %d, %v: %s", code, err, line)
@@ -143,18 +142,13 @@ func TestRequestIDs(t *testing.T) {
 		strings.Repeat("x", calls.MaxRequestID+1): ""} {
 		var header metadata.MD
 		with := metadata.AppendToOutgoingContext(ctx(t), calls.RequestIDKey, id)
-		if _, err := ts.recommend.Recommend(with, forUser("ann"), grpc.Header(&header)); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(header.Get(calls.RequestIDKey), ","); got != want {
-			t.Errorf("the answer to %.10q has the id: %.10q, want %.10q", id, got, want)
-		}
+		check.Get(ts.recommend.Recommend(with, forUser("ann"), grpc.Header(&header)))(t)
+		same(t, want, strings.Join(header.Get(calls.RequestIDKey), ","),
+			"the answer to %.10q has the id", id)
 	}
 	_, _, header := send(t, "GET", c.base+"/v1/users/ann/recommendations", "",
 		"X-Request-Id", "call-2")
-	if got := header.Get("X-Request-Id"); got != "call-2" {
-		t.Errorf("the answer by HTTP has the id: %q, want %q", got, "call-2")
-	}
+	same(t, "call-2", header.Get("X-Request-Id"), "the answer by HTTP has the id")
 	for _, id := range []string{"call-1", "call-2"} {
 		ts.awaitLog(t, `"request_id":"`+id+`"`)
 	}
@@ -239,10 +233,8 @@ func TestJSONBodies(t *testing.T) {
 	conn, err := net.Dial("tcp", ts.jsonAddress)
 	must(t, err)
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n"+
-		"Content-Length: 100\r\n\r\n{"); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(io.WriteString(conn, "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Length: 100\r\n\r\n{"))(t)
 	must(t, conn.(*net.TCPConn).CloseWrite())
 	answer, _ := io.ReadAll(conn)
 	if !strings.Contains(string(answer), "BODY_INCOMPLETE") {
@@ -325,9 +317,7 @@ func TestJSONDrains(t *testing.T) {
 		return err != nil
 	})
 	close(release)
-	if got := <-answers; got != 200 {
-		t.Errorf("the call in flight: %v, want 200", got)
-	}
+	same(t, 200, <-answers, "the call in flight")
 	ts.shutdown(t)
 }
 

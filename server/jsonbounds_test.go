@@ -66,9 +66,7 @@ func TestJSONStrangersAreNotRead(t *testing.T) {
 		"/v1/nothing": http.StatusNotFound, "/v1/recommend?x=1": http.StatusBadRequest} {
 		for _, size := range []int{1 << 10, 1 << 20} {
 			raw := c.rawly(posting(path, size))
-			if got := raw.status(t); got != want {
-				t.Errorf("%s: HTTP status: %v, want %v", path, got, want)
-			}
+			same(t, want, raw.status(t), "%s: HTTP status", path)
 			if _, err := raw.answers.ReadByte(); err != io.EOF {
 				t.Errorf("%s: the connection goes on: %v", path, err)
 			}

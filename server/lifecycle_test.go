@@ -103,9 +103,8 @@ func TestReloadUnderLoad(t *testing.T) {
 	eventually(t, "requests are answered", func() bool { return answers.Load() > 50 })
 	close(done)
 	clients.Wait()
-	if got := value1(t, ts, `gsimc_model_loads_total{result="failure"}`); got != 12 {
-		t.Errorf("failed loads counted: %v, want 12", got)
-	}
+	same(t, 12.0, value1(t, ts, `gsimc_model_loads_total{result="failure"}`),
+		"failed loads counted")
 }
 
 func TestReloadModel(t *testing.T) {
@@ -161,9 +160,7 @@ func TestPendingEventsJoin(t *testing.T) {
 		}
 		got := ts.ask(t,
 			forUser(user)).GetItems()[0].GetSource() == pb.ResultSource_RESULT_SOURCE_PERSONALIZED
-		if got != personal {
-			t.Errorf("%s gets a personal list: %v, want %v", user, got, personal)
-		}
+		same(t, personal, got, "%s gets a personal list", user)
 	}
 	check("ann", false)
 	check("bob", true)
@@ -232,9 +229,7 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the stream ended with %+v", got)
 	}
 	close(release)
-	if err := <-inFlight; err != nil {
-		t.Errorf("the call in flight failed: %v", err)
-	}
+	check.Pass(t, <-inFlight, "the call in flight failed")
 	ts.shutdown(t)
 	if !strings.Contains(ts.logs.String(), `"delay_ms":300,`) {
 		t.Errorf("the log does not give the delay of the drain in milliseconds:\n%s", ts.logs)
@@ -259,9 +254,7 @@ func TestPanicIsRecovered(t *testing.T) {
 	s.send(t, 1, newEvent("canary-user", 1))
 	same(t, internal, problemOf(t, s.rest(t).err), "stream")
 	ts.ask(t, forUser("ann"))
-	if got := value1(t, ts, "gsimc_panics_total"); got != 2 {
-		t.Errorf("panics counted: %v, want 2", got)
-	}
+	same(t, 2.0, value1(t, ts, "gsimc_panics_total"), "panics counted")
 	if logs := ts.logs.String(); !strings.Contains(logs, "lifecycle_test.go") ||
 		strings.Contains(logs, "canary-user") {
 		t.Errorf("the log lacks the stack or has request data:\n%s", logs)
@@ -284,11 +277,10 @@ func TestPanicWhileReceiving(t *testing.T) {
 	s := runningStream(t, ts)
 	broken.Store(true)
 	s.send(t, 2, newEvent("ann", 2))
-	same(t, problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err), "the rest of the answer")
+	same(t, problem{Code: codes.Internal, Reason: "INTERNAL"}, problemOf(t, s.rest(t).err),
+		"the rest of the answer")
 	broken.Store(false)
-	if got := value1(t, ts, "gsimc_panics_total"); got != 1 {
-		t.Errorf("panics counted: %v, want 1", got)
-	}
+	same(t, 1.0, value1(t, ts, "gsimc_panics_total"), "panics counted")
 	ts.observe(t, newEvent("ann", 2))
 }
 

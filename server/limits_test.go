@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/h2test"
 )
 
@@ -22,9 +23,7 @@ func TestLimitsOfConnections(t *testing.T) {
 	}})
 	t.Run("calls", func(t *testing.T) {
 		c := h2test.Dial(t, ts.rpc)
-		if got := c.Streams; got != 7 {
-			t.Errorf("calls that the server allows: %v, want 7", got)
-		}
+		same(t, uint32(7), c.Streams, "calls that the server allows")
 		for range 7 {
 			c.Call(pb.EventService_StreamObserve_FullMethodName)
 		}
@@ -33,15 +32,11 @@ func TestLimitsOfConnections(t *testing.T) {
 	})
 	t.Run("headers", func(t *testing.T) {
 		c := h2test.Dial(t, ts.rpc)
-		if got := c.Headers; got != maxHeaderBytes {
-			t.Errorf("bytes of headers that the server allows: %v, want %v", got, maxHeaderBytes)
-		}
+		same(t, uint32(maxHeaderBytes), c.Headers, "bytes of headers that the server allows")
 		id := c.Call(pb.RecommenderService_Recommend_FullMethodName,
 			hpack.HeaderField{Name: "x", Value: strings.Repeat("a", maxHeaderBytes)})
 		eventually(t, "a call with too many headers ends", func() bool { return c.Ended(id) })
-		if got := c.Status(id); got != "" {
-			t.Errorf("its headers were read: status: %q, want %q", got, "")
-		}
+		same(t, "", c.Status(id), "its headers were read: status")
 	})
 	t.Run("age", func(t *testing.T) {
 		c := h2test.Dial(t, ts.rpc)
@@ -73,10 +68,8 @@ func TestConnectionsOfTheOpsListener(t *testing.T) {
 		must(t, err)
 		defer c.Close()
 		if i%2 == 0 {
-			if _, err := io.WriteString(c,
-				strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 10)); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(io.WriteString(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+				10)))(t)
 		}
 		conns = append(conns, c)
 	}

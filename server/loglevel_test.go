@@ -47,7 +47,5 @@ func TestSetLogLevel(t *testing.T) {
 			t.Errorf("level %d: %v", bad, err)
 		}
 	}
-	if got := level.Level(); got != slog.LevelInfo {
-		t.Errorf("the level: %v, want %v", got, slog.LevelInfo)
-	}
+	same(t, slog.LevelInfo, level.Level(), "the level")
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
@@ -56,9 +58,7 @@ func TestMetricsPage(t *testing.T) {
 			kind = "gauge"
 		}
 		var help string
-		if _, err := fmt.Sscanf(m[2], "%q", &help); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(fmt.Sscanf(m[2], "%q", &help))(t)
 		rows[name] = fmt.Sprintf("| `%s` | %s | %s | %s |\n", name, kind,
 			strings.ReplaceAll(m[3], ",", ", "), strings.ReplaceAll(help, "|", "\\|"))
 	}

@@ -27,13 +27,11 @@ func TestNewUsersHaveAQuota(t *testing.T) {
 	batch := reply(t, ts.events.BatchObserve, &pb.BatchObserveRequest{Events: []*pb.Event{
 		newEvent("one too many", 1), newEvent("user1", 9), newEvent("another", 1)}})
 	for i, want := range []codes.Code{codes.ResourceExhausted, codes.OK, codes.ResourceExhausted} {
-		if got := codes.Code(batch.GetResults()[i].GetError().GetCode()); got != want {
-			t.Errorf("event %d of the batch: %v, want %v", i, got, want)
-		}
+		same(t, want, codes.Code(batch.GetResults()[i].GetError().GetCode()),
+			"event %d of the batch", i)
 	}
-	if got := batch.GetResults()[1].GetUserRevision(); got != 4 {
-		t.Errorf("the event between the refused ones has revision: %v, want 4", got)
-	}
+	same(t, uint64(4), batch.GetResults()[1].GetUserRevision(),
+		"the event between the refused ones has revision")
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("one too many", 1))
 	resp, err := s.Recv()
@@ -62,9 +60,7 @@ func TestNewUsersInOneCall(t *testing.T) {
 		if i >= 2*quota {
 			want = codes.ResourceExhausted
 		}
-		if got := codes.Code(r.GetError().GetCode()); got != want {
-			t.Errorf("event %d: %v, want %v", i, got, want)
-		}
+		same(t, want, codes.Code(r.GetError().GetCode()), "event %d", i)
 	}
 	if left := ts.newUsers.Quota.Tokens(); left < 0 {
 		t.Errorf("%v users are left of the quota", left)

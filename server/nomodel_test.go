@@ -77,9 +77,7 @@ func TestWithoutModel(t *testing.T) {
 // withoutModelElsewhere asks for all but lists.
 func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 	t.Helper()
-	if got := ts.ModelVersion(); got != "" {
-		t.Errorf("the model has the version: %q, want %q", got, "")
-	}
+	same(t, "", ts.ModelVersion(), "the model has the version")
 	if code, text := ts.get(t, "/readyz"); code != 200 || !strings.Contains(text, "no model yet") {
 		t.Errorf("/readyz: %d %s", code, text)
 	}

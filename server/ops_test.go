@@ -115,9 +115,7 @@ func TestMetricsExist(t *testing.T) {
 		`grpc_server_started_total{grpc_method="DeleteUser",` +
 			`grpc_service="gsimc.v1.UserService",grpc_type="unary"}`: 0,
 	} {
-		if got := value1(t, ts, series); got != want {
-			t.Errorf("%s = %v, want %v", series, got, want)
-		}
+		same(t, want, value1(t, ts, series), "%s", series)
 	}
 	for _, series := range []string{"gsimc_user_state_bytes", "gsimc_store_bytes",
 		"gsimc_model_load_timestamp_seconds", "go_goroutines", "process_open_fds"} {
@@ -233,13 +231,9 @@ func TestFailedStore(t *testing.T) {
 	eventually(t, "the health of events turns without any call", func() bool {
 		return ts.healthOf(t, "gsimc.v1.EventService") == healthpb.HealthCheckResponse_NOT_SERVING
 	})
-	if got := ts.healthOf(t, "gsimc.v1.RecommenderService"); got != healthpb.HealthCheckResponse_SERVING {
-		t.Errorf("health of the recommender: %v, want %v", got,
-			healthpb.HealthCheckResponse_SERVING)
-	}
-	if got := ts.healthOf(t, ""); got != healthpb.HealthCheckResponse_NOT_SERVING {
-		t.Errorf("health of the server: %v, want %v", got, healthpb.HealthCheckResponse_NOT_SERVING)
-	}
+	same(t, healthpb.HealthCheckResponse_SERVING, ts.healthOf(t, "gsimc.v1.RecommenderService"),
+		"health of the recommender")
+	same(t, healthpb.HealthCheckResponse_NOT_SERVING, ts.healthOf(t, ""), "health of the server")
 	ts.ask(t, forUser("ann"))
 	for _, path := range []string{"/livez", "/readyz"} {
 		if code, body := ts.get(t, path); code != http.StatusServiceUnavailable ||
@@ -273,20 +267,15 @@ func TestRefusingStore(t *testing.T) {
 		!strings.Contains(body, full.Error()) {
 		t.Errorf("/readyz: %d %s, want 200 and the reason", code, body)
 	}
-	if got := value1(t, ts, "gsimc_store_refusing"); got != 1 {
-		t.Errorf("gsimc_store_refusing: %v, want 1", got)
-	}
-	if got := ts.healthOf(t, ""); got != healthpb.HealthCheckResponse_SERVING {
-		t.Errorf("health of the server: %v, want %v", got, healthpb.HealthCheckResponse_SERVING)
-	}
+	same(t, 1.0, value1(t, ts, "gsimc_store_refusing"), "gsimc_store_refusing")
+	same(t, healthpb.HealthCheckResponse_SERVING, ts.healthOf(t, ""), "health of the server")
 	failing.refusal.Store(nil)
 	ts.awaitLog(t, "takes events again")
 	if _, body := ts.get(t, "/readyz"); body != "ok\n" {
 		t.Errorf("/readyz with room: %s", body)
 	}
-	if got := strings.Count(ts.logs.String(), "takes no events for the time being"); got != 1 {
-		t.Errorf("lines tell of one refusal: %v, want 1", got)
-	}
+	same(t, 1, strings.Count(ts.logs.String(), "takes no events for the time being"),
+		"lines tell of one refusal")
 }
 
 // A disk that hangs takes the traffic away and gives it back when it answers.
@@ -305,24 +294,19 @@ func TestStalledStore(t *testing.T) {
 		if got, body := ts.get(t, "/readyz"); got != code {
 			t.Errorf("/readyz: %d %s, want %d", got, body, code)
 		}
-		if got := value1(t, ts, "gsimc_store_stalled"); got != gauge {
-			t.Errorf("gsimc_store_stalled: %v, want %v", got, gauge)
-		}
+		same(t, gauge, value1(t, ts, "gsimc_store_stalled"), "gsimc_store_stalled")
 	}
 	stands(healthpb.HealthCheckResponse_NOT_SERVING, http.StatusServiceUnavailable, 1)
 	ts.ask(t, forUser("ann"))
-	if got := ts.healthOf(t, "gsimc.v1.RecommenderService"); got != healthpb.HealthCheckResponse_SERVING {
-		t.Errorf("health of the recommender: %v, want %v", got,
-			healthpb.HealthCheckResponse_SERVING)
-	}
+	same(t, healthpb.HealthCheckResponse_SERVING, ts.healthOf(t, "gsimc.v1.RecommenderService"),
+		"health of the recommender")
 	if code, _ := ts.get(t, "/livez"); code != http.StatusOK {
 		t.Errorf("/livez: %d: a restart would not help", code)
 	}
 	failing.refusal.Store(nil)
 	stands(healthpb.HealthCheckResponse_SERVING, http.StatusOK, 0)
-	if got := strings.Count(ts.logs.String(), "takes no events for the time being"); got != 1 {
-		t.Errorf("lines tell of one stall: %v, want 1", got)
-	}
+	same(t, 1, strings.Count(ts.logs.String(), "takes no events for the time being"),
+		"lines tell of one stall")
 }
 
 // A write that meets the failure turns the health before the next poll: the poll sees nothing here.
@@ -330,16 +314,12 @@ func TestHealthAfterAFailedWrite(t *testing.T) {
 	hooked := &hookedStore{Store: memory.New()}
 	hooked.AppendFunc = failingAppend(errStoreFailed)
 	ts := start(t, setup{store: hooked})
-	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_SERVING {
-		t.Errorf("health of events before the failure: %v, want %v", got,
-			healthpb.HealthCheckResponse_SERVING)
-	}
+	same(t, healthpb.HealthCheckResponse_SERVING, ts.healthOf(t, "gsimc.v1.EventService"),
+		"health of events before the failure")
 	if _, err := ts.events.Observe(ctx(t),
 		&pb.ObserveRequest{Event: newEvent("ann", 1)}); err == nil {
 		t.Error("a failed store takes an event")
 	}
-	if got := ts.healthOf(t, "gsimc.v1.EventService"); got != healthpb.HealthCheckResponse_NOT_SERVING {
-		t.Errorf("health of events after the failure: %v, want %v", got,
-			healthpb.HealthCheckResponse_NOT_SERVING)
-	}
+	same(t, healthpb.HealthCheckResponse_NOT_SERVING, ts.healthOf(t, "gsimc.v1.EventService"),
+		"health of events after the failure")
 }

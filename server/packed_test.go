@@ -25,9 +25,7 @@ func TestPackedItems(t *testing.T) {
 		got := ts.ask(t, req)
 		packed := got.GetPackedItems()
 		got.PackedItems = nil
-		if got := len(got.GetItems()); got != 0 {
-			t.Errorf("items beside the packed ones: %v, want 0", got)
-		}
+		same(t, 0, len(got.GetItems()), "items beside the packed ones")
 		for i, id := range packed.GetItemIds() {
 			scored := &pb.ScoredItem{ItemId: id, Score: float64(packed.GetScores()[i]),
 				Source: packed.GetSource()}

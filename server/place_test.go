@@ -140,9 +140,8 @@ func TestPlacementAgainstOracle(t *testing.T) {
 			if (i.GetSource() == pb.ResultSource_RESULT_SOURCE_PINNED) != pinned {
 				t.Errorf("trial %d: %s has the source %s", trial, i.GetItemId(), i.GetSource())
 			}
-			if got, want := i.GetScore(), scores[i.GetItemId()]; got != want {
-				t.Errorf("trial %d: %s scores: %v, want %v", trial, i.GetItemId(), got, want)
-			}
+			same(t, scores[i.GetItemId()], i.GetScore(), "trial %d: %s scores", trial,
+				i.GetItemId())
 			if pinned && o.excluded(i.GetItemId()) {
 				pinnedSeen++
 			}

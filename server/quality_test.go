@@ -149,9 +149,7 @@ func TestOnlineRank(t *testing.T) {
 					want["serving"].Count)
 			}
 		}
-		if got := len(recall); got != 6 {
-			t.Errorf("recalls: %v, want 6", got)
-		}
+		same(t, 6, len(recall), "recalls")
 	}
 }
 

@@ -105,9 +105,7 @@ func TestRecommendPopular(t *testing.T) {
 			same(t, want, ts.ask(t, tt.req), "answer")
 		})
 	}
-	if got := ts.states.Len(); got != 2 {
-		t.Errorf("states in the cache: %v, want 2", got)
-	}
+	same(t, 2, ts.states.Len(), "states in the cache")
 }
 
 func TestRecommendPageSize(t *testing.T) {
@@ -120,16 +118,12 @@ func TestRecommendPageSize(t *testing.T) {
 		req := forUser("nobody")
 		req.PageSize = tt.size
 		resp := ts.ask(t, req)
-		if got := len(resp.GetItems()); got != tt.want {
-			t.Errorf("items of page_size %d: %v, want %v", tt.size, got, tt.want)
-		}
+		same(t, tt.want, len(resp.GetItems()), "items of page_size %d", tt.size)
 		if slices.Contains(resp.GetDegradations(), pb.Degradation_DEGRADATION_FILTER_TOO_NARROW) {
 			t.Errorf("page_size %d: FILTER_TOO_NARROW without a filter", tt.size)
 		}
 	}
-	if got := valid.PageSize(1001); got != 1000 {
-		t.Errorf("page_size 1001 is read as: %v, want 1000", got)
-	}
+	same(t, 1000, valid.PageSize(1001), "page_size 1001 is read as")
 }
 
 func TestRecommendFilters(t *testing.T) {
@@ -167,10 +161,8 @@ func TestRecommendFilters(t *testing.T) {
 			resp := ts.ask(t, req)
 			same(t, tt.want, itemIDs(resp), "items")
 			same(t, tt.unknown, resp.GetUnknownItemIds(), "unknown_item_ids")
-			if got := slices.Contains(resp.GetDegradations(),
-				pb.Degradation_DEGRADATION_FILTER_TOO_NARROW); got != tt.narrow {
-				t.Errorf("FILTER_TOO_NARROW: %v, want %v", got, tt.narrow)
-			}
+			same(t, tt.narrow, slices.Contains(resp.GetDegradations(),
+				pb.Degradation_DEGRADATION_FILTER_TOO_NARROW), "FILTER_TOO_NARROW")
 		})
 	}
 }
@@ -237,9 +229,7 @@ func TestRecommendSeenWithoutTimes(t *testing.T) {
 			24 * time.Hour)}
 		listed := itemIDs(ts.ask(t, req))
 		for i := range entries {
-			if got, want := slices.Contains(listed, item(i)), at != nil; got != want {
-				t.Errorf("%s: item %d listed: %v, want %v", name, i, got, want)
-			}
+			same(t, at != nil, slices.Contains(listed, item(i)), "%s: item %d listed", name, i)
 		}
 	}
 }

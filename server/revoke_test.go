@@ -14,6 +14,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/store/memory"
@@ -104,10 +105,8 @@ func TestAudit(t *testing.T) {
 	ts, tokens := withTokens(t, nil, "recommend,observe", "user,admin,items")
 	const canary = "canary-7f3a"
 	with, without := bearing(ctx(t), tokens[1]), bearing(ctx(t), tokens[0])
-	if _, err := ts.events.Observe(without, &pb.ObserveRequest{Event: &pb.Event{UserId: canary,
-		ItemId: canary}}); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(ts.events.Observe(without, &pb.ObserveRequest{Event: &pb.Event{UserId: canary,
+		ItemId: canary}}))(t)
 	for range 2 {
 		_, _ = ts.users.DeleteUser(with, &pb.DeleteUserRequest{UserId: canary})
 	}
@@ -201,10 +200,8 @@ func TestAuditOfRefusedMessages(t *testing.T) {
 		return value1(t, ts, `gsimc_calls_under_way{class="other",state="queued"}`) == 1
 	})
 	for range 50 {
-		if got := status.Code(erase()); got != codes.ResourceExhausted {
-			t.Errorf("a call that there is no room for ends with: %v, want %v", got,
-				codes.ResourceExhausted)
-		}
+		same(t, codes.ResourceExhausted, status.Code(erase()),
+			"a call that there is no room for ends with")
 	}
 	got := slices.Compact(auditLines(t, ts.logs.String())) // a busy machine may take a second
 	close(release)

@@ -167,9 +167,7 @@ func retractAtRandom(
 			ts.wantSameUser(t, clean, user, fmt.Sprintf("%s, step %d, server %d", user, step, i))
 		}
 	}
-	if got := value1(t, servers[0], "gsimc_panics_total"); got != 0 {
-		t.Errorf("panics: %v, want 0", got)
-	}
+	same(t, 0.0, value1(t, servers[0], "gsimc_panics_total"), "panics")
 }
 
 // A merged history is that of a user who has sent all events in the order of time.
@@ -357,9 +355,7 @@ func TestRewritesAndNewItems(t *testing.T) {
 	ts.observe(t, &pb.Event{UserId: "u0", ItemId: novelty})
 	ts.awaitExtension(t, knows(novelty))
 	ts.retract(t, &pb.RetractEventsRequest{UserId: "u1", ItemIds: []string{item(0)}})
-	if got := value1(t, ts, "gsimc_extension_failures_total"); got != 0 {
-		t.Errorf("failed extensions: %v, want 0", got)
-	}
+	same(t, 0.0, value1(t, ts, "gsimc_extension_failures_total"), "failed extensions")
 }
 
 // Rewrites have a bound, and so has the history.

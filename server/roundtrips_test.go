@@ -103,8 +103,6 @@ func TestRoundTrips(t *testing.T) {
 			}
 		}},
 	} {
-		if got := counted.of(c.f); got != c.want {
-			t.Errorf("%s: round trips: %v, want %v", c.what, got, c.want)
-		}
+		same(t, c.want, counted.of(c.f), "%s: round trips", c.what)
 	}
 }

@@ -66,9 +66,7 @@ func TestSearchItems(t *testing.T) {
 		popular = append(popular, m.ItemID(i))
 	}
 	same(t, popular, foundIDs(search("", 0)), "items without a query")
-	if got, want := len(search("", valid.MaxFound+1)), min(valid.MaxFound, m.NumItems()); got != want {
-		t.Errorf("popular items: %v, want %v", got, want)
-	}
+	same(t, min(valid.MaxFound, m.NumItems()), len(search("", valid.MaxFound+1)), "popular items")
 	i, _ := m.ItemIndex(first)
 	want := &pb.KnownItem{Item: &pb.Item{ItemId: first, Categories: []string{"c"}, Hidden: proto.Bool(true)},
 		InModel: true, TrainUsers: m.Degree(i)}

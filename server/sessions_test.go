@@ -55,9 +55,7 @@ func TestSessionTokens(t *testing.T) {
 				continue
 			}
 			got := b.ask(t, withToken(want.user, token))
-			if got := got.GetUserRevision(); got != want.revision {
-				t.Errorf("BatchObserve, event %d: revision: %v, want %v", i, got, want.revision)
-			}
+			same(t, want.revision, got.GetUserRevision(), "BatchObserve, event %d: revision", i)
 		}
 		tokens := a.streamTokens(t)
 		if got := b.ask(t, withToken("ann", tokens[4])); got.GetUserRevision() != 4 ||

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
@@ -133,9 +134,7 @@ func TestStreamObserveSequence(t *testing.T) {
 				s.send(t, n, withID(fmt.Sprint(tt.name, n), tt.name, 1))
 			}
 			got := s.rest(t)
-			if got := got.acked; got != tt.acked {
-				t.Errorf("acked: %v, want %v", got, tt.acked)
-			}
+			same(t, tt.acked, got.acked, "acked")
 			want := problem{Code: codes.InvalidArgument, Reason: "SEQUENCE_OUT_OF_ORDER",
 				Fields: []string{"sequence"}}
 			same(t, want, problemOf(t, got.err), "end of the stream")
@@ -166,10 +165,7 @@ func TestStreamObserveOrder(t *testing.T) {
 	}
 	for i := range n {
 		e := withID(fmt.Sprint(i), fmt.Sprint("user", i%7), i*i%testItems)
-		if _, err := single.services.events.Observe(t.Context(),
-			&pb.ObserveRequest{Event: e}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(single.services.events.Observe(t.Context(), &pb.ObserveRequest{Event: e}))(t)
 	}
 	for u := range 7 {
 		req := forUser(fmt.Sprint("user", u))
@@ -339,9 +335,8 @@ func TestUnsettledReadAheadIsGivenBack(t *testing.T) {
 	must(t, s.Send(&pb.StreamObserveRequest{Sequence: 2, Events: many}))
 	eventually(t, "they are read ahead", func() bool { return !leaves(ts.readAhead) })
 	close(release)
-	if got := problemOf(t, s.rest(t).err).Code; got != codes.Internal {
-		t.Errorf("a stream whose handler panics ends with: %v, want %v", got, codes.Internal)
-	}
+	same(t, codes.Internal, problemOf(t, s.rest(t).err).Code,
+		"a stream whose handler panics ends with")
 	eventually(t, "they are given back", func() bool { return leaves(ts.readAhead) })
 }
 

@@ -270,10 +270,7 @@ func TestErasedUsersLeaveNotes(t *testing.T) {
 		})
 		for u := range 3 { // one is left, which is too few
 			user := fmt.Sprint("canary-", u)
-			if _, err := servers[1+u%2].users.DeleteUser(ctx(t),
-				&pb.DeleteUserRequest{UserId: user}); err != nil {
-				t.Fatal(err)
-			}
+			reply(t, servers[1+u%2].users.DeleteUser, &pb.DeleteUserRequest{UserId: user})
 			took := eventually(t, "the user has left all notes",
 				func() bool { return !mentions(user) })
 			t.Logf("no note has the user after %v", took)

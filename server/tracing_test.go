@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/calls"
 )
 
@@ -59,13 +60,9 @@ func TestCallsAreTraced(t *testing.T) {
 	ts, c := startJSON(t, setup{config: traced(spans)})
 	const user = "ann-of-the-test"
 	with := metadata.AppendToOutgoingContext(ctx(t), "traceparent", sampledTrace)
-	if _, err := ts.events.Observe(with, &pb.ObserveRequest{Event: newEvent(user, 1)}); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(ts.events.Observe(with, &pb.ObserveRequest{Event: newEvent(user, 1)}))(t)
 	observe, write := await(t, spans, "gsimc.v1.EventService/Observe"), await(t, spans, "store.append")
-	if got := observe.Parent.SpanID().String(); got != clientSpan {
-		t.Errorf("the parent of Observe: %v, want %v", got, clientSpan)
-	}
+	same(t, clientSpan, observe.Parent.SpanID().String(), "the parent of Observe")
 	if write.Parent.SpanID() != observe.SpanContext.SpanID() {
 		t.Error("the write is not a child of Observe")
 	}
@@ -101,9 +98,7 @@ func TestTracesThatNobodyWants(t *testing.T) {
 		return len(all) == 1 && all[0].Name == "model.load"
 	})
 	with := metadata.AppendToOutgoingContext(ctx(t), "traceparent", unwantedTrace)
-	if _, err := ts.recommend.Recommend(with, forUser("ann")); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(ts.recommend.Recommend(with, forUser("ann")))(t)
 	reply(t, healthpb.NewHealthClient(ts.conn).Check, &healthpb.HealthCheckRequest{})
 	ts.shutdown(t) // calls have ended
 	if all := spans.GetSpans(); len(all) != 1 {
@@ -174,9 +169,7 @@ func TestExemplars(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	ts := start(t, setup{config: traced(spans)})
 	with := metadata.AppendToOutgoingContext(ctx(t), "traceparent", sampledTrace)
-	if _, err := ts.recommend.Recommend(with, forUser("ann")); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(ts.recommend.Recommend(with, forUser("ann")))(t)
 	await(t, spans, "gsimc.v1.RecommenderService/Recommend")
 	_, page, _ := send(t, "GET", "http://"+ts.ops+"/metrics", "",
 		"Accept", "application/openmetrics-text; version=1.0.0")

@@ -15,6 +15,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/users"
 	"github.com/gsimc/gsimc/store"
@@ -235,9 +236,7 @@ func TestUnreadExportsMakeRoom(t *testing.T) {
 	ts.written(t, "ann", 10*users.ExportChunk) // more than is under way
 	unread, err := ts.users.ExportUser(t.Context(), &pb.ExportUserRequest{UserId: "ann"})
 	must(t, err)
-	if _, err := unread.Recv(); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(unread.Recv())(t)
 	_, err = ts.exported(t, "ann", func(int) {})
 	want := problem{Code: codes.ResourceExhausted, Reason: "OVERLOADED", Retry: true}
 	same(t, want, problemOf(t, err), "one export more at once")

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestReport: an example that fails, or prints anything else, fails the command; one that is
@@ -35,9 +37,7 @@ func TestUnreachable(t *testing.T) {
 		"example.ts(25,13): error TS2532: Object is possibly 'und'": false,
 		"": false,
 	} {
-		if got := unreachable(text); got != want {
-			t.Errorf("%q: %t, want %t", text, got, want)
-		}
+		check.Same(t, want, unreachable(text), "%q", text)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestAnswersAfterTheClose queues answers before and after their connection is closed. Nobody
@@ -19,17 +21,13 @@ func TestAnswersAfterTheClose(t *testing.T) {
 	_, server := accepted(t, l)
 	before, after, gone := &Answer{conn: server}, &Answer{conn: server}, &Answer{conn: server}
 	before.Queued(100)
-	if got := l.answers.bytes; got != 100+callBytes {
-		t.Errorf("bytes of an open connection: %v, want %v", got, 100+callBytes)
-	}
+	check.Same(t, 100+callBytes, l.answers.bytes, "bytes of an open connection")
 	server.Close()
 	after.Queued(100)
 	gone.Queued(100)
 	gone.Gone()
 	before.Gone()
-	if got := l.answers.bytes; got != 0 {
-		t.Errorf("bytes of a closed connection: %v, want 0", got)
-	}
+	check.Same(t, 0, l.answers.bytes, "bytes of a closed connection")
 	for range 2 * steps {
 		l.answers.next()
 	}
@@ -39,9 +37,8 @@ func TestAnswersAfterTheClose(t *testing.T) {
 	if err != nil || len(families) != 1 {
 		t.Fatal(families, err)
 	}
-	if got := families[0].GetMetric()[0].GetCounter().GetValue(); got != 0 {
-		t.Errorf("connections count as unread: %v, want 0", got)
-	}
+	check.Same(t, 0.0, families[0].GetMetric()[0].GetCounter().GetValue(),
+		"connections count as unread")
 	if len(l.answers.owing) != 0 {
 		t.Error("a closed connection is owing")
 	}

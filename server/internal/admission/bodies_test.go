@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Large bodies make room, the oldest first and no more than are needed; small ones stay.
@@ -22,9 +24,7 @@ func TestBodiesMakeRoom(t *testing.T) {
 		must(t, err)
 		must(t, newcomer.Grow(1<<20))
 		for i, want := range []bool{false, true, true, false} {
-			if got := stalled[i].Evicted(); got != want {
-				t.Errorf("body %d made room: %v, want %v", i, got, want)
-			}
+			check.Same(t, want, stalled[i].Evicted(), "body %d made room", i)
 		}
 	})
 }
@@ -46,9 +46,7 @@ func TestBodiesThatAreHeld(t *testing.T) {
 			}
 			time.Sleep(4 * slowAfter)
 		}
-		if got := len(held) * each; got != most*3/2 {
-			t.Errorf("bytes of bodies held: %v, want %v", got, most*3/2)
-		}
+		check.Same(t, most*3/2, len(held)*each, "bytes of bodies held")
 		for _, ticket := range held {
 			ticket.Forget()
 			ticket.Forget()

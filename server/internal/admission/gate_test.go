@@ -101,9 +101,7 @@ func TestReceivingIsBounded(t *testing.T) {
 		time.Sleep(2 * slowAfter)
 		for i, c := range calls {
 			early := i < len(calls)-4
-			if got := c.Context.Err() != nil; got != early {
-				t.Errorf("call %d: ended: %v, want %v", i, got, early)
-			}
+			check.Same(t, early, c.Context.Err() != nil, "call %d: ended", i)
 			if early && !errors.Is(c.Err(), context.DeadlineExceeded) {
 				t.Errorf("call %d ends with %v, want the end of its time", i, c.Err())
 			}
@@ -179,9 +177,7 @@ func TestQueue(t *testing.T) {
 		calls[1].Leave()
 		calls[1].Leave()
 		calls[2].Leave()
-		if got := g.classes[Recommend].running; got != 0 {
-			t.Errorf("calls running: %v, want 0", got)
-		}
+		check.Same(t, 0, g.classes[Recommend].running, "calls running")
 	})
 }
 
@@ -275,9 +271,7 @@ func TestStreamsStayWithTheirHandlers(t *testing.T) {
 		}
 		c.Leave()
 		next, err := admit(t, g, "/s")
-		if err != nil {
-			t.Errorf("after it: %v", err)
-		}
+		check.Pass(t, err, "after it")
 		next.end()
 	})
 }
@@ -323,21 +317,15 @@ func TestProbes(t *testing.T) {
 		for i := range 2 * probeBurst {
 			defer ask(greedy, []string{"/p", "/w"}[i%2]).end()
 		}
-		if got := g.probes.n; got != probeBurst {
-			t.Errorf("probes receiving: %v, want %v", got, probeBurst)
-		}
-		if err := good.Run(); err != nil {
-			t.Errorf("one beside many of another connection: %v", err)
-		}
+		check.Same(t, probeBurst, g.probes.n, "probes receiving")
+		check.Pass(t, good.Run(), "one beside many of another connection")
 		if !greedy.called.Load() || !modest.called.Load() {
 			t.Error("connections that ask for the health count as silent")
 		}
 		good.Leave()
 		time.Sleep(4 * slowAfter)
 		synctest.Wait()
-		if got := g.probes.n; got != maxProbes {
-			t.Errorf("probes receiving for long: %v, want %v", got, maxProbes)
-		}
+		check.Same(t, maxProbes, g.probes.n, "probes receiving for long")
 		var open []call
 		for range 3 {
 			w := ask(modest, "/w")
@@ -361,13 +349,9 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 		defer cancel()
 		room := g.classes[Admin].room()
 		for range room + 3 {
-			if _, err := g.Admit(ctx, "/a"); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(g.Admit(ctx, "/a"))(t)
 		}
-		if got := from.receiving; got != room+3 {
-			t.Errorf("calls of the connection count: %v, want %v", got, room+3)
-		}
+		check.Same(t, room+3, from.receiving, "calls of the connection count")
 		for range room {
 			must(t, g.receiving.first.Run())
 		}
@@ -376,9 +360,7 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 		if _, err := g.Admit(t.Context(), "/a"); reasonOf(err) != Full {
 			t.Errorf("into a full class: %v, want %s", err, Full)
 		}
-		if got := from.receiving; got != 3 {
-			t.Errorf("calls are receiving: %v, want 3", got)
-		}
+		check.Same(t, 3, from.receiving, "calls are receiving")
 		cancel()
 		time.Sleep(2 * slowAfter)
 		synctest.Wait()
@@ -419,9 +401,8 @@ func TestGateAtRandom(t *testing.T) {
 		return g.classes[Stream].running == 0
 	})
 	for c := range numClasses {
-		if got := g.classes[c].underWay() + g.classes[c].ending + g.classes[c].feeds.n; got != 0 {
-			t.Errorf("%s: calls are left: %v, want 0", c, got)
-		}
+		check.Same(t, 0, g.classes[c].underWay()+g.classes[c].ending+g.classes[c].feeds.n,
+			"%s: calls are left", c)
 	}
 }
 

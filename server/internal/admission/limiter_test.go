@@ -3,6 +3,8 @@ package admission
 import (
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // settle lets calls run as they do on a server that answers one in service and has processors that
@@ -50,9 +52,7 @@ func TestLimiter(t *testing.T) {
 func TestLimiterRecovers(t *testing.T) {
 	l := newLimiter(32, 512)
 	settle(&l, 100*time.Microsecond, 2, 2, 5)
-	if got := settle(&l, 50*time.Millisecond, 2, 1000, 5); got != 32 {
-		t.Errorf("in trouble: limit: %v, want 32", got)
-	}
+	check.Same(t, 32, settle(&l, 50*time.Millisecond, 2, 1000, 5), "in trouble: limit")
 	if got := settle(&l, 100*time.Microsecond, 2, 1000, 50); got < 80 {
 		t.Errorf("after it: limit %d, want it to rise", got)
 	}
@@ -89,9 +89,7 @@ func TestLimiterSeesStarvation(t *testing.T) {
 				l.finished(now, came, time.Millisecond)
 			}
 		}
-		if got := l.get(); got != test.limit {
-			t.Errorf("%s: limit: %v, want %v", test.name, got, test.limit)
-		}
+		check.Same(t, test.limit, l.get(), "%s: limit", test.name)
 		if starved := l.slow(2 * slowAfter); starved == (test.slow == samples) {
 			t.Errorf("%s: a message of %v is slow: %t", test.name, 2*slowAfter, starved)
 		}

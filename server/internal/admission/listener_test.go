@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc/peer"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // accepted connects to the listener and returns both ends.
@@ -44,12 +46,8 @@ func TestListenerMakesRoom(t *testing.T) {
 	for _, i := range []int{0, 2} { // they make calls
 		noteCall(peer.NewContext(context.Background(), &peer.Peer{Addr: servers[i].RemoteAddr()}))
 	}
-	if _, err := clients[0].Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(servers[0], make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(clients[0].Write([]byte("x")))(t)
+	check.Get(io.ReadFull(servers[0], make([]byte, 1)))(t)
 	_, fourth := accepted(t, l)
 	if !closed(t, clients[1]) || closed(t, clients[0]) || closed(t, clients[2]) {
 		t.Error("the connection without a call did not make room")
@@ -59,13 +57,9 @@ func TestListenerMakesRoom(t *testing.T) {
 	if !closed(t, clients[2]) || closed(t, clients[0]) {
 		t.Error("the connection that was silent for longest did not make room")
 	}
-	if got := len(l.open); got != 3 {
-		t.Errorf("connections are open: %v, want 3", got)
-	}
+	check.Same(t, 3, len(l.open), "connections are open")
 	clients[0].Close()
 	servers[0].Close()
 	servers[0].Close()
-	if got := len(l.open); got != 2 {
-		t.Errorf("connections are open after one was closed: %v, want 2", got)
-	}
+	check.Same(t, 2, len(l.open), "connections are open after one was closed")
 }

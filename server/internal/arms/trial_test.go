@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // ranks draws ranks of a model: with the probability p within the first ten.
@@ -47,9 +49,7 @@ func TestTrial(t *testing.T) {
 		t.Errorf("of %d trials an arm is found worse: %d of a bad one, %d of an equal one, %d of "+
 			"a good one", trials, found[0.1], found[0.3], found[0.4])
 	}
-	if got := run(1, 20_000, 0.02); got != 200 {
-		t.Errorf("events until a very bad arm is found: %v, want 200", got)
-	}
+	check.Same(t, 200, run(1, 20_000, 0.02), "events until a very bad arm is found")
 }
 
 // The figures are those of the definition, and another model begins the trial anew.

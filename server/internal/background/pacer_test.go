@@ -20,9 +20,7 @@ func TestPacer(t *testing.T) {
 			check.Must(t, p.Except(func() error { time.Sleep(time.Minute); return nil }))
 			before := time.Now()
 			check.Must(t, p.Pause(ctx))
-			if got := time.Since(before); got != want {
-				t.Errorf("rest after %v: %v, want %v", time.Since(began), got, want)
-			}
+			check.Same(t, want, time.Since(before), "rest after %v", time.Since(began))
 		}
 		cancel()
 		if err := p.Pause(ctx); err == nil {

@@ -56,9 +56,7 @@ func TestFailuresAreLoggedQuietly(t *testing.T) {
 	}
 	for method, want := range map[string]int{"/observe": callers * calls,
 		"/other0": callers * calls / 2, "/other1": callers * calls / 2} {
-		if got := told[method]; got != want {
-			t.Errorf("%s: calls that the log tells of: %v, want %v", method, got, want)
-		}
+		check.Same(t, want, told[method], "%s: calls that the log tells of", method)
 		if lines[method] == 0 || lines[method] > intervals {
 			t.Errorf("%s: %d lines in %d intervals", method, lines[method], intervals)
 		}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
 
@@ -30,9 +31,8 @@ func TestRolesAreThoseOfTheProtocol(t *testing.T) {
 				if !slices.Contains(doors.Roles(), table[method].role) {
 					t.Errorf("%s has the role %q", method, table[method].role)
 				}
-				if got, want := table[method].user != nil, namesUser(of); got != want {
-					t.Errorf("%s tells of its user: %v, want %v", method, got, want)
-				}
+				check.Same(t, namesUser(of), table[method].user != nil, "%s tells of its user",
+					method)
 				delete(left, method)
 			}
 		}
@@ -47,9 +47,7 @@ func TestRolesAreThoseOfTheProtocol(t *testing.T) {
 func TestMissing(t *testing.T) {
 	info := map[string]grpc.ServiceInfo{"gsimc.v1.UserService": {Methods: []grpc.MethodInfo{
 		{Name: "GetUser"}, {Name: "DeleteUser"}}}}
-	if err := Missing(info); err != nil {
-		t.Errorf("known methods: %v", err)
-	}
+	check.Pass(t, Missing(info), "known methods")
 	info["gsimc.v1.UserService"] = grpc.ServiceInfo{Methods: []grpc.MethodInfo{{Name: "GetUser"},
 		{Name: "RenameUser"}}}
 	if err := Missing(info); err == nil ||
@@ -80,11 +78,8 @@ func TestUserOf(t *testing.T) {
 			TargetUserId: "ann"},
 		pb.UserService_GetUser_FullMethodName: &pb.GetUserRequest{UserId: "ann"},
 	} {
-		if got := userOf(method, req); got != "ann" {
-			t.Errorf("%s is about: %q, want %q", method, got, "ann")
-		}
+		check.Same(t, "ann", userOf(method, req), "%s is about", method)
 	}
-	if got := userOf(pb.AdminService_GetStatus_FullMethodName, &pb.GetStatusRequest{}); got != "" {
-		t.Errorf("GetStatus is about: %q, want %q", got, "")
-	}
+	check.Same(t, "", userOf(pb.AdminService_GetStatus_FullMethodName, &pb.GetStatusRequest{}),
+		"GetStatus is about")
 }

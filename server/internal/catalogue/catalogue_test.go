@@ -174,9 +174,7 @@ func TestOwnWritesAreKnown(t *testing.T) {
 		must(t, put(t, c, store.Item{ID: strconv.Itoa(i)}))
 		must(t, c.Refresh(t.Context()))
 	}
-	if got := st.readings; got != 1 {
-		t.Errorf("readings of the whole catalogue: %v, want 1", got)
-	}
+	check.Same(t, 1, st.readings, "readings of the whole catalogue")
 	must(t, st.PutItems(t.Context(), []store.Item{{ID: "x"}}))
 	if err := put(t, c, store.Item{ID: "y"}); err != nil { // hides that another one wrote
 		t.Fatal(err)
@@ -237,7 +235,7 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 	must(t, st.Items.PutItems(t.Context(), items))
 	now := time.Unix(0, 0)
 	c, v := open(t, st, now, Bounds{})
-	check := func(moment string, damaged int, want ...int32) {
+	holds := func(moment string, damaged int, want ...int32) {
 		t.Helper()
 		got := passing(v, &Filter{AnyCategories: []string{"c"}}, now, false)
 		if d := cmp.Diff(want, got); d != "" || c.Damaged() != damaged {
@@ -245,12 +243,11 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 		}
 		for _, row := range []int32{3, 5} {
 			shown := slices.Contains(passing(v, &Filter{}, now, false), row)
-			if shown != (slices.Contains(want, row) || c.Size() == 9 && row == 5) {
-				t.Errorf("%s: row %d is shown: %t", moment, row, shown)
-			}
+			check.Same(t, slices.Contains(want, row) || c.Size() == 9 && row == 5, shown,
+				"%s: row %d is shown", moment, row)
 		}
 	}
-	check("at first", 2, 0, 1, 2, 4, 6, 7, 8, 9)
+	holds("at first", 2, 0, 1, 2, 4, 6, 7, 8, 9)
 	partly := Change{IDs: []string{"3"}, Apply: func(int, *store.Item) error { return nil }}
 	if _, err := c.Upsert(t.Context(), partly); !errors.Is(err, ErrDamaged) {
 		t.Errorf("a change of a part: %v, want ErrDamaged", err)
@@ -264,11 +261,9 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 		t.Errorf("Each: %d items, %v; want 8", read, err)
 	}
 	must(t, put(t, c, items[3]))
-	check("after a write", 1, 0, 1, 2, 3, 4, 6, 7, 8, 9)
-	if _, err := c.Delete(t.Context(), []string{"5"}); err != nil {
-		t.Fatal(err)
-	}
-	check("after a deletion", 0, 0, 1, 2, 3, 4, 6, 7, 8, 9)
+	holds("after a write", 1, 0, 1, 2, 3, 4, 6, 7, 8, 9)
+	check.Get(c.Delete(t.Context(), []string{"5"}))(t)
+	holds("after a deletion", 0, 0, 1, 2, 3, 4, 6, 7, 8, 9)
 }
 
 // Beyond the largest number of items none is added, and those that are there may change and go.

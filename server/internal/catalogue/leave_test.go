@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -47,9 +48,7 @@ func TestCallersLeave(t *testing.T) {
 			}
 			c.writing <- struct{}{} // the write has ended
 			<-c.writing
-			if got := c.Size(); got != size {
-				t.Errorf("items: %v, want %v", got, size)
-			}
+			check.Same(t, size, c.Size(), "items")
 		}
 	}
 }

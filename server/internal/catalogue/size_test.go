@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest"
@@ -109,18 +110,12 @@ func TestGrowthIsReckonedBefore(t *testing.T) {
 		if got := c.Bytes(); got != want {
 			t.Fatalf("step %d: %d bytes, reckoned %d", step, got, want)
 		}
-		if _, err := c.Delete(t.Context(), []string{items[0].ID}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(c.Delete(t.Context(), []string{items[0].ID}))(t)
 	}
 	for id := range 30 {
-		if _, err := c.Delete(t.Context(), []string{strconv.Itoa(id)}); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(c.Delete(t.Context(), []string{strconv.Itoa(id)}))(t)
 	}
-	if got := c.Bytes(); got != 0 {
-		t.Errorf("bytes without an item: %v, want 0", got)
-	}
+	check.Same(t, int64(0), c.Bytes(), "bytes without an item")
 }
 
 // Beyond the largest size a batch is refused as a whole, before anything is stored; what makes the
@@ -150,9 +145,8 @@ func TestSizeIsBounded(t *testing.T) {
 	if other.Bytes() != c.Bytes() || other.Size() != c.Size() {
 		t.Errorf("an opening takes %d items of %d", other.Size(), c.Size())
 	}
-	if err := put(t, other, store.Item{ID: "0", Categories: hostile(0).Categories}); err != nil {
-		t.Errorf("an item that has fewer names is refused: %v", err)
-	}
+	check.Pass(t, put(t, other, store.Item{ID: "0", Categories: hostile(0).Categories}),
+		"an item that has fewer names is refused")
 	if err := put(t, other, hostile(0)); err == nil {
 		t.Error("a catalogue that is too large grows")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -31,9 +32,7 @@ func TestTitlesAreFound(t *testing.T) {
 		}
 		must(t, put(t, c, items...))
 		gone := []string{items[0].ID, items[1].ID, "unknown"}
-		if _, err := c.Delete(t.Context(), gone); err != nil {
-			t.Fatal(err)
-		}
+		check.Get(c.Delete(t.Context(), gone))(t)
 		delete(titles, gone[0])
 		delete(titles, gone[1])
 	}

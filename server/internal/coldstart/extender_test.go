@@ -131,9 +131,7 @@ func TestExtenderUsesItsLedger(t *testing.T) {
 		{"", nil, []string{"persist"}},
 	} {
 		f.calls, f.fails = nil, look.fails
-		if err := x.look(t.Context(), true); !errors.Is(err, look.err) {
-			t.Errorf("look %d: %v, want %v", i, err, look.err)
-		}
+		check.Fails(t, x.look(t.Context(), true), look.err, "look %d", i)
 		check.Same(t, look.want, f.calls, "calls of look %d", i)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/servertest"
@@ -110,9 +111,7 @@ func TestTrendsCountUsersOnce(t *testing.T) {
 			records := []store.Record{{User: fmt.Sprint(u), Event: store.Event{ID: fmt.Sprint(n),
 				Item: servertest.Item(u), Type: "like", Value: 1,
 				Time: servertest.Now.Add(time.Duration(n) * time.Hour)}}}
-			if _, err := often.Store.Append(t.Context(), records); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(often.Store.Append(t.Context(), records))(t)
 		}
 	}
 	var names []string

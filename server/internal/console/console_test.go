@@ -61,9 +61,7 @@ func TestFiles(t *testing.T) {
 		if name == "" {
 			extension = ".html"
 		}
-		if got, want := w.Header().Get("Content-Type"), types[extension]; got != want {
-			t.Errorf("%s has the type: %v, want %v", name, got, want)
-		}
+		check.Same(t, types[extension], w.Header().Get("Content-Type"), "%s has the type", name)
 		policy := w.Header().Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'",
 			"connect-src 'self'", "frame-ancestors 'none'", "form-action 'none'",
@@ -80,9 +78,7 @@ func TestFiles(t *testing.T) {
 	if size > maxPageBytes {
 		t.Errorf("the page has %d bytes, at most %d are allowed", size, maxPageBytes)
 	}
-	if got := get(h, Path+"nothing.js").Code; got != 404 {
-		t.Errorf("a file that is not there: %v, want 404", got)
-	}
+	check.Same(t, 404, get(h, Path+"nothing.js").Code, "a file that is not there")
 }
 
 // No text becomes code or markup, and nothing comes from elsewhere. The browser would refuse what
@@ -100,9 +96,7 @@ func TestNothingInline(t *testing.T) {
 	names := strings.NewReplacer("http://www.w3.org/2000/svg", "") // of a language, not loaded
 	for name, text := range files(t) {
 		for what, pattern := range bad {
-			if got := pattern.FindString(names.Replace(text)); got != "" {
-				t.Errorf("%s has %s: %q, want %q", name, what, got, "")
-			}
+			check.Same(t, "", pattern.FindString(names.Replace(text)), "%s has %s", name, what)
 		}
 	}
 	for what, text := range map[string]string{"an inline handler": `<p onclick="x()">`,

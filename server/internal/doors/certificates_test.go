@@ -25,6 +25,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // reloads is the value of a series of gsimc_door_reloads_total.
@@ -178,9 +179,7 @@ func TestCertificatesChangeUnderLoad(t *testing.T) {
 	if calls.Load() == 0 || fresh.Load() == 0 {
 		t.Error("there was no load")
 	}
-	if got := reloads(t, s.metrics, "certificates", "failure"); got != 3 {
-		t.Errorf("bad pairs are counted: %v, want 3", got)
-	}
+	check.Same(t, 3.0, reloads(t, s.metrics, "certificates", "failure"), "bad pairs are counted")
 }
 
 func closed(done chan struct{}) bool {
@@ -220,9 +219,8 @@ func TestBadPairsChangeNothing(t *testing.T) {
 			s.certs.Look(t.Context())
 		}
 		failures++
-		if got := reloads(t, s.metrics, "certificates", "failure"); got != failures {
-			t.Errorf("%s: failures are counted: %v, want %v", name, got, failures)
-		}
+		check.Same(t, failures, reloads(t, s.metrics, "certificates", "failure"),
+			"%s: failures are counted", name)
 		if serial, err := s.call(t, trusting(a)); err != nil || serial != 7 {
 			t.Errorf("%s: serial %d, %v", name, serial, err)
 		}
@@ -265,9 +263,7 @@ func TestCallerByCertificate(t *testing.T) {
 			VerifiedChains: [][]*x509.Certificate{{cert}}},
 		"": {PeerCertificates: []*x509.Certificate{cert}},
 	} {
-		if got := new(Doors).Caller(ctx(state)); got != want {
-			t.Errorf("the caller: %q, want %q", got, want)
-		}
+		check.Same(t, want, new(Doors).Caller(ctx(state)), "the caller")
 	}
 }
 

@@ -85,15 +85,10 @@ func TestCheck(t *testing.T) {
 		if err := d.Check(withToken(), "/made.up/Method"); err != ErrUnauthenticated {
 			t.Errorf("an unknown method without a token: %v", err)
 		}
-		if err := d.Check(withToken("bearer "+token), "/made.up/Method"); err != nil {
-			t.Errorf("an unknown method with a token: %v", err)
-		}
-		if got := d.Caller(withToken("Bearer " + token)); got != "client" {
-			t.Errorf("the caller: %q, want %q", got, "client")
-		}
-		if got := d.Caller(withToken("Bearer none")); got != "" {
-			t.Errorf("an unknown caller: %q, want %q", got, "")
-		}
+		check.Pass(t, d.Check(withToken("bearer "+token), "/made.up/Method"),
+			"an unknown method with a token")
+		check.Same(t, "client", d.Caller(withToken("Bearer "+token)), "the caller")
+		check.Same(t, "", d.Caller(withToken("Bearer none")), "an unknown caller")
 	}
 }
 
@@ -183,9 +178,8 @@ func TestTokensChange(t *testing.T) {
 		return reloads(t, d.metrics, "tokens", "failure") == 1
 	})
 	time.Sleep(50 * time.Millisecond)
-	if got := reloads(t, d.metrics, "tokens", "failure"); got != 1 {
-		t.Errorf("times that the same bad file is counted: %v, want 1", got)
-	}
+	check.Same(t, 1.0, reloads(t, d.metrics, "tokens", "failure"),
+		"times that the same bad file is counted")
 	if !allows(first) || !allows(second) {
 		t.Error("a bad file took tokens away")
 	}

@@ -243,9 +243,7 @@ func TestMethodsAreNotOverridden(t *testing.T) {
 		if h.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed || c.last != nil {
 			t.Errorf("%s: %d %s, the call %v", path, w.Code, w.Body, c.last)
 		}
-		if got := w.Header().Get("Allow"); got != allowed {
-			t.Errorf("%s allows: %q, want %q", path, got, allowed)
-		}
+		check.Same(t, allowed, w.Header().Get("Allow"), "%s allows", path)
 	}
 }
 

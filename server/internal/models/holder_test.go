@@ -98,9 +98,7 @@ func TestReloadsAreShared(t *testing.T) {
 	}()
 	<-begun
 	leave()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("a reload whose caller has left: %v, want %v", err, context.Canceled)
-	}
+	check.Fails(t, <-left, context.Canceled, "a reload whose caller has left")
 	joined := h.join() // as each caller below does
 	for range 500 {
 		if h.join() != joined {
@@ -136,7 +134,5 @@ func TestCloseDuringReload(t *testing.T) {
 	<-begun
 	h.Close() // hangs if it waits
 	close(proceed)
-	if err := <-outcome; !errors.Is(err, ErrClosed) {
-		t.Errorf("reload during Close: %v, want %v", err, ErrClosed)
-	}
+	check.Fails(t, <-outcome, ErrClosed, "reload during Close")
 }

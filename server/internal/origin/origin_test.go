@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestValid(t *testing.T) {
@@ -70,11 +72,8 @@ func TestPolicy(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if called != tt.called {
-			t.Errorf("%s: status %d: called: %v, want %v", tt.name, w.Code, called, tt.called)
-		}
-		if got := w.Header().Get("Access-Control-Allow-Origin"); got != tt.allowed {
-			t.Errorf("%s: pages that may read the answer: %q, want %q", tt.name, got, tt.allowed)
-		}
+		check.Same(t, tt.called, called, "%s: status %d: called", tt.name, w.Code)
+		check.Same(t, tt.allowed, w.Header().Get("Access-Control-Allow-Origin"),
+			"%s: pages that may read the answer", tt.name)
 	}
 }

@@ -238,9 +238,7 @@ func TestBatcherPanic(t *testing.T) {
 	begin, outcome := queue(t, b, calls...)
 	begin()
 	for i, want := range []error{ErrPanic, ErrPanic, nil} {
-		if err := outcome(i); !errors.Is(err, want) {
-			t.Errorf("call %d: %v, want %v", i, err, want)
-		}
+		check.Fails(t, outcome(i), want, "call %d", i)
 	}
 	if len(b.idle) != 1 {
 		t.Error("the pass is lost")
@@ -268,9 +266,7 @@ func TestBatcherAlone(t *testing.T) {
 	}
 	begin()
 	for i, want := range []error{nil, nil, context.Canceled, nil} {
-		if err := outcome(i); !errors.Is(err, want) {
-			t.Errorf("call %d: %v, want %v", i, err, want)
-		}
+		check.Fails(t, outcome(i), want, "call %d", i)
 	}
 	if made[1] != 1 || made[2] != 0 {
 		t.Errorf("made %d times, and %d times without anybody who waits; want once and never",

@@ -30,10 +30,8 @@ func TestModelCounts(t *testing.T) {
 			e := store.Event{ID: fmt.Sprint(n), Item: servertest.Item(rng.IntN(9)), Value: 1,
 				Type: []string{"like", "view", "dislike", "none"}[rng.IntN(4)],
 				Time: servertest.Now.Add(-time.Duration(rng.IntN(300)) * time.Hour)}
-			if _, err := st.Append(t.Context(), []store.Record{
-				{User: fmt.Sprint("u", rng.IntN(20)), Event: e}}); err != nil {
-				t.Fatal(err)
-			}
+			check.Get(st.Append(t.Context(), []store.Record{
+				{User: fmt.Sprint("u", rng.IntN(20)), Event: e}}))(t)
 			if weights.Of(e.Type, 1) > 0 {
 				all = append(all, e)
 				if e.Time.After(newest) {
@@ -50,9 +48,7 @@ func TestModelCounts(t *testing.T) {
 		m, err := New(Deps{Store: st, Updater: state.NewUpdater(weights),
 			HalfLife: halfLife}).Model(t.Context())
 		must(t, err)
-		if got, want := m.NumItems(), len(want); got != want {
-			t.Errorf("items: %v, want %v", got, want)
-		}
+		check.Same(t, len(want), m.NumItems(), "items")
 		for item, w := range want {
 			i, known := m.ItemIndex(item)
 			got := float64(m.Degree(i)) / float64(m.NumTrainUsers())
@@ -78,9 +74,8 @@ func TestCountsOfRisingTimes(t *testing.T) {
 			k.add(&store.Event{Item: fmt.Sprint("i", i%(n/2)),
 				Time: servertest.Now.Add(time.Duration(i) * apart)}, 1)
 		}
-		if stays := k.reference.Equal(servertest.Now); stays != (apart == time.Millisecond) {
-			t.Errorf("%v apart: the reference stays: %v", apart, stays)
-		}
+		check.Same(t, apart == time.Millisecond, k.reference.Equal(servertest.Now),
+			"%v apart: the reference stays", apart)
 		m, err := k.model()
 		must(t, err)
 		newest, _ := m.ItemIndex(fmt.Sprint("i", n/2-1))

@@ -19,9 +19,7 @@ func TestOfferNeverWaits(t *testing.T) {
 		q.Offer("u", store.Version{Revision: uint64(i + 1), Mark: 1},
 			&store.Event{ID: fmt.Sprint(i), Item: servertest.Item(i % servertest.Items)})
 	}
-	if got := len(q.queue); got != queueSize {
-		t.Errorf("the queue holds events: %v, want %v", got, queueSize)
-	}
+	check.Same(t, queueSize, len(q.queue), "the queue holds events")
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(q.Metrics.Collectors()...)
 	families, err := registry.Gather()

@@ -25,8 +25,6 @@ func TestExplanationAddsUp(t *testing.T) {
 	check.Same(t, want, got, "with a local term")
 	x.Local = nil
 	for _, c := range explanation(m, 5, x, 1, groupByItem(h), false).GetContributions() {
-		if got := c.GetLocal(); got != 0 {
-			t.Errorf("the local part without a local term: %v, want 0", got)
-		}
+		check.Same(t, 0.0, c.GetLocal(), "the local part without a local term")
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func recommendation(n int) *Recommendation {
@@ -40,13 +42,10 @@ func TestRecommendationTokens(t *testing.T) {
 			}
 		}
 		for i := range n {
-			if got := r.Position(here, fmt.Sprint("item-", i)); got != 101+i {
-				t.Errorf("item %d has position: %v, want %v", i, got, 101+i)
-			}
+			check.Same(t, 101+i, r.Position(here, fmt.Sprint("item-", i)), "item %d has position",
+				i)
 		}
-		if got := r.Position(here, "elsewhere"); got != 0 {
-			t.Errorf("an item of another list has position: %v, want 0", got)
-		}
+		check.Same(t, 0, r.Position(here, "elsewhere"), "an item of another list has position")
 	}
 	if n := len(recommendation(MaxPositions).Token(here)); n != MaxRecommendationBytes || n > 200 {
 		t.Errorf("the longest token has %d characters, want %d", n, MaxRecommendationBytes)

@@ -93,12 +93,8 @@ func TestEvictionChangesNothing(t *testing.T) {
 			}
 		}
 	}
-	if got := huge.Len(); got != 60 {
-		t.Errorf("the huge cache holds states: %v, want 60", got)
-	}
-	if got := tiny.Len(); got != 0 {
-		t.Errorf("the tiny cache holds states: %v, want 0", got)
-	}
+	check.Same(t, 60, huge.Len(), "the huge cache holds states")
+	check.Same(t, 0, tiny.Len(), "the tiny cache holds states")
 	if n, w := some.Len(), some.Bytes(); n == 0 || n == 60 || w > 20_000 {
 		t.Errorf(
 			"the small cache holds %d states of %d bytes, want some of the 60 in at most 20000", n,
@@ -280,9 +276,7 @@ func appendOnly(t testing.TB, st store.Store, user, id string, i int) written {
 
 func eraseUser(t testing.TB, s *Cache, user string) {
 	t.Helper()
-	if _, err := s.Erase(context.Background(), user); err != nil {
-		t.Fatal(err)
-	}
+	check.Get(s.Erase(context.Background(), user))(t)
 }
 
 // A state goes on with an event only if both are of the same life: another server may have erased
@@ -310,9 +304,7 @@ func TestErasureForgetsTheState(t *testing.T) {
 	m := servertest.NewModel(t, 1)
 	write(t, s, m, "ann", "1", 1)
 	eraseUser(t, s, "ann")
-	if got := s.Len(); got != 0 {
-		t.Errorf("states are left: %v, want 0", got)
-	}
+	check.Same(t, 0, s.Len(), "states are left")
 }
 
 // An erasure that has begun goes on when its caller has left.
@@ -397,9 +389,8 @@ func live(t *testing.T, s *Cache, m *model.Model, user string, lives int) {
 	for life := range lives {
 		events := 1 + rng.IntN(4)
 		for i := range events {
-			if got, want := write(t, s, m, user, fmt.Sprint(i), life%servertest.Items), uint64(i+1); got != want {
-				t.Errorf("event %d of a life has revision: %v, want %v", i+1, got, want)
-			}
+			check.Same(t, uint64(i+1), write(t, s, m, user, fmt.Sprint(i), life%servertest.Items),
+				"event %d of a life has revision", i+1)
 			if i+1 < events && life%3 == 0 { // some lives are read only at their end
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestExportsMakeRoom(t *testing.T) {
@@ -48,8 +49,6 @@ func TestExportsMakeRoom(t *testing.T) {
 			t.Error("the caller with most makes no room for another")
 		}
 		newcomer.end()
-		if got := len(all.taken); got != 2 {
-			t.Errorf("places are taken: %v, want 2", got)
-		}
+		check.Same(t, 2, len(all.taken), "places are taken")
 	})
 }

@@ -331,9 +331,7 @@ func TestMostBorrow(t *testing.T) {
 				got[Most-1] != fmt.Sprintf("new-%05d", first+Most-1) || !slices.IsSorted(got) {
 				t.Errorf("%d rows, from %s to %s", len(got), got[0], got[len(got)-1])
 			}
-			if got, want := len(r.items), len(s.documents)-servertest.Items; got != want {
-				t.Errorf("items are remembered: %v, want %v", got, want)
-			}
+			check.Same(t, len(s.documents)-servertest.Items, len(r.items), "items are remembered")
 		}
 		check(far)
 		delete(s.documents, fmt.Sprintf("new-%05d", far))

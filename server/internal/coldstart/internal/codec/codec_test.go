@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"math"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Every value is read as it was written, and the bytes stay what servers of other releases read.
@@ -19,13 +21,9 @@ func TestNote(t *testing.T) {
 	w.Flag(false)
 	w.b = append(w.b, make([]byte, 300)...) // the things that were counted
 	const want = "01ac02ffffffffffffffffff0105000000000000f83f07000000000000000261620100"
-	if got := hex.EncodeToString(w.Bytes()[:len(want)/2]); got != want {
-		t.Errorf("the note begins with: %v, want %v", got, want)
-	}
+	check.Same(t, want, hex.EncodeToString(w.Bytes()[:len(want)/2]), "the note begins with")
 	r := Read(w.Bytes())
-	if got := r.Count(); got != 300 {
-		t.Errorf("things: %v, want 300", got)
-	}
+	check.Same(t, 300, r.Count(), "things")
 	if got := r.Uint(); got != math.MaxUint64 {
 		t.Errorf("a number: %v, want %v", got, uint64(math.MaxUint64))
 	}

@@ -3,6 +3,8 @@ package ledger
 import (
 	"encoding/hex"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // The notes in a store are read by servers of other releases: their bytes stay as they are.
@@ -20,8 +22,6 @@ func TestFormOfNotes(t *testing.T) {
 		"names": {"poster-0000000000000102! part-55 ext-base-0000000003-0000000012",
 			noticeName("poster", 258, true) + " " + partName(55) + " " + documentName("base", 3, 12)},
 	} {
-		if note.got != note.want {
-			t.Errorf("%s: %s, want %s", name, note.got, note.want)
-		}
+		check.Same(t, note.want, note.got, "%s", name)
 	}
 }

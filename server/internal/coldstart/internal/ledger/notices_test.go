@@ -92,9 +92,7 @@ func TestLargeNoticesAreSplit(t *testing.T) {
 			got.pairs[item] = append(got.pairs[item], users...)
 		}
 		maps.Copy(got.changed, part.changed)
-		if got := part.halved; got != want.halved {
-			t.Errorf("halvings of the sample of a part: %v, want %v", got, want.halved)
-		}
+		check.Same(t, want.halved, part.halved, "halvings of the sample of a part")
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(notice{})); diff != "" || len(parts) < 8 {
 		t.Errorf("%d parts (-want +got):\n%s", len(parts), diff)
@@ -302,9 +300,8 @@ func TestAbandonedBases(t *testing.T) {
 	must(t, old.beat(t.Context()))
 	must(t, old.merge(t.Context(), l.Base(), old.posted(t)))
 	x.own(t)
-	if got := x.owned.account.Samples.Census().Counts[novelty]; got != 3 {
-		t.Errorf("users in the samples of the model before: %v, want 3", got)
-	}
+	check.Same(t, 3.0, x.owned.account.Samples.Census().Counts[novelty],
+		"users in the samples of the model before")
 	looks := func() (notes int) {
 		x.owned.nextBeat = time.Time{}
 		must(t, x.beat(t.Context()))
@@ -325,9 +322,7 @@ func TestAbandonedBases(t *testing.T) {
 	last := x.owned.others[old.base]
 	last.seen = last.seen.Add(-2 * abandoned)
 	x.owned.others[old.base] = last
-	if got := looks(); got != 0 {
-		t.Errorf("notes of an abandoned base are left: %v, want 0", got)
-	}
+	check.Same(t, 0, looks(), "notes of an abandoned base are left")
 	names, err := st.NoteNames(t.Context(), basesTopic)
 	if diff := cmp.Diff([]string{x.base}, names); err != nil || diff != "" {
 		t.Errorf("%v, bases (-want +got):\n%s", err, diff)

@@ -56,9 +56,7 @@ func TestItemsForget(t *testing.T) {
 	n.Note("a", "y")
 	n.Forget("a")
 	now := n.Census()
-	if got := now.Users; got != 1 {
-		t.Errorf("users left of 2: %v, want 1", got)
-	}
+	check.Same(t, int64(1), now.Users, "users left of 2")
 	if diff := cmp.Diff(map[string]float64{"x": 1}, now.Counts); diff != "" || !now.Stale["x"] {
 		t.Errorf("after the erasure, stale %v (-want +got):\n%s", now.Stale, diff)
 	}
@@ -82,9 +80,7 @@ func TestItemsMakeRoom(t *testing.T) {
 		}
 	}
 	n.Trim()
-	if got := len(n.Census().Counts); got != keptItems {
-		t.Errorf("items are left: %v, want %v", got, keptItems)
-	}
+	check.Same(t, keptItems, len(n.Census().Counts), "items are left")
 	for i := range maxItems {
 		for u := range 4 {
 			n.Note(fmt.Sprint(u), fmt.Sprintf("late %d", i))
@@ -107,9 +103,7 @@ func TestItemsAreBounded(t *testing.T) {
 		n.Note("a", fmt.Sprint(i))
 	}
 	n.Note("b", "0")
-	if got := len(n.Census().Counts); got != maxItems {
-		t.Errorf("items: %v, want %v", got, maxItems)
-	}
+	check.Same(t, maxItems, len(n.Census().Counts), "items")
 	n.Trim()
 	check.Same(t, map[string]float64{"0": 2}, n.Census().Counts, "after trim")
 }

@@ -54,9 +54,7 @@ func TestPartsAreRead(t *testing.T) {
 		of, err := got.ReadPart(note)
 		check.Must(t, err)
 		for item, users := range of {
-			if want := placed(item); users != want {
-				t.Errorf("users by which %s was placed: %v, want %v", item, users, want)
-			}
+			check.Same(t, placed(item), users, "users by which %s was placed", item)
 		}
 	}
 	check.Same(t, want.Census(), got.Census(), "the state that is read")

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 )
 
@@ -52,15 +53,11 @@ func TestPaceOfSamples(t *testing.T) {
 // Of a base without trends a part of the users is enough, however many the store has.
 func TestSampleForAges(t *testing.T) {
 	tally := New(servertest.NewModel(t, 1))
-	if got := tally.Shards(1000); got != 1 {
-		t.Errorf("shards of a small store: %v, want 1", got)
-	}
+	check.Same(t, 1, tally.Shards(1000), "shards of a small store")
 	shards := tally.Shards(1_000_000)
 	tally.count("user", []event{{1, 1}})
 	if counted := tally.entries > 0; shards != 256 || counted != sampled("user", 8) {
 		t.Errorf("one user of %d counts, want one of 256", shards)
 	}
-	if got := newTally(t, 10).Shards(1_000_000); got != 1 {
-		t.Errorf("shards of users in the trends: %v, want 1", got)
-	}
+	check.Same(t, 1, newTally(t, 10).Shards(1_000_000), "shards of users in the trends")
 }
