@@ -32,8 +32,7 @@ func TestTokenIsHidden(t *testing.T) {
 	var logs bytes.Buffer
 	slog.New(slog.NewJSONHandler(&logs, nil)).Info("x", "token", secret, "access", access)
 	slog.New(slog.NewTextHandler(&logs, nil)).Info("x", "token", secret, "access", access)
-	asJSON, err := json.Marshal(map[string]any{"token": secret, "options": access.Token})
-	check.Must(t, err)
+	asJSON := check.Get(json.Marshal(map[string]any{"token": secret, "options": access.Token}))(t)
 	for _, text := range []string{fmt.Sprint(secret), fmt.Sprintf("%v %+v %#v %s %q", secret, secret,
 		secret, secret, secret), fmt.Sprintf("%v %+v %#v", access, access, access), string(asJSON),
 		logs.String()} {
@@ -80,8 +79,7 @@ func TestTokensInPlainText(t *testing.T) {
 func secured(t *testing.T, network, at string, options ...grpc.ServerOption) (address string,
 	authorization func() []string) {
 	t.Helper()
-	listener, err := net.Listen(network, at)
-	check.Must(t, err)
+	listener := check.Get(net.Listen(network, at))(t)
 	var got []string
 	g := grpc.NewServer(append(options, grpc.UnaryInterceptor(func(ctx context.Context, req any,
 		_ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {

@@ -85,8 +85,7 @@ func startRing(t *testing.T, n int, h Hedge) (*Ring, map[string]*ringServer, map
 		s.name, servers[name], stops[name] = name, s, stop
 		opt.Addresses = append(opt.Addresses, name)
 	}
-	r, err := DialRing(opt)
-	check.Must(t, err)
+	r := check.Get(DialRing(opt))(t)
 	t.Cleanup(func() { r.Close() }) //nolint:errcheck // the test is over
 	return r, servers, stops
 }
@@ -173,8 +172,7 @@ func TestRingHedges(t *testing.T) {
 func TestHedger(t *testing.T) {
 	const method = pb.RecommenderService_Recommend_FullMethodName
 	synctest.Test(t, func(t *testing.T) {
-		h, err := newHedger(Hedge{Quantile: 0.5, Budget: 0.5})
-		check.Must(t, err)
+		h := check.Get(newHedger(Hedge{Quantile: 0.5, Budget: 0.5}))(t)
 		call := func(takes ...time.Duration) (attempts int, took time.Duration, who string) {
 			t.Helper()
 			began := time.Now()

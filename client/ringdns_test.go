@@ -27,8 +27,7 @@ type names struct {
 // startNames starts a server of DNS on loopback.
 func startNames(t *testing.T) *names {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	check.Must(t, err)
+	conn := check.Get(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	n := &names{conn: conn}
 	t.Cleanup(func() { _ = conn.Close() })
 	go n.answer()
@@ -93,9 +92,8 @@ func TestRingFollowsName(t *testing.T) {
 	}
 	first, stopFirst := start(1)
 	known.set([4]byte{127, 7, 0, 1})
-	r, err := DialRing(RingOptions{Timeout: 20 * time.Second, Addresses: []string{
-		fmt.Sprintf("dns://%s/gsimc.test.:%d", known.conn.LocalAddr(), port)}})
-	check.Must(t, err)
+	r := check.Get(DialRing(RingOptions{Timeout: 20 * time.Second, Addresses: []string{
+		fmt.Sprintf("dns://%s/gsimc.test.:%d", known.conn.LocalAddr(), port)}}))(t)
 	t.Cleanup(func() { _ = r.Close() })
 	// spread asks for lists until users are at all these servers, and at no other.
 	spread := func(servers ...*ringServer) {

@@ -154,8 +154,7 @@ func serve(t *testing.T, s *moodyServer) *Client {
 
 func dialTo(t *testing.T, address string) *Client {
 	t.Helper()
-	c, err := Dial(Options{Address: address, Timeout: 5 * time.Second})
-	check.Must(t, err)
+	c := check.Get(Dial(Options{Address: address, Timeout: 5 * time.Second}))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -191,8 +190,7 @@ func TestSenderReconnects(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := &moodyServer{script: c.script, seen: map[string]bool{}}
-			s, err := send(t.Context(), t, server, n, c.window, 5*time.Second)
-			check.Must(t, err)
+			s := check.Get(send(t.Context(), t, server, n, c.window, 5*time.Second))(t)
 			if s.Acknowledged != n || s.Duplicates != c.duplicates || s.Rejected != c.rejected ||
 				s.Applied() != n-c.duplicates-c.rejected {
 				t.Errorf(
@@ -219,8 +217,7 @@ func TestSenderWaitsForRoom(t *testing.T) {
 	for _, code := range []codes.Code{codes.ResourceExhausted, codes.Unavailable} {
 		server := &moodyServer{script: []mood{{after: 4, full: true, code: code}},
 			seen: map[string]bool{}}
-		s, err := send(t.Context(), t, server, n, 2, 5*time.Second)
-		check.Must(t, err)
+		s := check.Get(send(t.Context(), t, server, n, 2, 5*time.Second))(t)
 		applied := slices.Sorted(slices.Values(server.items())) // d may come behind e
 		if s.Acknowledged != n || s.Rejected != 0 || s.Reconnects != 1 || len(applied) != n ||
 			len(slices.Compact(applied)) != n {

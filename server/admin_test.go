@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -56,8 +57,7 @@ func TestCreateCheckpoint(t *testing.T) {
 	ts := start(t, setup{store: st})
 	call, cancel := context.WithCancel(ctx(t))
 	defer cancel()
-	_, err := ts.checkpoint(call)
-	must(t, err)
+	check.Get(ts.checkpoint(call))(t)
 	if st.removed.Load() > 0 {
 		t.Error("the checkpoint was removed before the end of the call")
 	}

@@ -426,9 +426,8 @@ func unreading(t *testing.T, ts *testServer) *h2test.Client {
 	// Refused events, whose answers are larger than they are: together they fit the server's window
 	// of 64 KiB, and their answers do not fit the client's.
 	for i := range 1500 {
-		body, err := proto.Marshal(&pb.StreamObserveRequest{Sequence: uint64(10*i + 1),
-			Events: []*pb.Event{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}})
-		must(t, err)
+		body := check.Get(proto.Marshal(&pb.StreamObserveRequest{Sequence: uint64(10*i + 1),
+			Events: []*pb.Event{{}, {}, {}, {}, {}, {}, {}, {}, {}, {}}}))(t)
 		c.Send(id, len(body), body)
 	}
 	return c
@@ -449,9 +448,8 @@ func TestUnreadAnswers(t *testing.T) {
 		t.Run(path.Base(attack.method), func(t *testing.T) {
 			t.Parallel()
 			ts := start(t, setup{bounds: func(b *bounds) { b.sendTimeout = 500 * time.Millisecond }})
-			watch, err := healthpb.NewHealthClient(ts.conn).Watch(t.Context(),
-				&healthpb.HealthCheckRequest{})
-			must(t, err)
+			watch := check.Get(healthpb.NewHealthClient(ts.conn).Watch(t.Context(),
+				&healthpb.HealthCheckRequest{}))(t)
 			attacker := ignorant(t, ts, attack.method, attack.body)
 			eventually(t, "the client is cut off", func() bool {
 				ts.ask(t, forUser("bob"))
@@ -488,8 +486,7 @@ func openOf(all []*h2test.Client) (open int) {
 func ignorant(t *testing.T, ts *testServer, method string, body proto.Message) *h2test.Client {
 	t.Helper()
 	c := h2test.Dial(t, ts.rpc, http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
-	message, err := proto.Marshal(body)
-	must(t, err)
+	message := check.Get(proto.Marshal(body))(t)
 	for range 100 {
 		id := c.Call(method)
 		c.Send(id, len(message), message)
@@ -524,8 +521,7 @@ func TestCheckpointsAreFew(t *testing.T) {
 	var open []context.CancelFunc
 	for range cap(ts.bounds.operate.Checkpoints) {
 		c, cancel := context.WithCancel(ctx(t))
-		_, err := ts.checkpoint(c)
-		must(t, err)
+		check.Get(ts.checkpoint(c))(t)
 		open = append(open, cancel)
 	}
 	more := func() error {

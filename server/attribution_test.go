@@ -16,8 +16,7 @@ import (
 // the names of the labels.
 func (s *Server) counters(t testing.TB, name string) map[string]float64 {
 	t.Helper()
-	families, err := s.metrics.registry.Gather()
-	must(t, err)
+	families := check.Get(s.metrics.registry.Gather())(t)
 	got := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -64,8 +63,7 @@ func TestAttribution(t *testing.T) {
 	elsewhere := from("ann", "buy", first, 1)
 	elsewhere.ItemId = third.GetItems()[9].GetItemId()
 	elsewhere.EventId = "elsewhere"
-	stream, err := ts.events.StreamObserve(ctx(t))
-	must(t, err)
+	stream := check.Get(ts.events.StreamObserve(ctx(t)))(t)
 	events := []*pb.Event{from("ann", "buy", first, 1), from("ann", "view", second, 0),
 		from("bob", "", third, 9), elsewhere}
 	must(t, stream.Send(&pb.StreamObserveRequest{Sequence: 1, Events: events}))

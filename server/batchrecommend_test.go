@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/again"
 	"github.com/gsimc/gsimc/server/internal/passes"
@@ -185,8 +186,7 @@ func TestBatchKeepsToTheDeadline(t *testing.T) {
 	for range 3 * passes.MaxCalls {
 		req.Subjects = append(req.Subjects, userSubject("nobody"))
 	}
-	resp, err := ts.services.recommend.BatchRecommend(hurried{ctx(t)}, req)
-	must(t, err)
+	resp := check.Get(ts.services.recommend.BatchRecommend(hurried{ctx(t)}, req))(t)
 	want := map[string]int{"": passes.MaxCalls, "DEADLINE_EXCEEDED": 2 * passes.MaxCalls}
 	same(t, want, reasonsOf(t, resp), "results by reason")
 	ended, cancel := context.WithCancel(ctx(t))

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -145,8 +146,8 @@ func TestMalformedStream(t *testing.T) {
 		cutHere: "gsimc.v1.StreamObserveRequest"} {
 		t.Run(field, func(t *testing.T) {
 			const good = ingest.StreamWindow + 10
-			client, err := pb.NewEventServiceClient(breakingConn{ts.conn}).StreamObserve(ctx(t))
-			must(t, err)
+			breaking := pb.NewEventServiceClient(breakingConn{ts.conn})
+			client := check.Get(breaking.StreamObserve(ctx(t)))(t)
 			s := clientStream{client, nil}
 			for i := range good {
 				s.send(t, uint64(i+1), newEvent(field, 1))

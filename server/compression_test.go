@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // wireSizes notes what a client sends and gets.
@@ -43,11 +44,9 @@ func TestCompressedRequests(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.MaxRecvBytes = 100_000 }})
 	for _, name := range []string{"gzip", "zstd"} {
 		var sizes wireSizes
-		conn, err := grpc.NewClient(ts.conn.Target(),
-			grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithStatsHandler(&sizes),
-			grpc.WithDefaultCallOptions(grpc.UseCompressor(name)))
-		must(t, err)
+		conn := check.Get(grpc.NewClient(ts.conn.Target(),
+			grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStatsHandler(&sizes),
+			grpc.WithDefaultCallOptions(grpc.UseCompressor(name))))(t)
 		defer conn.Close()
 		events := pb.NewEventServiceClient(conn)
 		var batch pb.BatchObserveRequest

@@ -201,8 +201,7 @@ func TestStrangersTakeNoRoom(t *testing.T) {
 	const stream = pb.EventService_StreamObserve_FullMethodName
 	tap := func(ctx context.Context, method string) context.Context {
 		t.Helper()
-		ctx, err := ts.chain.Tap(ctx, ts.gate, method)
-		must(t, err)
+		ctx = check.Get(ts.chain.Tap(ctx, ts.gate, method))(t)
 		return ctx
 	}
 	var strangers []context.Context

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
@@ -204,9 +205,9 @@ func TestNewItemsLeaveRoom(t *testing.T) {
 	const users, items = 4, 24
 	st := memory.New()
 	takes := func(user int, item string) {
-		_, err := st.Append(t.Context(), []store.Record{{User: fmt.Sprint("user-", user),
-			Event: store.Event{ID: item, Item: item, Type: "like", Value: 1, Time: servertest.Now}}})
-		must(t, err)
+		check.Get(st.Append(t.Context(), []store.Record{{User: fmt.Sprint("user-", user),
+			Event: store.Event{ID: item, Item: item, Type: "like", Value: 1,
+				Time: servertest.Now}}}))(t)
 	}
 	for u := range users {
 		for i := range 5 {

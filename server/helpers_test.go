@@ -198,16 +198,13 @@ func named(t testing.TB, name string) opened {
 
 func listen(t testing.TB) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	return l
+	return check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 }
 
 func dial(t testing.TB, address string) *grpc.ClientConn {
 	t.Helper()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	must(t, err)
-	return conn
+	return check.Get(grpc.NewClient(address,
+		grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 }
 
 func ctx(t testing.TB) context.Context {
@@ -221,9 +218,7 @@ func reply[Q, R any](
 	t testing.TB, method func(context.Context, Q, ...grpc.CallOption) (R, error), req Q,
 ) R {
 	t.Helper()
-	r, err := method(ctx(t), req)
-	must(t, err)
-	return r
+	return check.Get(method(ctx(t), req))(t)
 }
 
 // observe sends one event and returns the answer.

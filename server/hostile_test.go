@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -176,12 +177,10 @@ func TestHostileFields(t *testing.T) {
 			if !chance() {
 				return
 			}
-			body, err := proto.Marshal(request)
-			must(t, err)
+			body := check.Get(proto.Marshal(request))(t)
 			send(method, path, bytes.ReplaceAll(body, []byte(notText), []byte("\xff\xfe\xc0\x80")))
 		})
-		good, err := proto.Marshal(honest()[method])
-		must(t, err)
+		good := check.Get(proto.Marshal(honest()[method]))(t)
 		for depth := range 3 { // groups within groups, of a field that nobody has; not closed too
 			n := []int{100, 9_999, 1 << 20}[depth]
 			deep := append(slices.Clone(good), bytes.Repeat([]byte{0xfb, 0x07}, n)...)

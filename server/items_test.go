@@ -451,19 +451,16 @@ func oneOrMany(
 ) *pb.RecommendResponse {
 	t.Helper()
 	if req.Exploration != nil || rng.IntN(2) == 0 {
-		got, err := service.Recommend(t.Context(), req)
-		must(t, err)
-		return got
+		return check.Get(service.Recommend(t.Context(), req))(t)
 	}
 	subject := &pb.BatchSubject{Subject: &pb.BatchSubject_UserId{UserId: req.GetUserId()}}
 	if h := req.GetHistory(); h != nil {
 		subject.Subject = &pb.BatchSubject_History{History: h}
 	}
 	other := &pb.BatchSubject{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}}
-	r, err := service.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
+	r := check.Get(service.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
 		PageSize: req.GetPageSize(), Filter: req.GetFilter(),
-		Subjects: []*pb.BatchSubject{other, subject}})
-	must(t, err)
+		Subjects: []*pb.BatchSubject{other, subject}}))(t)
 	return r.GetResults()[1].GetResponse()
 }
 
@@ -508,8 +505,7 @@ func TestFiltersAgainstOracle(t *testing.T) {
 		case 1:
 			req.Exploration = thompson(uint64(round)+1, 1)
 		}
-		all, err := plain.Recommend(t.Context(), req)
-		must(t, err)
+		all := check.Get(plain.Recommend(t.Context(), req))(t)
 		req.Filter, req.PageSize = randomFilter(rng), int32(1+rng.IntN(testItems))
 		of := []*pb.ItemFilter{req.Filter}
 		for range max(rng.IntN(5)-2, 0) {

@@ -106,8 +106,7 @@ func TestJSON(t *testing.T) {
 	req.PageSize = 3
 	list := ts.ask(t, req)
 	agrees("GET", path+"/recommendations?page_size=3", "", &pb.RecommendResponse{}, list)
-	text, err := protojson.Marshal(req)
-	must(t, err)
+	text := check.Get(protojson.Marshal(req))(t)
 	agrees("POST", "/v1/recommend", string(text), &pb.RecommendResponse{}, list)
 
 	code, exported, header := send(t, "GET", c.base+path+"/export", "")
@@ -188,8 +187,7 @@ func TestJSONByTLS(t *testing.T) {
 	if code, text := c.do("GET", "/openapi.json", ""); code != 400 {
 		t.Errorf("in plain text: %d %s", code, text)
 	}
-	own, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	must(t, err)
+	own := check.Get(tls.X509KeyPair(pair.Cert, pair.Key))(t)
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.PEM)
 	url := strings.Replace(c.base, "http:", "https:", 1) + "/openapi.json"
@@ -230,8 +228,7 @@ func TestJSONBodies(t *testing.T) {
 	c.refused("POST", "/v1/events", long(9_000), 400, "INVALID_FIELD")
 	c.refused("POST", "/v1/events", long(10_000), 413, "BODY_TOO_LARGE")
 
-	conn, err := net.Dial("tcp", ts.jsonAddress)
-	must(t, err)
+	conn := check.Get(net.Dial("tcp", ts.jsonAddress))(t)
 	defer conn.Close()
 	check.Get(io.WriteString(conn, "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n"+
 		"Content-Length: 100\r\n\r\n{"))(t)

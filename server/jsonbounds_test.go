@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
 
@@ -48,8 +49,7 @@ func posting(path string, bytes int) string {
 func (r *rawJSON) status(t *testing.T) int {
 	t.Helper()
 	_ = r.SetReadDeadline(time.Now().Add(20 * time.Second)) // a socket has deadlines
-	resp, err := http.ReadResponse(r.answers, nil)
-	must(t, err)
+	resp := check.Get(http.ReadResponse(r.answers, nil))(t)
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body) // the next answer follows it
 	return resp.StatusCode
@@ -158,8 +158,7 @@ func TestJSONRequestsAreNotSmuggled(t *testing.T) {
 func TestJSONHeaders(t *testing.T) {
 	_, c := startJSON(t, setup{})
 	for _, path := range []string{"/v1/users/ann/recommendations", "/v1/users/nobody", "/v1/none"} {
-		resp, err := http.Get(c.base + path)
-		must(t, err)
+		resp := check.Get(http.Get(c.base + path))(t)
 		resp.Body.Close()
 		if h := resp.Header; h.Get("Cache-Control") != "no-store" ||
 			h.Get("X-Content-Type-Options") != "nosniff" {

@@ -46,8 +46,7 @@ func TestLimitsOfConnections(t *testing.T) {
 		})
 	})
 	t.Run("handshake", func(t *testing.T) {
-		c, err := net.Dial("tcp", ts.rpc)
-		must(t, err)
+		c := check.Get(net.Dial("tcp", ts.rpc))(t)
 		defer c.Close()
 		must(t, c.SetReadDeadline(time.Now().Add(4*handshakeTimeout)))
 		if _, err := io.Copy(io.Discard, c); err != nil {
@@ -64,8 +63,7 @@ func TestConnectionsOfTheOpsListener(t *testing.T) {
 	const connections = maxOpsConnections + 40
 	var conns []net.Conn
 	for i := range connections {
-		c, err := net.Dial("tcp", ts.ops)
-		must(t, err)
+		c := check.Get(net.Dial("tcp", ts.ops))(t)
 		defer c.Close()
 		if i%2 == 0 {
 			check.Get(io.WriteString(c, strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",

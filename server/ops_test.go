@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
@@ -28,9 +29,7 @@ func value1(t testing.TB, ts *testServer, series string) float64 {
 	_, page := ts.get(t, "/metrics")
 	for sc := bufio.NewScanner(strings.NewReader(page)); sc.Scan(); {
 		if rest, found := strings.CutPrefix(sc.Text(), series+" "); found {
-			v, err := strconv.ParseFloat(rest, 64)
-			must(t, err)
-			return v
+			return check.Get(strconv.ParseFloat(rest, 64))(t)
 		}
 	}
 	t.Fatalf("no series %s on /metrics", series)

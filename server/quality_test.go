@@ -49,8 +49,7 @@ func (r *ranks) add(rank int) {
 // onlineRanks gathers gsimc_online_rank by model, and gsimc_online_recall by "model n".
 func (s *Server) onlineRanks(t testing.TB) (map[string]ranks, map[string]float64) {
 	t.Helper()
-	families, err := s.metrics.registry.Gather()
-	must(t, err)
+	families := check.Get(s.metrics.registry.Gather())(t)
 	got, recall := map[string]ranks{}, map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {

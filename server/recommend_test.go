@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
@@ -273,8 +274,7 @@ func TestRecommendAllocations(t *testing.T) {
 		const most = 25
 		c := ctx(t)
 		got := testing.AllocsPerRun(100, func() {
-			answer, err := ts.services.recommend.Encoded(c, req)
-			must(t, err)
+			answer := check.Get(ts.services.recommend.Encoded(c, req))(t)
 			answer.Free()
 		})
 		t.Logf("%s: %v allocations", name, got)

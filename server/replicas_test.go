@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -40,8 +41,7 @@ func twoServersOf(t *testing.T, su setup, run func(t *testing.T, servers [2]*tes
 	}
 	t.Run("pebble", func(t *testing.T) { // within one process
 		t.Parallel()
-		st, err := pebble.Open(t.Context(), t.TempDir(), pebble.Options{})
-		must(t, err)
+		st := check.Get(pebble.Open(t.Context(), t.TempDir(), pebble.Options{}))(t)
 		closeAtEnd(t, st)
 		overStores(t, func() store.Store { return st })
 	})

@@ -41,8 +41,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 
 	streams := map[string]func() error{}
 	observe := func(name, token string) {
-		s, err := ts.events.StreamObserve(bearing(ctx(t), token))
-		must(t, err)
+		s := check.Get(ts.events.StreamObserve(bearing(ctx(t), token)))(t)
 		streams[name] = func() error { _, err := s.Recv(); return err }
 	}
 	observe("removed", removed)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/enginetest"
 	"github.com/gsimc/gsimc/internal/test/soak"
 	"github.com/gsimc/gsimc/store"
@@ -42,8 +43,7 @@ var sharedStores = map[string]func(t *testing.T) (open func() store.Shared){
 		url := enginetest.SharedPostgres(t, true).URL("postgres") + "&pool_max_conns=4&schema=" +
 			enginetest.Namespace() // each connection takes a while to open
 		return func() store.Shared {
-			st, err := postgres.Open(t.Context(), url)
-			must(t, err)
+			st := check.Get(postgres.Open(t.Context(), url))(t)
 			closeAtEnd(t, st)
 			return st
 		}
@@ -52,9 +52,7 @@ var sharedStores = map[string]func(t *testing.T) (open func() store.Shared){
 
 func openValkey(t *testing.T, o valkey.Options) *valkey.Store {
 	t.Helper()
-	st, err := valkey.Open(t.Context(), o)
-	must(t, err)
-	return st
+	return check.Get(valkey.Open(t.Context(), o))(t)
 }
 
 // closeAtEnd closes a store after the servers that are started from now on.
@@ -188,8 +186,7 @@ func notesOf(t testing.TB, st store.Shared, base string) map[string][]byte {
 	for _, topic := range []string{"bases", "notices." + base, "samples." + base,
 		"documents." + base} {
 		topic = "gsimc.extension." + topic
-		names, err := st.NoteNames(t.Context(), topic)
-		must(t, err)
+		names := check.Get(st.NoteNames(t.Context(), topic))(t)
 		for _, name := range names {
 			note, found, err := st.Note(t.Context(), topic, name)
 			must(t, err)

@@ -8,6 +8,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -22,8 +23,7 @@ func (ts *testServer) similar(
 // on the item adds to the scores of somebody without events.
 func TestSimilarItems(t *testing.T) {
 	overModels(t, func(t *testing.T, open opened) {
-		m, err := open()
-		must(t, err)
+		m := check.Get(open())(t)
 		ts := start(t, setup{
 			open:   open,
 			config: func(c *Config) { c.Now = func() time.Time { return testNow } },

@@ -31,8 +31,7 @@ func openStream(t testing.TB, ts *testServer) clientStream {
 	t.Helper()
 	c, cancel := context.WithCancel(ctx(t))
 	t.Cleanup(cancel)
-	s, err := ts.events.StreamObserve(c)
-	must(t, err)
+	s := check.Get(ts.events.StreamObserve(c))(t)
 	return clientStream{s, cancel}
 }
 

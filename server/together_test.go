@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/servertest"
@@ -190,8 +191,7 @@ func knownTo(ts *testServer, id string) bool {
 func newestDocument(t testing.TB, st store.Shared, base string) (name string) {
 	t.Helper()
 	eventually(t, "there is one extension", func() bool {
-		names, err := st.NoteNames(t.Context(), "gsimc.extension.documents."+base)
-		must(t, err)
+		names := check.Get(st.NoteNames(t.Context(), "gsimc.extension.documents."+base))(t)
 		name = strings.Join(names, " ")
 		return len(names) == 1
 	})

@@ -156,8 +156,7 @@ func TestExportUser(t *testing.T) {
 	weights := func(c *Config) { c.EventWeights = event.Weights{"view": 0.25} }
 	ts := start(t, setup{config: weights})
 	want := ts.written(t, "ann", 2*users.ExportChunk+7)
-	all, err := ts.exported(t, "ann", func(int) {})
-	must(t, err)
+	all := check.Get(ts.exported(t, "ann", func(int) {}))(t)
 	summary := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
 	same(t, &pb.ExportUserResponse{User: summary.GetUser()}, all[0], "the first message")
 	var got []*pb.UserEvent

@@ -305,8 +305,7 @@ func FuzzValidate(f *testing.F) {
 	for _, e := range []*pb.Event{newEvent("u", 1),
 		{UserId: "u", ItemId: "i", EventType: "t", Value: proto.Float64(3),
 			EventTime: timestamppb.New(testNow)}} {
-		b, err := proto.Marshal(e)
-		must(f, err)
+		b := check.Get(proto.Marshal(e))(f)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -136,8 +137,7 @@ func TestDrainInVirtualTime(t *testing.T) {
 				var told atomic.Int64
 				cut := make(chan error, 1)
 				if c.stream {
-					stream, err := events.StreamObserve(t.Context())
-					must(t, err)
+					stream := check.Get(events.StreamObserve(t.Context()))(t)
 					go func() {
 						for {
 							r, err := stream.Recv()

@@ -14,14 +14,12 @@ func TestBodiesMakeRoom(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxBodies, c.MaxReceiving = 2<<20, 100 })
 		var stalled []*Ticket
 		for _, size := range []int{SmallBody, 1 << 19, 1 << 19, 1 << 19} {
-			ticket, err := g.Receive(t.Context(), "/r")
-			must(t, err)
+			ticket := check.Get(g.Receive(t.Context(), "/r"))(t)
 			must(t, ticket.Grow(size))
 			stalled = append(stalled, ticket)
 			time.Sleep(4 * slowAfter)
 		}
-		newcomer, err := g.Receive(t.Context(), "/r")
-		must(t, err)
+		newcomer := check.Get(g.Receive(t.Context(), "/r"))(t)
 		must(t, newcomer.Grow(1<<20))
 		for i, want := range []bool{false, true, true, false} {
 			check.Same(t, want, stalled[i].Evicted(), "body %d made room", i)
@@ -37,8 +35,7 @@ func TestBodiesThatAreHeld(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxBodies, c.MaxReceiving = most, 100 })
 		var held []*Ticket
 		for range 20 {
-			ticket, err := g.Receive(t.Context(), "/r")
-			must(t, err)
+			ticket := check.Get(g.Receive(t.Context(), "/r"))(t)
 			if err := ticket.Grow(each); err != nil {
 				ticket.Forget()
 			} else {

@@ -70,8 +70,7 @@ func TestDeadlines(t *testing.T) {
 			if test.given > 0 {
 				ctx, cancel = context.WithTimeout(ctx, test.given)
 			}
-			admitted, err := g.Admit(ctx, test.method)
-			must(t, err)
+			admitted := check.Get(g.Admit(ctx, test.method))(t)
 			deadline, set := admitted.Deadline()
 			if got := time.Until(deadline); set != (test.got > 0) || set && got != test.got {
 				t.Errorf("%s, given %v: %v (set %t), want %v", test.method, test.given, got, set,
@@ -122,8 +121,7 @@ func TestNewcomerTakesThePlaceOfTheSlowest(t *testing.T) {
 		room := g.classes[Recommend].room()
 		var calls []call
 		for range room {
-			c, err := admit(t, g, "/r")
-			must(t, err)
+			c := check.Get(admit(t, g, "/r"))(t)
 			calls = append(calls, c)
 			time.Sleep(time.Millisecond)
 		}
@@ -152,8 +150,7 @@ func TestQueue(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxInFlight = 2 })
 		var calls []call
 		for range 3 {
-			c, err := admit(t, g, "/r")
-			must(t, err)
+			c := check.Get(admit(t, g, "/r"))(t)
 			defer c.end()
 			calls = append(calls, c)
 		}
@@ -168,8 +165,7 @@ func TestQueue(t *testing.T) {
 		if err := calls[2].Run(); err != nil || time.Since(begin) != 300*time.Millisecond {
 			t.Errorf("the third runs after %v: %v", time.Since(begin), err)
 		}
-		late, err := admit(t, g, "/r")
-		must(t, err)
+		late := check.Get(admit(t, g, "/r"))(t)
 		defer late.end()
 		if err := late.Run(); reasonOf(err) != Late || g.classes[Recommend].queue.n != 0 {
 			t.Errorf("a call whose turn does not come: %v, want %s", err, Late)
@@ -206,13 +202,11 @@ func TestStreamsMakeRoom(t *testing.T) {
 		var greedy, modest []*Ticket
 		from, other := &conn{of: limited}, &conn{of: limited}
 		for range 13 {
-			s, err := open(from)
-			must(t, err)
+			s := check.Get(open(from))(t)
 			greedy = append(greedy, s)
 		}
 		for range 3 {
-			s, err := open(other)
-			must(t, err)
+			s := check.Get(open(other))(t)
 			modest = append(modest, s)
 		}
 		if _, err := open(from); reasonOf(err) != Full { // none is idle, it has most
@@ -280,8 +274,7 @@ func TestStreamsStayWithTheirHandlers(t *testing.T) {
 func TestFarDeadline(t *testing.T) {
 	g := newGate(t, func(c *Config) { c.MaxInFlight = 1 })
 	for range g.classes[Recommend].room() {
-		c, err := admit(t, g, "/r")
-		must(t, err)
+		c := check.Get(admit(t, g, "/r"))(t)
 		defer c.end()
 	}
 	before := g.receiving.n
@@ -309,8 +302,7 @@ func TestProbes(t *testing.T) {
 			t.Helper()
 			c, cancel := context.WithCancel(peer.NewContext(t.Context(),
 				&peer.Peer{Addr: address{&net.TCPAddr{}, from}}))
-			ctx, err := g.Admit(c, method)
-			must(t, err)
+			ctx := check.Get(g.Admit(c, method))(t)
 			return call{Of(ctx), cancel}
 		}
 		good := ask(modest, "/p")

@@ -33,8 +33,7 @@ func closed(t *testing.T, client net.Conn) bool {
 
 // Connections without a call make room first, then those that have been silent for longest.
 func TestListenerMakesRoom(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	inner := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer inner.Close()
 	l := Limit(inner, Bounds{Connections: 3}, NewMetrics())
 	var clients []net.Conn

@@ -32,8 +32,7 @@ func rowOf(id string) (int32, bool) {
 
 func open(t *testing.T, st store.Store, now time.Time, most Bounds) (*Catalogue, *View) {
 	t.Helper()
-	c, err := Open(t.Context(), st, now, most)
-	must(t, err)
+	c := check.Get(Open(t.Context(), st, now, most))(t)
 	v := c.View(rows, rowOf)
 	t.Cleanup(v.Close)
 	return c, v
@@ -72,8 +71,7 @@ func passing(v *View, f *Filter, now time.Time, listed bool) (got []int32) {
 func expected(t *testing.T, st store.Items, f *Filter, now time.Time) (want []int32) {
 	t.Helper()
 	items := map[string]store.Item{}
-	err := st.EachItem(t.Context(), "", func(i store.Item) error { items[i.ID] = i; return nil })
-	must(t, err)
+	must(t, st.EachItem(t.Context(), "", func(i store.Item) error { items[i.ID] = i; return nil }))
 	lets := func(has, every, some, none []string) bool {
 		in := func(name string) bool { return slices.Contains(has, name) }
 		for _, name := range every {

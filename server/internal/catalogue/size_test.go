@@ -70,8 +70,7 @@ func TestCountedBytesAreThoseOfTheHeap(t *testing.T) {
 	} {
 		for _, known := range []bool{false, true} {
 			t.Run(fmt.Sprint(kind.name, "/known=", known), func(t *testing.T) {
-				c, err := Open(t.Context(), memory.New(), time.Now(), Bounds{})
-				must(t, err)
+				c := check.Get(Open(t.Context(), memory.New(), time.Now(), Bounds{}))(t)
 				v := c.View(kind.n, func(id string) (int32, bool) {
 					row, err := strconv.Atoi(id)
 					return int32(row), err == nil && known

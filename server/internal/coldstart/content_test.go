@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/borrow"
@@ -21,8 +22,7 @@ import (
 func newShop(t *testing.T, st store.Store) (*rig, *catalogue.Catalogue) {
 	t.Helper()
 	x := newRig(t, st, servertest.NewModel(t, 1))
-	c, err := catalogue.Open(t.Context(), memory.New(), servertest.Now, catalogue.Bounds{})
-	must(t, err)
+	c := check.Get(catalogue.Open(t.Context(), memory.New(), servertest.Now, catalogue.Bounds{}))(t)
 	x.Catalogue = c
 	x.Extender = New(time.Hour, x.Deps)
 	for i := range servertest.Items {
@@ -215,8 +215,7 @@ func TestRowsOfTheOwnerBefore(t *testing.T) {
 	x, c := newShop(t, memory.New())
 	x.extended(t, novelty)
 	left := slices.Collect(x.near.Items(func(string) bool { return false }))
-	_, err := c.Delete(t.Context(), []string{novelty})
-	must(t, err)
+	check.Get(c.Delete(t.Context(), []string{novelty}))(t)
 
 	x.Extender = New(time.Nanosecond, x.Deps) // which does not get far at a look
 	_, a := x.account(t)

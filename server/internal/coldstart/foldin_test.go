@@ -34,9 +34,8 @@ type rig struct {
 
 func newRig(t *testing.T, st store.Store, m *model.Model) *rig {
 	t.Helper()
-	h, err := models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
-		models.NewMetrics())
-	must(t, err)
+	h := check.Get(models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
+		models.NewMetrics()))(t)
 	t.Cleanup(h.Close)
 	log := &proctest.Output{}
 	return &rig{log: log, Extender: New(time.Hour, Deps{
@@ -53,8 +52,7 @@ func (r *rig) take(t *testing.T, user, item string) {
 	records := []store.Record{{User: user, Event: store.Event{
 		ID: item, Item: item, Type: "like", Time: servertest.Now, Value: 1,
 	}}}
-	results, err := r.Store.Append(t.Context(), records)
-	must(t, err)
+	results := check.Get(r.Store.Append(t.Context(), records))(t)
 	r.follow(records, results)
 }
 
@@ -76,8 +74,7 @@ func (r *rig) account(t *testing.T) (*models.Lease, *ledger.Account) {
 	if l.Root() != r.base {
 		r.begin(t.Context(), l)
 	}
-	a, err := r.ledger.Take(t.Context(), l, true)
-	must(t, err)
+	a := check.Get(r.ledger.Take(t.Context(), l, true))(t)
 	return l, a
 }
 
@@ -191,8 +188,7 @@ func TestModelThatCannotBeExtended(t *testing.T) {
 // Erased users do not pile up while no model serves that could be extended: time and again it is
 // time for a purge.
 func TestErasedUsersWithoutPersonalModel(t *testing.T) {
-	m, err := model.NewPopular([]string{"known"}, []int64{1}, 1)
-	must(t, err)
+	m := check.Get(model.NewPopular([]string{"known"}, []int64{1}, 1))(t)
 	x := newRig(t, memory.New(), m)
 	x.take(t, "user", novelty)
 	for round := range 3 {

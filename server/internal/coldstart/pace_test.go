@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
@@ -23,8 +24,7 @@ func TestPaceFollowsTheStore(t *testing.T) {
 		clock = clock.Add(time.Minute)
 		records := []store.Record{{User: user, Event: store.Event{
 			ID: item, Item: item, Type: "like", Time: clock, Value: 1}}}
-		results, err := x.Store.Append(t.Context(), records)
-		must(t, err)
+		results := check.Get(x.Store.Append(t.Context(), records))(t)
 		x.follow(records, results)
 	}
 	looks := func() map[string]int64 {

@@ -45,9 +45,8 @@ func (r *rig) trends(t *testing.T, item string) (name string, added float64) {
 func (r *rig) takeBack(t *testing.T, user string) {
 	t.Helper()
 	left := []store.Event{{ID: "seen", Item: novelty, Type: "nothing", Time: servertest.Now}}
-	_, err := r.Store.Rewrite(t.Context(), []string{user},
-		func([][]store.Event) [][]store.Event { return [][]store.Event{left} })
-	must(t, err)
+	check.Get(r.Store.Rewrite(t.Context(), []string{user},
+		func([][]store.Event) [][]store.Event { return [][]store.Event{left} }))(t)
 	l := r.Models.Acquire()
 	defer l.Release()
 	r.Rewrote(l.Model, user, true, left)

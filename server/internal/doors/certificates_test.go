@@ -33,8 +33,7 @@ func reloads(t testing.TB, m *Metrics, files, result string) float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m.Collectors()...)
-	families, err := registry.Gather()
-	must(t, err)
+	families := check.Get(registry.Gather())(t)
 	for _, family := range families {
 		for _, series := range family.GetMetric() {
 			if l := series.GetLabel(); len(l) == 2 && l[0].GetValue() == files &&
@@ -274,8 +273,7 @@ func TestClientCertificates(t *testing.T) {
 	s := serveTLS(t, a.Issue(t, 1, tomorrow()), a)
 	with := func(p certtest.Pair) *tls.Config {
 		c := trusting(a)
-		pair, err := tls.X509KeyPair(p.Cert, p.Key)
-		must(t, err)
+		pair := check.Get(tls.X509KeyPair(p.Cert, p.Key))(t)
 		c.Certificates = []tls.Certificate{pair}
 		return c
 	}
@@ -293,8 +291,7 @@ func TestClientCertificates(t *testing.T) {
 			t.Errorf("%s: the call is answered", name)
 		}
 	}
-	raw, err := net.Dial("tcp", s.address)
-	must(t, err)
+	raw := check.Get(net.Dial("tcp", s.address))(t)
 	defer raw.Close()
 	_, _ = raw.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"))
 	_ = raw.SetReadDeadline(time.Now().Add(10 * time.Second))

@@ -39,8 +39,8 @@ func newToken(t testing.TB, name, roles string) (token, line string) {
 func openTokens(t testing.TB, text string) (*Doors, string) {
 	t.Helper()
 	path := certtest.Write(t, t.TempDir(), "tokens", []byte(text))
-	d, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
-	must(t, err)
+	d := check.Get(Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler),
+		NewMetrics()))(t)
 	return d, path
 }
 
@@ -94,8 +94,7 @@ func TestCheck(t *testing.T) {
 
 // Without a file of tokens a check costs nothing.
 func TestCheckWithoutTokens(t *testing.T) {
-	d, err := Open(Files{}, roles, time.Now, slog.New(slog.DiscardHandler), NewMetrics())
-	must(t, err)
+	d := check.Get(Open(Files{}, roles, time.Now, slog.New(slog.DiscardHandler), NewMetrics()))(t)
 	if d.Guarded() || d.Credentials() != nil {
 		t.Error("doors without files guard something")
 	}

@@ -103,8 +103,7 @@ func TestUnknownError(t *testing.T) {
 func TestReload(t *testing.T) {
 	path, metrics := filepath.Join(t.TempDir(), "filters.yaml"), NewMetrics()
 	write(t, path, "a: {no_labels: [b]}\n")
-	s, err := Open(path, log, metrics)
-	must(t, err)
+	s := check.Get(Open(path, log, metrics))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { s.Watch(ctx, time.Millisecond); close(done) }()
@@ -112,8 +111,7 @@ func TestReload(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.Collectors()...)
 	count := func(result string) float64 {
-		families, err := registry.Gather()
-		must(t, err)
+		families := check.Get(registry.Gather())(t)
 		for _, m := range families[0].GetMetric() {
 			if m.GetLabel()[0].GetValue() == result {
 				return m.GetCounter().GetValue()

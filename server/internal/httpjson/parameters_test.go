@@ -67,8 +67,7 @@ func bounds() Limits {
 func door(t *testing.T) (*calls, http.Handler) {
 	t.Helper()
 	c := &calls{}
-	h, err := NewHandler(t.Context(), c, bounds())
-	check.Must(t, err)
+	h := check.Get(NewHandler(t.Context(), c, bounds()))(t)
 	return c, h
 }
 
@@ -158,8 +157,7 @@ func TestUnknownParametersAreRefused(t *testing.T) {
 // set of its request.
 func TestKnownParametersAreTaken(t *testing.T) {
 	c, h := door(t)
-	all, err := readRoutes(openAPI)
-	check.Must(t, err)
+	all := check.Get(readRoutes(openAPI))(t)
 	values := map[string]string{"boolean": "true", "integer int32": "3", "number double": ".5",
 		"string byte": "AAA=", "string uint64": "7", "string": "2s", "array": "x"}
 	for route, known := range all {

@@ -20,8 +20,7 @@ var must = check.Must
 // A scrape or a reload that comes after the end finds no model, and does not hang.
 func TestHolderAfterClose(t *testing.T) {
 	open := func() (*model.Model, error) { return servertest.NewModel(t, 1), nil }
-	h, err := Open(open, time.Now, NewMetrics())
-	must(t, err)
+	h := check.Get(Open(open, time.Now, NewMetrics()))(t)
 	h.Close()
 	if l := h.Acquire(); l != nil {
 		t.Errorf("a lease after Close: %v", l)

@@ -28,13 +28,11 @@ import (
 
 // Every reason of an ErrorInfo stands in a comment of the protocol.
 func TestReasonsAreDocumented(t *testing.T) {
-	paths, err := filepath.Glob("../../../api/gsimc/v1/*.proto")
-	check.Must(t, err)
+	paths := check.Get(filepath.Glob("../../../api/gsimc/v1/*.proto"))(t)
 	documented := map[string]bool{}
 	words := regexp.MustCompile(`[A-Z][A-Z_]+`)
 	for _, path := range paths {
-		content, err := os.ReadFile(path)
-		check.Must(t, err)
+		content := check.Get(os.ReadFile(path))(t)
 		for line := range strings.Lines(string(content)) {
 			_, comment, _ := strings.Cut(line, "//")
 			for _, word := range words.FindAllString(comment, -1) {

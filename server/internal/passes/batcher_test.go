@@ -125,8 +125,7 @@ func batchSizes(t *testing.T, m *Metrics) (calls, passes, large int) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.Collectors()...)
-	families, err := registry.Gather()
-	check.Must(t, err)
+	families := check.Get(registry.Gather())(t)
 	for _, f := range families {
 		if f.GetName() == "gsimc_topn_batch_size" {
 			h := f.GetMetric()[0].GetHistogram()

@@ -45,9 +45,8 @@ func TestModelCounts(t *testing.T) {
 			want[e.Item] += w
 			total += w
 		}
-		m, err := New(Deps{Store: st, Updater: state.NewUpdater(weights),
-			HalfLife: halfLife}).Model(t.Context())
-		must(t, err)
+		m := check.Get(New(Deps{Store: st, Updater: state.NewUpdater(weights),
+			HalfLife: halfLife}).Model(t.Context()))(t)
 		check.Same(t, len(want), m.NumItems(), "items")
 		for item, w := range want {
 			i, known := m.ItemIndex(item)
@@ -76,8 +75,7 @@ func TestCountsOfRisingTimes(t *testing.T) {
 		}
 		check.Same(t, apart == time.Millisecond, k.reference.Equal(servertest.Now),
 			"%v apart: the reference stays", apart)
-		m, err := k.model()
-		must(t, err)
+		m := check.Get(k.model())(t)
 		newest, _ := m.ItemIndex(fmt.Sprint("i", n/2-1))
 		before, _ := m.ItemIndex(fmt.Sprint("i", n/2-2))
 		want := math.Exp2(-apart.Hours() * 2)

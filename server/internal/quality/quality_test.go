@@ -22,8 +22,7 @@ func TestOfferNeverWaits(t *testing.T) {
 	check.Same(t, queueSize, len(q.queue), "the queue holds events")
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(q.Metrics.Collectors()...)
-	families, err := registry.Gather()
-	check.Must(t, err)
+	families := check.Get(registry.Gather())(t)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			dropped := f.GetName() == "gsimc_online_dropped_total" &&

@@ -45,8 +45,7 @@ func TestSessionTokensOfNewLife(t *testing.T) {
 		return last
 	}
 	former := write(5)
-	_, err := s.Store.Erase(t.Context(), "ann")
-	check.Must(t, err)
+	check.Get(s.Store.Erase(t.Context(), "ann"))(t)
 	if reached, err := s.reaches(t.Context(), "ann", former, write(1)); reached || err != nil {
 		t.Errorf("reached %v, %v; want that it is waited for", reached, err)
 	}

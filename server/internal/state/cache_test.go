@@ -21,9 +21,8 @@ var must = check.Must
 
 func newTestCache(t testing.TB, bytes int64, st store.Store) *Cache {
 	t.Helper()
-	s, err := NewCache(bytes, Deps{Store: st, Updater: NewUpdater(nil), Metrics: NewMetrics()})
-	must(t, err)
-	return s
+	return check.Get(NewCache(bytes, Deps{Store: st, Updater: NewUpdater(nil),
+		Metrics: NewMetrics()}))(t)
 }
 
 // observed folds an event that was written.

@@ -84,9 +84,7 @@ func renew(t *testing.T, r *Rows) {
 // document is that of the rows.
 func (r *Rows) document(t *testing.T) []byte {
 	t.Helper()
-	d, err := r.base.EncodeExtension(slices.Collect(r.Items(none)))
-	must(t, err)
-	return d
+	return check.Get(r.base.EncodeExtension(slices.Collect(r.Items(none))))(t)
 }
 
 func ids(r *Rows) (all []string) {

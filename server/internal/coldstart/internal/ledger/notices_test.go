@@ -126,9 +126,8 @@ type sharedRig struct {
 
 func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 	t.Helper()
-	h, err := models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
-		models.NewMetrics())
-	must(t, err)
+	h := check.Get(models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
+		models.NewMetrics()))(t)
 	t.Cleanup(h.Close)
 	log, of := &proctest.Output{}, metrics.New()
 	logger := slog.New(slog.NewJSONHandler(log, nil))
@@ -142,10 +141,9 @@ func newSharedRig(t *testing.T, st store.Shared, m *model.Model) *sharedRig {
 // take lets a user take an item, as the extender of the server notices it.
 func (r *sharedRig) take(t *testing.T, user, item string) {
 	t.Helper()
-	results, err := r.store.Append(t.Context(), []store.Record{{User: user, Event: store.Event{
+	results := check.Get(r.store.Append(t.Context(), []store.Record{{User: user, Event: store.Event{
 		ID: item, Item: item, Type: "like", Time: servertest.Now, Value: 1,
-	}}})
-	must(t, err)
+	}}}))(t)
 	if results[0].Version.Revision == 1 {
 		r.Arrived()
 	}
@@ -180,9 +178,7 @@ func (r *sharedRig) own(t *testing.T) *models.Lease {
 func (r *sharedRig) posted(t *testing.T) []string {
 	t.Helper()
 	must(t, r.notices.postAll(t.Context()))
-	names, err := r.store.NoteNames(t.Context(), noticesTopic(r.base))
-	must(t, err)
-	return names
+	return check.Get(r.store.NoteNames(t.Context(), noticesTopic(r.base)))(t)
 }
 
 // TestNoticesAreMergedOnce lets an owner end between the writing of what it has merged and the
@@ -308,8 +304,7 @@ func TestAbandonedBases(t *testing.T) {
 		base := old.base
 		for _, topic := range []string{noticesTopic(base), samplesTopic(base),
 			documentsTopic(base), trendsTopic(base)} {
-			names, err := st.NoteNames(t.Context(), topic)
-			must(t, err)
+			names := check.Get(st.NoteNames(t.Context(), topic))(t)
 			notes += len(names)
 		}
 		return notes
@@ -363,8 +358,7 @@ func TestErasuresReachNewBases(t *testing.T) {
 	old.notices.wait(old.notices.take(), []string{old.base})
 	l := x.own(t)
 	must(t, old.notices.postAll(t.Context()))
-	names, err := st.NoteNames(t.Context(), noticesTopic(x.base))
-	must(t, err)
+	names := check.Get(st.NoteNames(t.Context(), noticesTopic(x.base)))(t)
 	must(t, x.merge(t.Context(), l.Base(), names))
 	sample := slices.Sorted(slices.Values(x.owned.account.Samples.SampleOf(novelty)))
 	check.Same(t, []string{"user-0", "user-2"}, sample, "the sample")

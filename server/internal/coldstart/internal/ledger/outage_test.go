@@ -63,12 +63,10 @@ func TestErasuresReachAllBasesAfterAnOutage(t *testing.T) {
 	must(t, x.notices.postAll(t.Context()))
 	must(t, x.notices.postAll(t.Context()))
 	var erased []string
-	names, err := st.NoteNames(t.Context(), noticesTopic(other.base))
-	must(t, err)
+	names := check.Get(st.NoteNames(t.Context(), noticesTopic(other.base)))(t)
 	for _, name := range names {
 		note, _, _ := st.Note(t.Context(), noticesTopic(other.base), name)
-		n, err := decodeNotice(note)
-		must(t, err)
+		n := check.Get(decodeNotice(note))(t)
 		erased = append(erased, n.erased...)
 	}
 	check.Same(t, []string{"user-1", "user-2"}, erased, "erasures that the other model is told of")

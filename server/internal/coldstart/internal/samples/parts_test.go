@@ -51,8 +51,7 @@ func TestPartsAreRead(t *testing.T) {
 		}
 		check.MustSame(t, before, got.Census(),
 			"a damaged part has changed the samples (-before +after)")
-		of, err := got.ReadPart(note)
-		check.Must(t, err)
+		of := check.Get(got.ReadPart(note))(t)
 		for item, users := range of {
 			check.Same(t, placed(item), users, "users by which %s was placed", item)
 		}
