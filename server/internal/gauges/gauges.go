@@ -81,19 +81,18 @@ var (
 	drainingDesc = newDesc("gsimc_draining", "1 while the server shuts down.")
 )
 
+// descs are those above.
+var descs []*prometheus.Desc
+
 func newDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(name, help, labels, nil)
+	d := prometheus.NewDesc(name, help, labels, nil)
+	descs = append(descs, d)
+	return d
 }
 
 // Describe implements [prometheus.Collector].
 func (g Gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{statesDesc, stateBytesDesc, storeBytesDesc,
-		storeRoomDesc, storeFreeDesc, storeReserveDesc, storeDebtDesc, storeUsersDesc,
-		storeFailedDesc, storeAwayDesc, storeDegradedDesc, storeRefusingDesc,
-		storeStalledDesc, storeDamagedFilesDesc,
-		storeDamagedReadsDesc, modelInfoDesc, modelItemsDesc,
-		modelRankDesc, modelLoadDesc, modelBehindDesc, modelTrainDesc, buildInfoDesc, drainingDesc,
-		itemsDesc, itemBytesDesc, itemLimitDesc, damagedItemsDesc} {
+	for _, d := range descs {
 		ch <- d
 	}
 }
