@@ -99,10 +99,6 @@ func NewNotices(d NoticesDeps) *Notices {
 		erased: map[string]bool{}, changed: tally.NewPending(), awake: make(chan struct{}, 1)}
 }
 
-func (n *Notices) note(user, item string) { n.items.Note(user, item) }
-
-func (n *Notices) arrived() { n.items.Add(1) }
-
 // forget tells of an erased user. first is set by one of the extenders of the server.
 func (n *Notices) forget(user string, first bool) {
 	n.mu.Lock()

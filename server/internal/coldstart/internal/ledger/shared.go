@@ -52,7 +52,7 @@ func NewShared(n *Notices, first bool, u *state.Updater, st *Stage) *Shared {
 // Arrived tells the owners of a new user of the store, once for all extenders of the server.
 func (s *Shared) Arrived() {
 	if s.first {
-		s.notices.arrived()
+		s.notices.items.Add(1)
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *Shared) Changed(user string) {
 }
 
 // Note tells the owners that a user has an item.
-func (s *Shared) Note(user, item string) { s.notices.note(user, item) }
+func (s *Shared) Note(user, item string) { s.notices.items.Note(user, item) }
 
 // Forget tells the owners of an erased user, at once.
 func (s *Shared) Forget(user string) (due bool) {
