@@ -35,6 +35,11 @@ func newGate(t testing.TB, change func(*Config)) *Gate {
 	return New(cfg, NewMetrics())
 }
 
+// by is the context of calls of a connection.
+func by(t *testing.T, c *conn) context.Context {
+	return peer.NewContext(t.Context(), &peer.Peer{Addr: address{&net.TCPAddr{}, c}})
+}
+
 // call is a call of a test, whose transport ends it.
 type call struct {
 	*Ticket
@@ -47,6 +52,9 @@ func admit(t *testing.T, g *Gate, method string) (call, error) {
 	ctx, err := g.Admit(c, method)
 	return call{Of(ctx), cancel}, err
 }
+
+// refusal is why a call was not admitted; empty: it was.
+func refusal[T any](_ T, err error) Reason { return reasonOf(err) }
 
 func reasonOf(err error) Reason {
 	if r, ok := errors.AsType[*RefusedError](err); ok {
@@ -86,17 +94,12 @@ func TestReceivingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxInFlight = 1000 })
 		var calls []call
-		for i := range 4 * burst {
-			c, err := admit(t, g, "/r")
-			if err != nil {
-				t.Fatalf("call %d: %v", i, err)
-			}
+		for range 4 * burst {
+			c := check.Get(admit(t, g, "/r"))(t)
 			defer c.end()
 			calls = append(calls, c)
 		}
-		if _, err := admit(t, g, "/o"); reasonOf(err) != Receiving {
-			t.Errorf("beyond a burst: %v, want %s", err, Receiving)
-		}
+		check.Same(t, Receiving, refusal(admit(t, g, "/o")), "beyond a burst")
 		time.Sleep(2 * slowAfter)
 		for i, c := range calls {
 			early := i < len(calls)-4
@@ -125,16 +128,10 @@ func TestNewcomerTakesThePlaceOfTheSlowest(t *testing.T) {
 			calls = append(calls, c)
 			time.Sleep(time.Millisecond)
 		}
-		if _, err := admit(t, g, "/r"); reasonOf(err) != Full {
-			t.Errorf("into a full class: %v, want %s", err, Full)
-		}
-		if _, err := admit(t, g, "/o"); err != nil {
-			t.Errorf("another class: %v", err)
-		}
+		check.Same(t, Full, refusal(admit(t, g, "/r")), "into a full class")
+		check.Same(t, Reason(""), refusal(admit(t, g, "/o")), "another class")
 		time.Sleep(slowAfter)
-		if _, err := admit(t, g, "/r"); err != nil {
-			t.Errorf("beside slow ones: %v", err)
-		}
+		check.Same(t, Reason(""), refusal(admit(t, g, "/r")), "beside slow ones")
 		if calls[0].Context.Err() == nil || calls[1].Context.Err() != nil {
 			t.Error("the newcomer did not take the place of the slowest")
 		}
@@ -184,8 +181,7 @@ func TestStreamsMakeRoom(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxStreams = 16 })
 		limited := Limit(nil, Bounds{}, g.metrics)
 		open := func(from *conn) (*Ticket, error) {
-			ctx, err := g.Admit(peer.NewContext(t.Context(),
-				&peer.Peer{Addr: address{&net.TCPAddr{}, from}}), "/s")
+			ctx, err := g.Admit(by(t, from), "/s")
 			if err == nil {
 				err = Of(ctx).Run()
 			}
@@ -202,25 +198,20 @@ func TestStreamsMakeRoom(t *testing.T) {
 		var greedy, modest []*Ticket
 		from, other := &conn{of: limited}, &conn{of: limited}
 		for range 13 {
-			s := check.Get(open(from))(t)
-			greedy = append(greedy, s)
+			greedy = append(greedy, check.Get(open(from))(t))
 		}
 		for range 3 {
-			s := check.Get(open(other))(t)
-			modest = append(modest, s)
+			modest = append(modest, check.Get(open(other))(t))
 		}
-		if _, err := open(from); reasonOf(err) != Full { // none is idle, it has most
-			t.Errorf("one of the connection with most: %v, want %s", err, Full)
-		}
+		// none is idle, it has most
+		check.Same(t, Full, refusal(open(from)), "one of the connection with most")
 		for i := range 4 { // 16/ending may be beside the limit
 			if _, err := open(&conn{of: limited}); err != nil || ended(greedy) != i+1 {
 				t.Fatalf("newcomer %d: %v, %d of the connection with most have ended", i, err,
 					ended(greedy))
 			}
 		}
-		if _, err := open(&conn{of: limited}); reasonOf(err) != Full {
-			t.Errorf("beside four handlers that do not return: %v, want %s", err, Full)
-		}
+		check.Same(t, Full, refusal(open(&conn{of: limited})), "beside four handlers that do not return")
 		for _, s := range greedy {
 			if s.Evicted() {
 				if s.Context.Err() == nil || !errors.Is(s.Err(), context.DeadlineExceeded) {
@@ -241,9 +232,7 @@ func TestStreamsMakeRoom(t *testing.T) {
 		modest[2].Leave()
 		time.Sleep(idleAfter)
 		for range 3 {
-			if _, err := open(from); err != nil {
-				t.Errorf("beside idle ones: %v", err)
-			}
+			check.Same(t, Reason(""), refusal(open(from)), "beside idle ones")
 		}
 		if modest[0].Evicted() || ended(greedy) != 4 {
 			t.Error("a stream on which something is to do made room for one of the same size")
@@ -255,14 +244,11 @@ func TestStreamsMakeRoom(t *testing.T) {
 func TestStreamsStayWithTheirHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxStreams = 1 })
-		c, err := admit(t, g, "/s")
-		must(t, err)
+		c := check.Get(admit(t, g, "/s"))(t)
 		must(t, c.Run())
 		c.end()
 		synctest.Wait()
-		if _, err := admit(t, g, "/s"); reasonOf(err) != Full {
-			t.Errorf("beside a handler that runs: %v, want %s", err, Full)
-		}
+		check.Same(t, Full, refusal(admit(t, g, "/s")), "beside a handler that runs")
 		c.Leave()
 		next, err := admit(t, g, "/s")
 		check.Pass(t, err, "after it")
@@ -280,13 +266,8 @@ func TestFarDeadline(t *testing.T) {
 	before := g.receiving.n
 	far, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	ctx, err := g.Admit(far, "/r")
-	if err != nil {
-		t.Fatalf("refused by its headers: %v", err)
-	}
-	if err := Of(ctx).Run(); reasonOf(err) != Full {
-		t.Errorf("it runs with %v, want %s", err, Full)
-	}
+	ctx := check.Get(g.Admit(far, "/r"))(t) // its headers alone are no reason
+	check.Same(t, Full, reasonOf(Of(ctx).Run()), "it runs with")
 	if got := g.classes[Recommend].receiving; g.receiving.n != before || got != before {
 		t.Errorf("%d and %d calls are left, want %d", g.receiving.n, got, before)
 	}
@@ -300,8 +281,7 @@ func TestProbes(t *testing.T) {
 		greedy, modest := &conn{of: limited}, &conn{of: limited}
 		ask := func(from *conn, method string) call {
 			t.Helper()
-			c, cancel := context.WithCancel(peer.NewContext(t.Context(),
-				&peer.Peer{Addr: address{&net.TCPAddr{}, from}}))
+			c, cancel := context.WithCancel(by(t, from))
 			ctx := check.Get(g.Admit(c, method))(t)
 			return call{Of(ctx), cancel}
 		}
@@ -336,8 +316,7 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, func(c *Config) { c.MaxReceiving = 100 })
 		from := &conn{of: Limit(nil, Bounds{}, g.metrics)}
-		ctx, cancel := context.WithTimeout(peer.NewContext(t.Context(),
-			&peer.Peer{Addr: address{&net.TCPAddr{}, from}}), time.Hour)
+		ctx, cancel := context.WithTimeout(by(t, from), time.Hour)
 		defer cancel()
 		room := g.classes[Admin].room()
 		for range room + 3 {
@@ -349,9 +328,7 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 		}
 		time.Sleep(slowAfter + time.Millisecond)
 		synctest.Wait()
-		if _, err := g.Admit(t.Context(), "/a"); reasonOf(err) != Full {
-			t.Errorf("into a full class: %v, want %s", err, Full)
-		}
+		check.Same(t, Full, refusal(g.Admit(t.Context(), "/a")), "into a full class")
 		check.Same(t, 3, from.receiving, "calls are receiving")
 		cancel()
 		time.Sleep(2 * slowAfter)
@@ -373,10 +350,8 @@ func TestGateAtRandom(t *testing.T) {
 	for worker := range 32 {
 		rng := rand.New(rand.NewPCG(1, uint64(worker)))
 		wg.Go(func() {
-			ctx := peer.NewContext(t.Context(),
-				&peer.Peer{Addr: address{&net.TCPAddr{}, conns[min(worker/4, 1)]}})
 			for range 300 {
-				one(ctx, g, rng, &runningNow, &over, &taken)
+				one(by(t, conns[min(worker/4, 1)]), g, rng, &runningNow, &over, &taken)
 			}
 		})
 	}
