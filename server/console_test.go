@@ -104,8 +104,6 @@ func TestConsoleRefusesOtherPages(t *testing.T) {
 		code, text, _ := send(t, test.method, "http://"+ts.ops+test.path, body, test.header...)
 		same(t, test.want, code, "%+v: %.80s", test, text)
 	}
-	r, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
-	if err != nil || r.GetUser().GetEventCount() != 3 {
-		t.Errorf("%v, %v, want the events of three requests", r, err)
-	}
+	r := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
+	same(t, int64(3), r.GetUser().GetEventCount(), "events of three requests")
 }

@@ -107,10 +107,8 @@ func TestBatchObserve(t *testing.T) {
 	if d := cmp.Diff(want, resp, withoutTokens); d != "" {
 		t.Errorf("results (-want +got):\n%s", d)
 	}
-	user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
-	if err != nil || user.GetUser().GetRevision() != 3 {
-		t.Errorf("ann has revision %d (%v), want 3", user.GetUser().GetRevision(), err)
-	}
+	user := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
+	same(t, uint64(3), user.GetUser().GetRevision(), "ann's revision")
 }
 
 // Damage in one user's history rejects the events that meet it, in a batch and in a stream, and no
@@ -265,12 +263,10 @@ func TestUsers(t *testing.T) {
 		t.Errorf("user (-want +got):\n%s", d)
 	}
 
-	deleted, err := ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
-	if err != nil || deleted.GetDeletedEventCount() != 3 {
-		t.Errorf("DeleteUser: %v, %v; want 3 events", deleted, err)
-	}
+	deleted := reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "ann"})
+	same(t, int64(3), deleted.GetDeletedEventCount(), "erased events")
 	notFound := problem{Code: codes.NotFound, Reason: "USER_NOT_FOUND"}
-	_, err = ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
+	_, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
 	same(t, notFound, problemOf(t, err), "GetUser of an erased user")
 	_, err = ts.users.DeleteUser(ctx(t), &pb.DeleteUserRequest{UserId: "ann"})
 	same(t, notFound, problemOf(t, err), "DeleteUser of an erased user")

@@ -50,11 +50,8 @@ func TestUncertainty(t *testing.T) {
 		} else {
 			last = u
 		}
-		if user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"}); err != nil ||
-			user.GetUser().GetUncertainty() != last {
-			t.Errorf("GetUser says %v, %v; Recommend %v", user.GetUser().GetUncertainty(), err,
-				last)
-		}
+		user := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"}).GetUser()
+		same(t, last, user.GetUncertainty(), "uncertainty by GetUser")
 		for _, r := range got.GetItems() {
 			if !(r.GetScoreStddev() > 0) {
 				t.Errorf("score_stddev of %s is %v", r.GetItemId(), r.ScoreStddev)

@@ -72,10 +72,8 @@ func TestNewItemsJoin(t *testing.T) {
 			t.Errorf("disposition %v of an event on an item that the model was extended by, want APPLIED",
 				again.GetDisposition())
 		}
-		user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "u0"})
-		if err != nil || user.GetUser().GetPendingEventCount() != 0 {
-			t.Errorf("%d pending events, %v; want none", user.GetUser().GetPendingEventCount(), err)
-		}
+		user := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "u0"}).GetUser()
+		same(t, int64(0), user.GetPendingEventCount(), "pending events")
 		if ids := itemIDs(ts.ask(t, page(forHistory(0, 1, 2), 100))); !slices.Contains(ids,
 			novelty) {
 			t.Errorf("the new item is not among the recommendations %v", ids)

@@ -240,15 +240,11 @@ func TestItemCalls(t *testing.T) {
 	holds(&pb.Item{ItemId: "b", Categories: []string{"x"}}) // nothing of the call was written
 	_, err = ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: "c"})
 	same(t, problem{Code: codes.NotFound, Reason: "ITEM_NOT_FOUND"}, problemOf(t, err), "no item")
-	r, err := ts.items.BatchUpsertItems(ctx(t), upsert(&pb.Item{ItemId: "b"}, &pb.Item{ItemId: "d"}))
-	if err != nil || r.GetCreatedCount() != 1 {
-		t.Errorf("created %d, %v; want 1", r.GetCreatedCount(), err)
-	}
-	gone, err := ts.items.BatchDeleteItems(ctx(t),
+	r := reply(t, ts.items.BatchUpsertItems, upsert(&pb.Item{ItemId: "b"}, &pb.Item{ItemId: "d"}))
+	same(t, int32(1), r.GetCreatedCount(), "created")
+	gone := reply(t, ts.items.BatchDeleteItems,
 		&pb.BatchDeleteItemsRequest{ItemIds: []string{"a", "x", "a"}})
-	if err != nil || gone.GetDeletedCount() != 1 {
-		t.Errorf("deleted %d, %v; want 1", gone.GetDeletedCount(), err)
-	}
+	same(t, int32(1), gone.GetDeletedCount(), "deleted")
 }
 
 // Without a mask an item keeps what the request does not name.
@@ -263,10 +259,8 @@ func TestUpsertKeepsWhatItDoesNotName(t *testing.T) {
 	ts.put(t, a, b)
 	upserted := func(items ...*pb.Item) {
 		t.Helper()
-		r, err := ts.items.BatchUpsertItems(ctx(t), upsert(items...))
-		if err != nil || r.GetCreatedCount() != 0 {
-			t.Fatalf("created %d, %v", r.GetCreatedCount(), err)
-		}
+		r := reply(t, ts.items.BatchUpsertItems, upsert(items...))
+		mustSame(t, int32(0), r.GetCreatedCount(), "created")
 		for _, want := range []*pb.Item{a, b} {
 			got := reply(t, ts.items.GetItem, &pb.GetItemRequest{ItemId: want.GetItemId()})
 			same(t, want, got.GetItem(), "the item")

@@ -287,10 +287,8 @@ func TestJSONRefusesOtherPages(t *testing.T) {
 	if code != 204 || header.Get("Access-Control-Allow-Origin") != shop {
 		t.Errorf("the question of a browser: %d, %v", code, header)
 	}
-	r, err := open.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "ann"})
-	if err != nil || r.GetUser().GetEventCount() != 1 {
-		t.Errorf("%v, %v, want the event of one request", r, err)
-	}
+	r := reply(t, open.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
+	same(t, int64(1), r.GetUser().GetEventCount(), "events")
 }
 
 // A request in flight is finished by a drain, and no new one is taken.

@@ -235,9 +235,8 @@ func TestDrain(t *testing.T) {
 		t.Errorf("the log does not give the delay of the drain in milliseconds:\n%s", ts.logs)
 	}
 	for user, want := range map[string]uint64{"ann": 2, "bob": 1} {
-		if got, err := storetest.Revision(t.Context(), hooked, user); err != nil || got != want {
-			t.Errorf("%s has %d events (%v), want %d", user, got, err, want)
-		}
+		got := check.Get(storetest.Revision(t.Context(), hooked, user))(t)
+		same(t, want, got, "events of %s", user)
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -92,10 +93,8 @@ func TestAdminSocket(t *testing.T) {
 		_, err = pb.NewAdminServiceClient(conn).GetStatus(ctx(t), &pb.GetStatusRequest{})
 		return err == nil
 	})
-	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
-	}
+	mode := check.Get(os.Stat(path))(t).Mode()
+	same(t, fs.FileMode(0o600), mode.Perm(), "permissions of the socket")
 	_, err = socket.Listen(t.Context(), cfg.AdminListen)
 	check.Says(t, err, "in use", "a second server on the socket")
 	cancel()
@@ -119,7 +118,5 @@ func TestAdminSocketOverAFile(t *testing.T) {
 			t.Errorf("over %s: %v", path, err)
 		}
 	}
-	if got, err := os.ReadFile(link); err != nil || string(got) != "precious" {
-		t.Errorf("the file holds %q, %v", got, err)
-	}
+	same(t, "precious", string(check.Get(os.ReadFile(link))(t)), "the file")
 }

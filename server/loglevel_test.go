@@ -19,10 +19,8 @@ func TestSetLogLevel(t *testing.T) {
 	}})
 	set := func(to, want pb.LogLevel) {
 		t.Helper()
-		resp, err := ts.admin.SetLogLevel(ctx(t), &pb.SetLogLevelRequest{Level: to})
-		if err != nil || resp.GetPreviousLevel() != want {
-			t.Errorf("set to %s: %v, %v, want %s before", to, resp, err, want)
-		}
+		resp := reply(t, ts.admin.SetLogLevel, &pb.SetLogLevelRequest{Level: to})
+		same(t, want, resp.GetPreviousLevel(), "the level before %s", to)
 	}
 	calls := func() int { return strings.Count(logs.String(), `"msg":"call"`) }
 	ts.ask(t, forUser("ann"))

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -34,10 +35,7 @@ func TestNewUsersHaveAQuota(t *testing.T) {
 		"the event between the refused ones has revision")
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("one too many", 1))
-	resp, err := s.Recv()
-	if err != nil || len(resp.GetExceptions()) != 1 {
-		t.Errorf("the stream answers %v, %v, want one exception", resp, err)
-	}
+	same(t, 1, len(check.Get(s.Recv())(t).GetExceptions()), "exceptions of the stream")
 	if resp := ts.ask(t, forUser("one too many")); resp.GetUserRevision() != 0 {
 		t.Errorf("a refused user has revision %d", resp.GetUserRevision())
 	}

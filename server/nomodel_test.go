@@ -81,12 +81,10 @@ func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 	if code, text := ts.get(t, "/readyz"); code != 200 || !strings.Contains(text, "no model yet") {
 		t.Errorf("/readyz: %d %s", code, text)
 	}
-	status, err := ts.admin.GetStatus(ctx(t), &pb.GetStatusRequest{})
-	if err != nil || status.GetModel().GetDynamics() != "popularity" {
-		t.Errorf("GetStatus: %v, %v", status, err)
-	}
+	status := reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
+	same(t, "popularity", status.GetModel().GetDynamics(), "dynamics by GetStatus")
 	explored := exploring(forUser("eve"), thompson(7, 1), 0)
-	_, err = ts.recommend.Recommend(ctx(t), explored)
+	_, err := ts.recommend.Recommend(ctx(t), explored)
 	if p := problemOf(t, err); p.Code != codes.FailedPrecondition || p.Reason != "NO_UNCERTAINTY" {
 		t.Errorf("exploration: %v", err)
 	}
@@ -101,8 +99,6 @@ func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 		scores.GetItems()[0].GetScore() != float64(float32(1.0/3)) { // of bob, bob and cid
 		t.Errorf("ScoreItems: %v, %v", scores, err)
 	}
-	if user, err := ts.users.GetUser(ctx(t), &pb.GetUserRequest{UserId: "bob"}); err != nil ||
-		user.GetUser().GetEventCount() != 2 {
-		t.Errorf("GetUser: %v, %v", user, err)
-	}
+	user := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "bob"})
+	same(t, int64(2), user.GetUser().GetEventCount(), "events by GetUser")
 }

@@ -41,10 +41,8 @@ func TestHealthAndProbes(t *testing.T) {
 	health := healthpb.NewHealthClient(ts.conn)
 	for _, service := range []string{"", "gsimc.v1.RecommenderService", "gsimc.v1.EventService",
 		"gsimc.v1.UserService", "gsimc.v1.AdminService"} {
-		resp, err := health.Check(ctx(t), &healthpb.HealthCheckRequest{Service: service})
-		if err != nil || resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
-			t.Errorf("health of %q: %v, %v", service, resp.GetStatus(), err)
-		}
+		resp := reply(t, health.Check, &healthpb.HealthCheckRequest{Service: service})
+		same(t, healthpb.HealthCheckResponse_SERVING, resp.GetStatus(), "health of %q", service)
 	}
 	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 200,
 		"/debug/pprof/": 200, "/debug/pprof/goroutine": 200, "/": 404} {
@@ -145,13 +143,9 @@ func TestIDsStayPrivate(t *testing.T) {
 	}
 	ts.ask(t, forUser(canary))
 	reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: canary})
-	listed, err := ts.users.ListUserEvents(ctx(t), &pb.ListUserEventsRequest{UserId: canary})
-	if err != nil || len(listed.GetEvents()) != 1 {
-		t.Errorf("%v, %v", listed, err)
-	}
-	if _, err := ts.exported(t, canary, func(int) {}); err != nil {
-		t.Error(err)
-	}
+	listed := reply(t, ts.users.ListUserEvents, &pb.ListUserEventsRequest{UserId: canary})
+	same(t, 1, len(listed.GetEvents()), "events")
+	check.Get(ts.exported(t, canary, func(int) {}))(t)
 	ts.retract(t, &pb.RetractEventsRequest{UserId: canary, EventIds: []string{canary + "-"}})
 	reply(t, ts.users.MergeUsers,
 		&pb.MergeUsersRequest{SourceUserId: canary + "-guest", TargetUserId: canary})

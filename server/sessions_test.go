@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -206,10 +207,8 @@ func TestSessionTokensOfBusyUser(t *testing.T) {
 	ts.observe(t, withID("2", "ann", 2))
 	short, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	got, err := ts.recommend.Recommend(short, withToken("ann", token))
-	if err != nil || got.GetUserRevision() != 2 {
-		t.Errorf("a list of revision %d, %v", got.GetUserRevision(), err)
-	}
+	got := check.Get(ts.recommend.Recommend(short, withToken("ann", token)))(t)
+	same(t, uint64(2), got.GetUserRevision(), "the list's revision")
 	if wrote == 0 {
 		t.Error("nothing was written between the questions, so nothing was tested")
 	}

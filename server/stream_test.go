@@ -137,9 +137,8 @@ func TestStreamObserveSequence(t *testing.T) {
 			want := problem{Code: codes.InvalidArgument, Reason: "SEQUENCE_OUT_OF_ORDER",
 				Fields: []string{"sequence"}}
 			same(t, want, problemOf(t, got.err), "end of the stream")
-			if r, err := storetest.Revision(t.Context(), ts.store, tt.name); err != nil || r != tt.acked {
-				t.Errorf("%d events stored (%v), want %d", r, err, tt.acked)
-			}
+			stored := check.Get(storetest.Revision(t.Context(), ts.store, tt.name))(t)
+			same(t, tt.acked, stored, "events stored")
 		})
 	}
 }
@@ -214,9 +213,8 @@ func TestStreamObserveClientGone(t *testing.T) {
 	}
 	eventually(t, "the streams end",
 		func() bool { return value1(t, ts, "gsimc_stream_clients") == 0 })
-	if r, err := storetest.Revision(t.Context(), ts.store, "ann"); err != nil || r != 10 {
-		t.Errorf("%d events stored (%v), want the 10 acknowledged", r, err)
-	}
+	stored := check.Get(storetest.Revision(t.Context(), ts.store, "ann"))(t)
+	same(t, uint64(10), stored, "events stored of 10 acknowledged ones")
 }
 
 // TestStreamSeveralInAMessage mixes messages of one event and of several: each event has its own
@@ -246,9 +244,7 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 		3: pb.EventDisposition_EVENT_DISPOSITION_REJECTED}
 	same(t, want, exceptions, "exceptions differ")
 	for user, want := range map[string]uint64{"ann": 3, "bob": 3} {
-		if r, err := storetest.Revision(ctx(t), ts.store, user); r != want || err != nil {
-			t.Errorf("%s: revision %d, %v, want %d", user, r, err, want)
-		}
+		same(t, want, check.Get(storetest.Revision(ctx(t), ts.store, user))(t), "events of %s", user)
 	}
 }
 

@@ -98,10 +98,8 @@ func TestItemsAreBounded(t *testing.T) {
 			t.Fatalf("%d items are counted, want at most 6", len(k.of))
 		}
 	}
-	m, err := k.model()
-	if err != nil || m.NumItems() != 3 {
-		t.Fatalf("%v, %v", m, err)
-	}
+	m := check.Get(k.model())(t)
+	check.MustSame(t, 3, m.NumItems(), "items")
 	for _, item := range []string{"a", "b", "c"} {
 		if i, known := m.ItemIndex(item); !known || m.Degree(i) != 1000*unit {
 			t.Errorf("%s has the count %d, want %d", item, m.Degree(i), 1000*unit)

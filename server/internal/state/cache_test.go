@@ -320,9 +320,7 @@ func TestErasureRunsToItsEnd(t *testing.T) {
 		}
 		return st.Store.Erase(c, u)
 	}
-	if n, err := s.Erase(ctx, "ann"); n != 1 || err != nil {
-		t.Errorf("erased %d events, %v, want 1 and no error", n, err)
-	}
+	check.Same(t, uint64(1), check.Get(s.Erase(ctx, "ann"))(t), "erased events")
 }
 
 // A rewrite that has begun goes on when its caller has left.
@@ -336,15 +334,10 @@ func TestRewriteRunsToItsEnd(t *testing.T) {
 		leave()
 		return c.Err()
 	}
-	_, err := s.Rewrite(ctx, []string{"ann"}, func([][]store.Event) [][]store.Event {
+	check.Get(s.Rewrite(ctx, []string{"ann"}, func([][]store.Event) [][]store.Event {
 		return [][]store.Event{{}}
-	})
-	if err != nil {
-		t.Errorf("the rewrite ended with %v", err)
-	}
-	if n, err := s.Erase(t.Context(), "ann"); n != 0 || err != nil {
-		t.Errorf("the store kept %d events, %v, want none", n, err)
-	}
+	}))(t)
+	check.Same(t, uint64(0), check.Get(s.Erase(t.Context(), "ann"))(t), "events the store kept")
 }
 
 // Users live, are erased and come back to the same revisions with other content, while others read.
@@ -401,9 +394,9 @@ func live(t *testing.T, s *Cache, m *model.Model, user string, lives int) {
 				return
 			}
 		}
-		if n, err := s.Erase(context.Background(), user); err != nil || n != uint64(events) {
-			t.Errorf("erase: %d, %v; want %d", n, err, events)
-		}
+		n, err := s.Erase(context.Background(), user)
+		check.Pass(t, err, "erase")
+		check.Same(t, uint64(events), n, "erased events")
 		if life%2 == 0 { // and some erasures are not looked at
 			continue
 		}
