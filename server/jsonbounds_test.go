@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
 
@@ -49,7 +48,8 @@ func posting(path string, bytes int) string {
 func (r *rawJSON) status(t *testing.T) int {
 	t.Helper()
 	_ = r.SetReadDeadline(time.Now().Add(20 * time.Second)) // a socket has deadlines
-	resp := check.Get(http.ReadResponse(r.answers, nil))(t)
+	resp, err := http.ReadResponse(r.answers, nil)
+	must(t, err)
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, resp.Body) // the next answer follows it
 	return resp.StatusCode
@@ -158,7 +158,8 @@ func TestJSONRequestsAreNotSmuggled(t *testing.T) {
 func TestJSONHeaders(t *testing.T) {
 	_, c := startJSON(t, setup{})
 	for _, path := range []string{"/v1/users/ann/recommendations", "/v1/users/nobody", "/v1/none"} {
-		resp := check.Get(http.Get(c.base + path))(t)
+		resp, err := http.Get(c.base + path)
+		must(t, err)
 		resp.Body.Close()
 		if h := resp.Header; h.Get("Cache-Control") != "no-store" ||
 			h.Get("X-Content-Type-Options") != "nosniff" {

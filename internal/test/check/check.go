@@ -120,7 +120,7 @@ func Within(t testing.TB, patience time.Duration, what string, holds func() bool
 	for !holds() {
 		if time.Since(begun) > patience {
 			t.Fatalf("not within %v: %s", patience, what)
-			break
+			return patience
 		}
 		time.Sleep(time.Millisecond)
 	}

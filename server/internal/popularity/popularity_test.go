@@ -16,8 +16,6 @@ import (
 	"github.com/gsimc/gsimc/store/memory"
 )
 
-var must = check.Must
-
 // Counts are those of the definition, in whichever order the events come.
 func TestModelCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
