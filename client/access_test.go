@@ -121,9 +121,7 @@ func TestTLSAndToken(t *testing.T) {
 			ClientAuth: tls.RequireAndVerifyClientCert})))
 	check.Pass(t, askHealth(t, Options{Address: address,
 		Access: Access{TLS: trusted, Token: secret}}), "a call with everything")
-	if got := authorization(); len(got) != 1 || got[0] != "Bearer "+string(secret) {
-		t.Errorf("the metadata is %q", got)
-	}
+	check.Same(t, []string{"Bearer " + string(secret)}, authorization(), "the metadata")
 	other, err := LoadTLS(TLSFiles{CA: certtest.Write(t, dir, "other", stranger.PEM)})
 	check.Must(t, err)
 	named, err := LoadTLS(TLSFiles{CA: ca, ServerName: "example.org"})

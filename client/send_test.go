@@ -241,9 +241,8 @@ func TestSenderWaitsForRoom(t *testing.T) {
 		!strings.Contains(err.Error(), "full") {
 		t.Errorf("without room for long: error %v, want that it gave up, and why", err)
 	}
-	if s.Acknowledged != 0 || s.Rejected != 0 {
-		t.Errorf("without room for long: %+v, want that nothing is settled", s)
-	}
+	check.Same(t, 0, s.Acknowledged, "acknowledged without room for long")
+	check.Same(t, 0, s.Rejected, "rejected without room for long")
 }
 
 // A lack of room that begins anew, or does not end, is told again after a while.
@@ -293,12 +292,9 @@ func TestSenderGivesUp(t *testing.T) {
 			"a stream that hangs: error %v, want that it gave up and nothing of a cancellation",
 			err)
 	}
-	if s.Acknowledged != 2 || s.Reconnects != 0 {
-		t.Errorf(
-			"a stream that hangs: %d events acknowledged, %d reconnects, want 2 and 0: time runs "+
-				"from the last acknowledgement",
-			s.Acknowledged, s.Reconnects)
-	}
+	// The time runs from the last acknowledgement.
+	check.Same(t, 2, s.Acknowledged, "acknowledged by a stream that hangs")
+	check.Same(t, 0, s.Reconnects, "reconnects from a stream that hangs")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -359,9 +359,7 @@ func TestSlowStoreEndsNoStream(t *testing.T) {
 		t.Error("a stream that waits for the store made room")
 	}
 	close(release)
-	if _, err := busy.Recv(); err != nil {
-		t.Errorf("after the store went on: %v", err)
-	}
+	check.Get(busy.Recv())(t) // after the store went on
 	eventually(t, "the stream makes room when it is idle", opened)
 }
 
@@ -412,9 +410,7 @@ func TestUnreadAcknowledgementsHoldNobodyUp(t *testing.T) {
 	}
 	for i := range uint64(300) {
 		good.send(t, i+1, newEvent("ann", 1))
-		if _, err := good.Recv(); err != nil {
-			t.Fatalf("another stream, after %d events: %v", i, err)
-		}
+		check.Get(good.Recv())(t) // of another stream
 	}
 }
 
@@ -455,9 +451,7 @@ func TestUnreadAnswers(t *testing.T) {
 				ts.ask(t, forUser("bob"))
 				return isClosed(attacker)
 			})
-			if _, err := watch.Recv(); err != nil {
-				t.Errorf("the stream of another client: %v", err)
-			}
+			check.Get(watch.Recv())(t) // of another client
 		})
 	}
 }
@@ -552,7 +546,6 @@ func TestCheckpointsEnd(t *testing.T) {
 		mustSame(t, want, problemOf(t, err), "the checkpoint ends with")
 	}
 	made, removed := copies.made.Load(), copies.removed.Load()
-	if int(made) != most+1 || removed != made {
-		t.Errorf("%d checkpoints were made and %d removed", made, removed)
-	}
+	same(t, most+1, int(made), "checkpoints made")
+	same(t, made, removed, "checkpoints removed")
 }

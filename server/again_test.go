@@ -125,10 +125,8 @@ func checkListed(
 		t.Fatalf("%s: %d items, want %d", what, len(got), len(want))
 	}
 	for j, i := range want {
-		if got[j].GetItemId() != m.ItemID(i) || got[j].GetScore() != float64(scores[i]) {
-			t.Errorf("%s: place %d has %s with %v, want %s with %v", what, j+1, got[j].GetItemId(),
-				got[j].GetScore(), m.ItemID(i), scores[i])
-		}
+		same(t, m.ItemID(i), got[j].GetItemId(), "%s: item in place %d", what, j+1)
+		same(t, float64(scores[i]), got[j].GetScore(), "%s: score in place %d", what, j+1)
 	}
 }
 

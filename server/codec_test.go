@@ -153,10 +153,8 @@ func TestMalformedStream(t *testing.T) {
 			}
 			s.send(t, good+1, &pb.Event{UserId: field, ItemId: text})
 			got := s.rest(t)
-			if got.acked != good || len(got.exceptions) != 0 {
-				t.Errorf("acked %d with %d exceptions, want %d and none", got.acked,
-					len(got.exceptions), good)
-			}
+			same(t, uint64(good), got.acked, "acked")
+			same(t, 0, len(got.exceptions), "exceptions")
 			same(t, malformedField(field), problemOf(t, got.err), "end of the stream")
 			stored := check.Get(storetest.Revision(t.Context(), ts.store, field))(t)
 			same(t, uint64(good), stored, "events stored")

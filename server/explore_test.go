@@ -126,11 +126,9 @@ func TestThompson(t *testing.T) {
 	for _, r := range first.GetItems() {
 		same(t, pb.ResultSource_RESULT_SOURCE_EXPLORATION, r.GetSource(), "source of %s",
 			r.GetItemId())
-		if want := mean[r.GetItemId()]; r.GetScore() != want.GetScore() ||
-			r.GetScoreStddev() != want.GetScoreStddev() {
-			t.Errorf("%s has %v ± %v, without exploration %v ± %v", r.GetItemId(), r.GetScore(),
-				r.GetScoreStddev(), want.GetScore(), want.GetScoreStddev())
-		}
+		want := mean[r.GetItemId()]
+		same(t, want.GetScore(), r.GetScore(), "score of %s", r.GetItemId())
+		same(t, want.GetScoreStddev(), r.GetScoreStddev(), "score_stddev of %s", r.GetItemId())
 	}
 	same(t, first, ts.ask(t, exploring(forUser("ann"), thompson(7, 1), testItems)),
 		"equal seeds, other answer")

@@ -189,10 +189,8 @@ func TestDrain(t *testing.T) {
 	s := runningStream(t, ts)
 	watch, err := healthpb.NewHealthClient(ts.conn).Watch(ctx(t), &healthpb.HealthCheckRequest{})
 	must(t, err)
-	if resp, err := watch.Recv(); err != nil ||
-		resp.GetStatus() != healthpb.HealthCheckResponse_SERVING {
-		t.Fatal(resp, err)
-	}
+	mustSame(t, healthpb.HealthCheckResponse_SERVING, check.Get(watch.Recv())(t).GetStatus(),
+		"health")
 	hooked.AppendFunc = func(c context.Context, r []store.Record) ([]store.Result, error) {
 		close(entered)
 		<-release
@@ -207,10 +205,8 @@ func TestDrain(t *testing.T) {
 	hooked.AppendFunc = nil
 
 	ts.stop()
-	if resp, err := watch.Recv(); err != nil ||
-		resp.GetStatus() != healthpb.HealthCheckResponse_NOT_SERVING {
-		t.Errorf("health while draining: %v, %v", resp, err)
-	}
+	same(t, healthpb.HealthCheckResponse_NOT_SERVING, check.Get(watch.Recv())(t).GetStatus(),
+		"health while draining")
 	if code, _ := ts.get(t, "/readyz"); code != http.StatusServiceUnavailable {
 		t.Errorf("/readyz while draining: %d", code)
 	}

@@ -85,9 +85,8 @@ func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 	same(t, "popularity", status.GetModel().GetDynamics(), "dynamics by GetStatus")
 	explored := exploring(forUser("eve"), thompson(7, 1), 0)
 	_, err := ts.recommend.Recommend(ctx(t), explored)
-	if p := problemOf(t, err); p.Code != codes.FailedPrecondition || p.Reason != "NO_UNCERTAINTY" {
-		t.Errorf("exploration: %v", err)
-	}
+	same(t, problem{Code: codes.FailedPrecondition, Reason: "NO_UNCERTAINTY"}, problemOf(t, err),
+		"exploration")
 	similar, err := ts.recommend.SimilarItems(ctx(t), &pb.SimilarItemsRequest{ItemId: item(1)})
 	if err != nil || len(similar.GetItems()) != 0 ||
 		!slices.Contains(similar.GetDegradations(), pb.Degradation_DEGRADATION_NO_MODEL) {

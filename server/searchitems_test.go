@@ -115,9 +115,7 @@ func TestBatchGetItems(t *testing.T) {
 		ItemIds: []string{"new", item(3), "nowhere", item(3)}})
 	want := []string{"new?", item(3), "nowhere?", item(3)}
 	same(t, want, foundIDs(r.GetItems()), "ids")
-	if got := r.GetItems()[0].GetItem().GetLabels(); len(got) != 1 || got[0] != "l" {
-		t.Errorf("labels %v", got)
-	}
+	same(t, []string{"l"}, r.GetItems()[0].GetItem().GetLabels(), "labels")
 }
 
 // A store without items has a search all the same: that of the model.

@@ -51,9 +51,8 @@ func TestGetSpectrum(t *testing.T) {
 	extra := ts.spectrum(t, more)
 	ts.observe(t, newEvent("ann", 20))
 	stored := ts.spectrum(t, spectrumOf("ann"))
-	if stored.GetUserRevision() != 3 || extra.GetUserRevision() != 2 {
-		t.Errorf("revisions %d and %d", stored.GetUserRevision(), extra.GetUserRevision())
-	}
+	same(t, uint64(3), stored.GetUserRevision(), "revision")
+	same(t, uint64(2), extra.GetUserRevision(), "revision before the extra history")
 	for what, r := range map[string]*pb.GetSpectrumResponse{"stored": stored, "extra": extra} {
 		if d := cmp.Diff(inline, r, protocmp.Transform(), approximately,
 			protocmp.IgnoreFields(r, "user_revision")); d != "" {

@@ -48,9 +48,7 @@ func runningStream(t testing.TB, ts *testServer) clientStream {
 	t.Helper()
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("ann", 1))
-	if resp, err := s.Recv(); err != nil || resp.GetAckedSequence() != 1 {
-		t.Fatal(resp, err)
-	}
+	mustSame(t, uint64(1), check.Get(s.Recv())(t).GetAckedSequence(), "acked")
 	return s
 }
 

@@ -33,10 +33,8 @@ func TestAnswersAfterTheClose(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.unread)
-	families, err := registry.Gather()
-	if err != nil || len(families) != 1 {
-		t.Fatal(families, err)
-	}
+	families := check.Get(registry.Gather())(t)
+	check.MustSame(t, 1, len(families), "series")
 	check.Same(t, 0.0, families[0].GetMetric()[0].GetCounter().GetValue(),
 		"connections count as unread")
 	if len(l.answers.owing) != 0 {

@@ -48,8 +48,7 @@ func TestBodiesThatAreHeld(t *testing.T) {
 			ticket.Forget()
 			ticket.Forget()
 		}
-		if g.bodies != 0 || g.leaving != 0 {
-			t.Errorf("%d and %d bytes are left of no bodies", g.bodies, g.leaving)
-		}
+		check.Same(t, 0, g.bodies, "bytes of no bodies")
+		check.Same(t, 0, g.leaving, "bytes of bodies that leave")
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestBudget(t *testing.T) {
@@ -23,8 +25,7 @@ func TestBudget(t *testing.T) {
 			time.Sleep(time.Second)
 			b.Give(8)
 		}()
-		if err := b.Take(t.Context(), 1); err != nil || time.Since(begin) != time.Second {
-			t.Errorf("after %v: %v", time.Since(begin), err)
-		}
+		check.Must(t, b.Take(t.Context(), 1))
+		check.Same(t, time.Second, time.Since(begin), "time that it took")
 	})
 }

@@ -111,9 +111,8 @@ func TestReceivingIsBounded(t *testing.T) {
 				t.Errorf("call %d runs with %v", i, err)
 			}
 		}
-		if g.receiving.n != 0 || g.classes[Recommend].receiving != 0 {
-			t.Errorf("%d calls are left", g.receiving.n)
-		}
+		check.Same(t, 0, g.receiving.n, "calls left")
+		check.Same(t, 0, g.classes[Recommend].receiving, "calls left of the class")
 	})
 }
 
@@ -159,14 +158,12 @@ func TestQueue(t *testing.T) {
 			time.Sleep(300 * time.Millisecond)
 			calls[0].Leave()
 		}()
-		if err := calls[2].Run(); err != nil || time.Since(begin) != 300*time.Millisecond {
-			t.Errorf("the third runs after %v: %v", time.Since(begin), err)
-		}
+		must(t, calls[2].Run())
+		check.Same(t, 300*time.Millisecond, time.Since(begin), "time until the third runs")
 		late := check.Get(admit(t, g, "/r"))(t)
 		defer late.end()
-		if err := late.Run(); reasonOf(err) != Late || g.classes[Recommend].queue.n != 0 {
-			t.Errorf("a call whose turn does not come: %v, want %s", err, Late)
-		}
+		check.Same(t, Late, reasonOf(late.Run()), "a call whose turn does not come")
+		check.Same(t, 0, g.classes[Recommend].queue.n, "calls that wait")
 		calls[1].Leave()
 		calls[1].Leave()
 		calls[2].Leave()
@@ -268,9 +265,8 @@ func TestFarDeadline(t *testing.T) {
 	defer cancel()
 	ctx := check.Get(g.Admit(far, "/r"))(t) // its headers alone are no reason
 	check.Same(t, Full, reasonOf(Of(ctx).Run()), "it runs with")
-	if got := g.classes[Recommend].receiving; g.receiving.n != before || got != before {
-		t.Errorf("%d and %d calls are left, want %d", g.receiving.n, got, before)
-	}
+	check.Same(t, before, g.receiving.n, "calls left")
+	check.Same(t, before, g.classes[Recommend].receiving, "calls left of the class")
 }
 
 // Questions about the health are always taken, and those that do not come to an end make room.
@@ -333,9 +329,8 @@ func TestRefusedCallsWhileReceiving(t *testing.T) {
 		cancel()
 		time.Sleep(2 * slowAfter)
 		synctest.Wait()
-		if n := g.receiving.n; n != 0 || from.receiving != 0 {
-			t.Errorf("%d and %d calls are receiving that have ended", n, from.receiving)
-		}
+		check.Same(t, 0, g.receiving.n, "calls receiving that have ended")
+		check.Same(t, 0, from.receiving, "calls of the connection that have ended")
 	})
 }
 

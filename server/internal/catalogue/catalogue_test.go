@@ -254,10 +254,8 @@ func TestDamagedItemsAreHidden(t *testing.T) {
 		t.Errorf("Get: %v, want ErrDamaged", err)
 	}
 	read := 0
-	if err := c.Each(t.Context(), "", func(store.Item) error { read++; return nil }); err != nil ||
-		read != 8 {
-		t.Errorf("Each: %d items, %v; want 8", read, err)
-	}
+	must(t, c.Each(t.Context(), "", func(store.Item) error { read++; return nil }))
+	check.Same(t, 8, read, "items of Each")
 	must(t, put(t, c, items[3]))
 	holds("after a write", 1, 0, 1, 2, 3, 4, 6, 7, 8, 9)
 	check.Get(c.Delete(t.Context(), []string{"5"}))(t)

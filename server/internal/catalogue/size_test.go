@@ -141,9 +141,8 @@ func TestSizeIsBounded(t *testing.T) {
 		t.Errorf("%d batches and %d bytes before the refusal", stored, held)
 	}
 	other, _ := open(t, st, time.Unix(0, 0), Bounds{Bytes: 1 << 10})
-	if other.Bytes() != c.Bytes() || other.Size() != c.Size() {
-		t.Errorf("an opening takes %d items of %d", other.Size(), c.Size())
-	}
+	check.Same(t, c.Size(), other.Size(), "items that an opening takes")
+	check.Same(t, c.Bytes(), other.Bytes(), "bytes that an opening takes")
 	check.Pass(t, put(t, other, store.Item{ID: "0", Categories: hostile(0).Categories}),
 		"an item that has fewer names is refused")
 	if err := put(t, other, hostile(0)); err == nil {
@@ -154,7 +153,6 @@ func TestSizeIsBounded(t *testing.T) {
 	must(t, put(t, c, store.Item{ID: "of another server", Labels: []string{"l"}}))
 	must(t, other.Refresh(t.Context()))
 	must(t, c.Refresh(t.Context()))
-	if other.Size() != c.Size() || other.Bytes() != c.Bytes() {
-		t.Errorf("%d items of %d are taken", other.Size(), c.Size())
-	}
+	check.Same(t, c.Size(), other.Size(), "items taken")
+	check.Same(t, c.Bytes(), other.Bytes(), "bytes taken")
 }

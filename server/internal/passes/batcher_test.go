@@ -80,10 +80,8 @@ func TestBatcherAnswersAsAlone(t *testing.T) {
 	}
 	release(clients) // all at once, so that some share a pass on any machine
 	wg.Wait()
-	if len(b.idle) != b.passes || len(b.waiting) != 0 {
-		t.Errorf("%d of %d passes idle and %d calls waiting after the last", len(b.idle), b.passes,
-			len(b.waiting))
-	}
+	check.Same(t, b.passes, len(b.idle), "passes idle after the last call")
+	check.Same(t, 0, len(b.waiting), "calls waiting after the last")
 	answered, passes, large := batchSizes(t, metrics)
 	if passes == 0 || passes >= answered || large > 0 {
 		t.Errorf(

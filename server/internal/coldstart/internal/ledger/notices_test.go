@@ -204,10 +204,8 @@ func TestNoticesAreMergedOnce(t *testing.T) {
 		}
 		must(t, x.merge(t.Context(), l.Base(), names))
 		now := x.owned.account.Samples.Census()
-		if now.Users != 4 || now.Counts[novelty] != 4 {
-			t.Errorf("round %d: %d users, %v of them with the item, want 4", round, now.Users,
-				now.Counts[novelty])
-		}
+		check.Same(t, int64(4), now.Users, "round %d: users", round)
+		check.Same(t, 4.0, now.Counts[novelty], "round %d: users with the item", round)
 		for name, note := range kept { // as if they had not been removed
 			must(t, st.PutNote(t.Context(), topic, name, note, store.Fence{}))
 		}
