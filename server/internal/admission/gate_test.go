@@ -208,7 +208,8 @@ func TestStreamsMakeRoom(t *testing.T) {
 					ended(greedy))
 			}
 		}
-		check.Same(t, Full, refusal(open(&conn{of: limited})), "beside four handlers that do not return")
+		check.Same(t, Full, refusal(open(&conn{of: limited})),
+			"beside four handlers that do not return")
 		for _, s := range greedy {
 			if s.Evicted() {
 				if s.Context.Err() == nil || !errors.Is(s.Err(), context.DeadlineExceeded) {
