@@ -42,7 +42,7 @@ const (
 // that the gRPC library makes before the server sees the request; they have a code and a message
 // only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
 // compression, INTERNAL for a message that cannot be inflated or a breach of the gRPC protocol,
-// UNAVAILABLE for a lost connection. Requests may be compressed with gzip or zstd; the size limit
+// UNAVAILABLE for a lost connection. Requests may be compressed with gzip; the size limit
 // holds for what they inflate to. Answers are not compressed.
 //
 // The reason of an ErrorInfo never changes its meaning. Methods of every service have these, and
@@ -145,7 +145,7 @@ type EventService_StreamObserveClient = grpc.BidiStreamingClient[StreamObserveRe
 // that the gRPC library makes before the server sees the request; they have a code and a message
 // only: RESOURCE_EXHAUSTED for a message over the size limit, UNIMPLEMENTED for an unknown
 // compression, INTERNAL for a message that cannot be inflated or a breach of the gRPC protocol,
-// UNAVAILABLE for a lost connection. Requests may be compressed with gzip or zstd; the size limit
+// UNAVAILABLE for a lost connection. Requests may be compressed with gzip; the size limit
 // holds for what they inflate to. Answers are not compressed.
 //
 // The reason of an ErrorInfo never changes its meaning. Methods of every service have these, and

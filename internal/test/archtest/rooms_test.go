@@ -54,7 +54,6 @@ client/examples:
 
 # The parts of the server. No service (recommend, ingest, users, operate, items) knows another.
 server/internal/background:
-server/internal/compression:
 server/internal/console:
 server/internal/metric:
 server/internal/admission: server/internal/metric
@@ -90,7 +89,7 @@ server/internal/outcome: internal/wire store server/internal/admission server/in
 	server/internal/doors server/internal/filters server/internal/models server/internal/session
 	server/internal/valid
 server/internal/calls: api internal/wire store server/internal/admission
-	server/internal/background server/internal/compression server/internal/doors
+	server/internal/background server/internal/doors
 	server/internal/metric server/internal/outcome server/internal/stage server/internal/tracing
 server/internal/httpjson: api server/internal/admission server/internal/outcome
 	server/internal/valid
@@ -193,7 +192,7 @@ google.golang.org/genproto: api internal/wire server cmd/gsimc/internal/call
 google.golang.org/protobuf: api internal/wire client server cmd internal/test/check
 google.golang.org/grpc: api internal/wire client server cmd internal/test/nettest
 github.com/grpc-ecosystem/grpc-gateway/v2: server/internal/httpjson
-github.com/klauspost/compress: learn/dataset server/internal/compression
+github.com/klauspost/compress: learn/dataset
 github.com/rs/cors: server/internal/origin
 
 # What is watched.

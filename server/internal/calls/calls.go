@@ -19,7 +19,6 @@ import (
 
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
-	"github.com/gsimc/gsimc/server/internal/compression"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/stage"
@@ -108,7 +107,7 @@ func (c *Chain) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
 	start := time.Now()
-	compression.AnswerPlain(ctx)
+	answerPlain(ctx)
 	repeatRequestID(ctx, func(md metadata.MD) error { return grpc.SetHeader(ctx, md) })
 	account := c.account(ctx, info.FullMethod)
 	ticket := admission.Of(ctx)

@@ -11,7 +11,6 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/background"
-	"github.com/gsimc/gsimc/server/internal/compression"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/stage"
 )
@@ -20,7 +19,7 @@ func (c *Chain) logStream(
 	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
 	start := time.Now()
-	compression.AnswerPlain(stream.Context())
+	answerPlain(stream.Context())
 	repeatRequestID(stream.Context(), stream.SetHeader)
 	err := next(srv, stream)
 	// A stream is meant to be open for long, so its duration never makes it slow.

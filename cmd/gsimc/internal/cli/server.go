@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -66,19 +65,17 @@ func Advise(err error) error {
 	switch {
 	case !errors.As(err, &e), e.Reason == client.Repeated: // the server said what there is to say
 		return err
-	case e.Reason == client.Unreachable && strings.Contains(e.Error(), "x509: "):
-		return Advised(err, "see %s and %s", "--tls-ca", "--tls-server-name")
-	case strings.Contains(e.Error(), "HTTP/1.1"):
-		return Advised(err, "%s is an address of HTTP, not that of serve --listen", "--server")
 	case e.Reason == client.Unreachable:
-		return Advised(err, "is the server running there? see %s", "--server")
+		return Advised(err, "is the server running there? see %s, and %s for its certificate",
+			"--server", "--tls-ca")
 	case e.Reason == client.NoAnswer:
 		return Advised(err, "is the server running there? see %s and %s", "--server", "--timeout")
 	case e.Code == codes.Unauthenticated, e.Code == codes.PermissionDenied:
 		return Advised(err, "see %s", "--client-token-file")
 	case e.Code == codes.Unavailable && len(status.Convert(e.Err).Details()) == 0:
 		// not from the server itself, which gives a reason
-		return Advised(err, "if the server wants TLS, see %s and %s", "--tls-ca", "--client-cert")
+		return Advised(err, "is %s that of serve --listen? if it wants TLS, see %s and %s",
+			"--server", "--tls-ca", "--client-cert")
 	case e.Code == codes.Unimplemented:
 		return Advised(err, "is %s the address of the right listener? serve has --listen for "+
 			"clients and --admin-listen for operators", "--server")
