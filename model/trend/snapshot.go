@@ -48,7 +48,8 @@ func (s *Snapshot) Of(id string, share int64) (g float32, now int64, expected fl
 	return s.G[at], now, expected
 }
 
-// rescaled is the share now of an item that had another share when it was counted: its factor stays.
+// rescaled is the share now of an item that had another share when it was counted. Its factor
+// stays.
 func rescaled(now, counted, share int64) int64 {
 	const most = 1 << 62
 	switch counted {

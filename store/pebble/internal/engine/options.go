@@ -99,8 +99,8 @@ func (e *Engine) engineOptions() *lsm.Options {
 }
 
 // cleaner deletes each file once the engine has no use for it. Pebble would keep some logs to write
-// over them, and the bytes of erased users would live on there. It does not if a cleaner may want to
-// read them, as one that archives files does.
+// over them, and the bytes of erased users would live on there. It does not if a cleaner may want
+// to read them, as one that archives files does.
 type cleaner struct {
 	lsm.DeleteCleaner
 	reader
