@@ -12,21 +12,26 @@ import (
 )
 
 // renewTrends reads the users whose histories have changed, and lets the trends after the last span
-// serve, if the base has some and they are others than those that do.
+// serve, if the base has some and they are others than those that do. A span may be an hour long:
+// what serves too early for it does not wait for the next one.
 func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	if err := x.countChanged(ctx, l, a); err != nil {
 		return err
 	}
 	span := a.Tally.Span(x.Now().Unix())
-	if l.Base().Spec().Trend.Gain == 0 || span == a.Span || !a.Tally.Due() {
+	if l.Base().Spec().Trend.Gain == 0 {
 		return nil
 	}
-	snapshot := a.Tally.Snapshot(x.stage.Extended(l), span)
+	m := x.stage.Extended(l)
+	if (span == a.Span || !a.Tally.Due()) && !a.Tally.Outdated(m) {
+		return nil
+	}
+	snapshot := a.Tally.Snapshot(m, span)
 	if err := x.ledger.PublishTrends(ctx, l, snapshot); err != nil {
 		return err
 	}
 	a.Span = span
-	a.Tally.Published(span)
+	a.Tally.Published(m, span)
 	return nil
 }
 

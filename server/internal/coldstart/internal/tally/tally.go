@@ -53,6 +53,9 @@ type Tally struct {
 	most    int  // entries
 	news    int  // entries that have come since the last snapshot, or were too late for it
 	gone    bool // entries have gone since then
+
+	after  int64   // span that the last snapshot is after
+	shares float64 // sum of those that it was made of; 0: there is none
 }
 
 // entry is a first event.
@@ -194,15 +197,38 @@ func (t *Tally) number(item string) int32 {
 // Span is the last span that has ended at a time.
 func (t *Tally) Span(unix int64) int64 { return t.spec.SpanOf(unix) - 1 }
 
+// little is the part of a half-life, and of the shares, that makes no difference to lists.
+const little = 1. / 30
+
 // Due reports whether another snapshot is due since the last one was published: enough events have
-// come, as what is older by less than a thirtieth of a half-life ranks as well, or any has gone.
-func (t *Tally) Due() bool {
-	const perHalfLife = 30
-	return t.gone || float64(t.news) >= max(1, t.halfLife()/perHalfLife)
+// come, or any has gone.
+func (t *Tally) Due() bool { return t.gone || t.enough(int64(t.news)) }
+
+func (t *Tally) enough(events int64) bool {
+	return float64(events) >= max(1, little*t.halfLife())
 }
 
-// Published takes note that the snapshot after a span serves.
-func (t *Tally) Published(after int64) { t.news, t.gone = int(t.counts.Later(after)), false }
+// Outdated reports whether the last snapshot would be another one by now: users were read too late
+// for it, or the shares of the items of m, an extension of the base, are others. Those of new items
+// are estimates, which an import of histories moves by much.
+func (t *Tally) Outdated(m *model.Model) bool {
+	return t.shares > 0 && (t.enough(int64(t.news)-t.counts.Later(t.after)) ||
+		math.Abs(sharesOf(m)-t.shares) > little*t.shares)
+}
+
+// Published takes note that the snapshot of m after a span serves.
+func (t *Tally) Published(m *model.Model, after int64) {
+	t.news, t.gone = int(t.counts.Later(after)), false
+	t.after, t.shares = after, sharesOf(m)
+}
+
+// sharesOf is the sum of the shares of all items.
+func sharesOf(m *model.Model) (sum float64) {
+	for i := range int32(m.NumItems()) {
+		sum += float64(m.Degree(i))
+	}
+	return sum
+}
 
 func (t *Tally) halfLife() float64 { return math.Ldexp(t.spec.HalfLife, -t.halved) }
 

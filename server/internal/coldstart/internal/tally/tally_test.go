@@ -154,7 +154,7 @@ func TestSnapshotsAreDue(t *testing.T) {
 		if !tally.Due() {
 			t.Errorf("step %d: no snapshot is due, though none was published", i)
 		}
-		tally.Published(step.after)
+		tally.Published(tally.base, step.after)
 		if rises := s.G[3] > s.G[4]; rises == step.due || tally.Due() != step.due {
 			t.Errorf("step %d: the item rises: %v, the next snapshot is due: %v", i, rises,
 				tally.Due())
@@ -166,10 +166,40 @@ func TestSnapshotsAreDue(t *testing.T) {
 	for u := range 60 {
 		tally.count(fmt.Sprint(u), []event{{3, 55}})
 	}
-	tally.Published(5)
+	tally.Published(tally.base, 5)
 	if tally.count("ann", nil); !tally.Due() {
 		t.Error("a user who has gone makes no snapshot due")
 	}
+}
+
+// A snapshot is outdated when users were read too late for it, or when a new item turns out to have
+// other users than it was taken to have.
+func TestSnapshotsAreOutdated(t *testing.T) {
+	tally := newTally(t, 60)
+	tally.count("ann", []event{{3, 55}})
+	if tally.Outdated(tally.base) {
+		t.Error("outdated without a snapshot")
+	}
+	many, few := extendedBy(t, tally.base, 1000), extendedBy(t, tally.base, 1)
+	tally.Published(many, 5)
+	if tally.Outdated(many) || !tally.Outdated(few) {
+		t.Errorf("outdated: %t with the same shares, %t with others", tally.Outdated(many),
+			tally.Outdated(few))
+	}
+	for u, late := range []int64{65, 65, 65, 55, 55} { // those of the span after it are not
+		tally.count(fmt.Sprint(u), []event{{3, late}})
+		if u < 4 == tally.Outdated(many) {
+			t.Errorf("outdated: %t after %d users", tally.Outdated(many), u+1)
+		}
+	}
+}
+
+// extendedBy is a base with a new item of these users.
+func extendedBy(t *testing.T, base *model.Model, users float64) *model.Model {
+	t.Helper()
+	e := check.Get(base.NewEvidence([]string{"new"}, nil))(t)
+	e.Add([]int32{0, 1, 2, int32(base.NumItems())})
+	return check.Get(base.Extend([]model.NewItem{check.Get(e.Place(0, users))(t)}))(t)
 }
 
 // Items that nobody has any more leave their numbers to others.
@@ -255,13 +285,7 @@ func heap() uint64 {
 func TestNewItemsRise(t *testing.T) {
 	tally := newTally(t, 50)
 	base := tally.base
-	e, err := base.NewEvidence([]string{"new"}, nil)
-	check.Must(t, err)
-	e.Add([]int32{0, 1, 2, int32(base.NumItems())})
-	placed, err := e.Place(0, float64(base.NumTrainUsers())/2)
-	check.Must(t, err)
-	m, err := base.Extend([]model.NewItem{placed})
-	check.Must(t, err)
+	m := extendedBy(t, base, float64(base.NumTrainUsers())/2)
 	const spans, late = 200, 10 // of the spans, with one event before the new item comes, else two
 	for u := range spans {
 		h := tally.History(fmt.Sprint(u))
