@@ -28,8 +28,7 @@ type Options struct {
 
 	// Progress, if set, is told of the stages of the methods: "ranking by" each, after those of
 	// learned dynamics. A stage begins with its first call. Its share is that of the test users
-	// ranked, or of the work of the stage.
-	// It may be called from several goroutines at once.
+	// ranked, or of the work of the stage. It may be called from several goroutines at once.
 	Progress func(stage string, done, total int)
 
 	// Fitted, if set, is called with the model of each [ModelMethod] before it ranks, and when it

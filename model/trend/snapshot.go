@@ -49,7 +49,7 @@ func (s *Snapshot) Of(id string, share int64) (g float32, now int64, expected fl
 }
 
 // rescaled is the share now of an item that had another share when it was counted. Its factor
-// stays.
+// stays; one that had no share has the factor 1.
 func rescaled(now, counted, share int64) int64 {
 	const most = 1 << 62
 	switch counted {

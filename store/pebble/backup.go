@@ -139,7 +139,7 @@ func Restore(
 	opts = opts.withDefaults()
 	m, err := manifest.Read(opts.FS, from)
 	if err != nil {
-		return nil, fmt.Errorf("no backup is there: %w", err)
+		return nil, fmt.Errorf("reading what a backup says of itself: %w", err)
 	}
 	if !m.Local(engine.DataName) {
 		return nil, fmt.Errorf("the manifest names files outside of the backup: use another backup")

@@ -155,7 +155,7 @@ func (w *rewrite) run(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 	}
-	after, err := w.ask(before)
+	after, err := w.asked(before)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (w *rewrite) run(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-func (w *rewrite) ask(before [][]store.Event) ([][]store.Event, error) {
+func (w *rewrite) asked(before [][]store.Event) ([][]store.Event, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.left {

@@ -103,7 +103,8 @@ var lifecycleCases = []testCase{
 					}
 				})
 			}
-			t.end()
+			t.fails(t.Close(), nil, "Close") // and the calls end in any case
+			t.closed = true
 			wg.Wait()
 		},
 	},

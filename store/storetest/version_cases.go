@@ -193,6 +193,10 @@ func runVersionsOfReaders(t *tester) {
 	}
 	done := make(chan struct{})
 	var readers sync.WaitGroup
+	defer func() {
+		close(done)
+		readers.Wait()
+	}()
 	for range 2 {
 		readers.Go(func() {
 			known, events := store.Version{}, ""
@@ -232,8 +236,6 @@ func runVersionsOfReaders(t *tester) {
 		}
 		t.erase("u")
 	}
-	close(done)
-	readers.Wait()
 }
 
 func runShards(t *tester) {

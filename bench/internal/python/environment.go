@@ -11,8 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 // requirements pins the packages of the Python package index that are measured.
@@ -88,11 +86,11 @@ func makeEnvironment(ctx context.Context, base, dir, installed string) error {
 func command(ctx context.Context, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.WaitDelay = stopTime
-	written := new(proctest.Output)
+	written := new(output)
 	cmd.Stdout, cmd.Stderr = written, written
 	if err := cmd.Run(); err != nil {
 		module := strings.Join(args[:min(2, len(args))], " ")
-		return fmt.Errorf("%s: %w: %s", module, err, lastLine(written))
+		return fmt.Errorf("%s: %w: %s", module, err, written.lastLine())
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package python
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -18,8 +19,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
 //go:embed worker.py
@@ -33,16 +32,30 @@ type Worker struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    *bufio.Reader
-	errors *proctest.Output
+	errors *output
 	wait   func() error // for the end of the process, as often as wanted
 }
 
 // Versions are those of the interpreter and of the packages it has; a missing package is empty.
 type Versions struct{ Python, NumPy, Faiss, SciPy string }
 
+// output collects what the process writes for people, from a goroutine of package exec.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
 // lastLine returns what was written last, without the lines before.
-func lastLine(o *proctest.Output) string {
-	text := strings.TrimSpace(o.String())
+func (o *output) lastLine() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	text := strings.TrimSpace(o.text.String())
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
@@ -52,7 +65,7 @@ const stopTime = 10 * time.Second
 // Start runs the worker under an interpreter with NumPy. env is added to the environment. The
 // process ends with ctx, by Close, and when its input ends because this program did.
 func Start(ctx context.Context, interpreter string, env ...string) (*Worker, error) {
-	w := &Worker{Interpreter: interpreter, errors: new(proctest.Output)}
+	w := &Worker{Interpreter: interpreter, errors: new(output)}
 	w.cmd = exec.CommandContext(ctx, interpreter, "-u", "-c", script)
 	w.cmd.Env = append(os.Environ(), env...)
 	w.cmd.Stderr = w.errors
@@ -122,7 +135,7 @@ func (w *Worker) broken(op string, err error) error {
 		err = errors.New("the process has ended")
 		_ = w.wait() // until all that it wrote is here
 	}
-	return fmt.Errorf("%s: %w: %s", op, err, lastLine(w.errors))
+	return fmt.Errorf("%s: %w: %s", op, err, w.errors.lastLine())
 }
 
 // Close ends the process and waits for it.

@@ -15,7 +15,7 @@ const (
 	Gather  = 60e6  // rows of 128 bytes of a large table, read and written back in random order
 	Scatter = 1.2e9 // additions to numbers at random places of a table that fits the caches
 	Divide  = 150e6 // steps of scalar recursions, each with a division
-	Hash    = 1.5e9 // bytes that are hashed
+	Hash    = 1.5e9 // bytes that are hashed; more processors do not hash faster
 )
 
 // Stage is a part of a computation.

@@ -297,7 +297,10 @@ func (p *Postgres) empty(n *PostgresNode) error {
 
 // folder makes a folder for the files of a server.
 func (p *Postgres) folder(path string) error {
-	return errors.Join(os.Mkdir(path, 0o700), p.own(path))
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	return p.own(path)
 }
 
 // URL returns the address of a database on all servers, the primary first, for clients that follow
@@ -333,12 +336,16 @@ func (p *Postgres) Remove() {
 // Start starts the server and waits until it answers.
 func (n *PostgresNode) Start() error {
 	// The processes of a server that was killed may hold its memory for a moment.
+	var failed error // to start: it would fail again
 	err := waitFor(postgresPatience, "a server of PostgreSQL answers", func() error {
-		if err := n.Process.Start(); err != nil {
-			return err
+		if failed = n.Process.Start(); failed != nil {
+			return nil
 		}
 		return n.SQL("SELECT 1")
 	})
+	if failed != nil {
+		return failed
+	}
 	if err != nil {
 		return fmt.Errorf("%w; it wrote:\n%s", err, n.Output())
 	}
@@ -403,9 +410,13 @@ func (n *PostgresNode) Set(name, value string) error {
 		fmt.Sprintf("current_setting('%s') = '%s'", name, value))
 }
 
-// await waits until a condition holds for new connections.
+// await waits until a condition holds for new connections. One that does not is a division by zero.
 func (n *PostgresNode) await(what, condition string) error {
-	return waitFor(postgresPatience, what, func() error {
+	err := waitFor(postgresPatience, what, func() error {
 		return n.SQL("SELECT 1 / (" + condition + ")::int")
 	})
+	if err != nil {
+		return fmt.Errorf("%w; the server wrote:\n%s", err, n.Output())
+	}
+	return nil
 }

@@ -99,7 +99,7 @@ func (p *Process) Start(tb testing.TB) {
 	}()
 }
 
-// Signal sends a signal to a process that has not ended.
+// Signal sends a signal. A process that has ended gets none, which is no fault.
 func (p *Process) Signal(tb testing.TB, sig os.Signal) {
 	tb.Helper()
 	if err := p.Cmd.Process.Signal(sig); !errors.Is(err, os.ErrProcessDone) {

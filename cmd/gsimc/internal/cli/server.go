@@ -74,7 +74,7 @@ func Advise(err error) error {
 		return Advised(err, "see %s", "--client-token-file")
 	case e.Code == codes.Unavailable && len(status.Convert(e.Err).Details()) == 0:
 		// not from the server itself, which gives a reason
-		return Advised(err, "is %s that of serve --listen? if it wants TLS, see %s and %s",
+		return Advised(err, "is %s a gRPC address of serve? if it wants TLS, see %s and %s",
 			"--server", "--tls-ca", "--client-cert")
 	case e.Code == codes.Unimplemented:
 		return Advised(err, "is %s the address of the right listener? serve has --listen for "+

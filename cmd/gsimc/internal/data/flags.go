@@ -104,11 +104,12 @@ func (f *Flags) ReadFor(
 	if f.leaveOutRare && report.MinItemEvents > 0 {
 		p.End()
 		fmt.Fprintf(a.Stderr,
-			"left out %s of %s items with fewer than %d users, and %s of %s users "+
-				"(--min-item-events 0 keeps them)\n",
+			"left out %s of %s items with fewer than %d users, and %s of %s users with fewer than "+
+				"%d items (--min-item-events 0 keeps them)\n",
 			cli.Grouped(report.FilteredItems), cli.Grouped(events.NumItems()+report.FilteredItems),
 			report.MinItemEvents,
-			cli.Grouped(report.FilteredUsers), cli.Grouped(events.NumUsers()+report.FilteredUsers))
+			cli.Grouped(report.FilteredUsers), cli.Grouped(events.NumUsers()+report.FilteredUsers),
+			report.MinUserEvents)
 	}
 	return events, report, nil
 }
