@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +38,28 @@ func (w *wireSizes) HandleRPC(_ context.Context, s stats.RPCStats) {
 	case *stats.InHeader:
 		w.answered = s.Compression
 	}
+}
+
+// unknownCompressor is none that the library knows.
+type unknownCompressor struct{}
+
+func (unknownCompressor) Do(to io.Writer, message []byte) error {
+	_, err := to.Write(message)
+	return err
+}
+
+func (unknownCompressor) Type() string { return "zstd" }
+
+// A request in a compression that the server does not know is UNIMPLEMENTED.
+func TestUnknownCompression(t *testing.T) {
+	conn := check.Get(grpc.NewClient(start(t, setup{}).conn.Target(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		// What another option names, the server of this process would know too.
+		grpc.WithCompressor(unknownCompressor{})))(t) //nolint:staticcheck // deprecated
+	defer conn.Close()
+	_, err := pb.NewEventServiceClient(conn).Observe(ctx(t),
+		&pb.ObserveRequest{Event: newEvent("ann", 1)})
+	same(t, codes.Unimplemented, status.Code(err), "code")
 }
 
 // Requests may be compressed, up to the limit of their full size; answers are not.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +28,7 @@ import (
 type broker struct {
 	address, secure string // plain text; TLS and SASL
 	config, lib     string
-	authority       string // of the certificate, which is of localhost
+	authority       string // of the certificate, which is of localhost too
 	cmd             *exec.Cmd
 	log             *bytes.Buffer
 }
@@ -89,7 +90,8 @@ func newBroker(t testing.TB, lib, dir string) *broker {
 		config: filepath.Join(dir, "properties")}
 	controller := nettest.Free(t)
 	authority := certtest.NewAuthority(t)
-	pair := authority.Issue(t, 1, time.Now().Add(24*time.Hour))
+	host := check.Get(netip.ParseAddrPort(b.secure))(t).Addr().AsSlice()
+	pair := authority.Issue(t, 1, time.Now().Add(24*time.Hour), host)
 	b.authority = certtest.Write(t, dir, "authority.pem", authority.PEM)
 	keys := certtest.Write(t, dir, "keys.pem", append(pair.Key, pair.Cert...))
 	settings := fmt.Sprintf(`process.roles=broker,controller

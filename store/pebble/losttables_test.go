@@ -66,11 +66,12 @@ func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
 	return disk, before
 }
 
-// accounted wants each user of a store that was damaged to be saved as there was, or named, or
-// counted. It returns how many are saved as they were, and how many are saved.
+// accounted wants each user of a store that was damaged to be saved as it was, or named, or
+// counted. It returns how many are saved as they were, how many are saved, and how many of these
+// were erased before.
 func accounted(
 	t *testing.T, what string, disk vfs.FS, before map[string][]store.Event,
-) (whole, kept int) {
+) (whole, there, back int) {
 	t.Helper()
 	told := map[string]Condition{}
 	old := filesOf(t, disk)
@@ -84,7 +85,8 @@ func accounted(
 	}
 	found := &result.Found
 	after := histories(t, disk, "new")
-	unnamed, back := 0, 0
+	check.Same(t, int64(len(after)), result.Users, "%s: users told", what)
+	unnamed := 0
 	for user := range after {
 		if before[user] == nil {
 			back++ // the erased one, whose rows come back
@@ -128,7 +130,7 @@ func accounted(
 	if t.Failed() {
 		t.FailNow()
 	}
-	return whole, len(after)
+	return whole, len(after), back
 }
 
 // withFile returns a copy of the disk with another content of a file, or without it.
@@ -143,12 +145,17 @@ func withFile(t *testing.T, disk *vfs.MemFS, path string, content []byte) *vfs.M
 	return copied
 }
 
-// allWhole wants all users of a store that was damaged to be saved as they were.
-func allWhole(t *testing.T, what string, damaged vfs.FS, before map[string][]store.Event) {
+// allWhole wants all users of a store that was damaged to be saved as they were. It returns how
+// many come back who were erased before.
+func allWhole(
+	t *testing.T, what string, damaged vfs.FS, before map[string][]store.Event,
+) (back int) {
 	t.Helper()
-	if whole, _ := accounted(t, what, damaged, before); whole != len(before) {
+	whole, _, back := accounted(t, what, damaged, before)
+	if whole != len(before) {
 		t.Fatalf("%s: %d users of %d are whole", what, whole, len(before))
 	}
+	return back
 }
 
 // TestSalvageFlippedBits flips bits in each table of a small store where chance will, and in the
@@ -199,7 +206,8 @@ func TestSalvageTables(t *testing.T) {
 		for range soak.Times(1) {
 			at := rng.IntN(size)
 			what := fmt.Sprintf("%s, byte %d of %d", tables[i], at, size)
-			allWhole(t, what, flipped(t, disk, tables[i], at, 1<<rng.IntN(8)), before)
+			back := allWhole(t, what, flipped(t, disk, tables[i], at, 1<<rng.IntN(8)), before)
+			check.Same(t, 0, back, "%s: users from nowhere", what)
 			flips++
 		}
 	}
@@ -242,7 +250,7 @@ func TestSalvageLostTables(t *testing.T) {
 					continue
 				}
 				what := fmt.Sprintf("%s %s, crashed %v", path, name, crashed)
-				n, _ := accounted(t, what, withFile(t, disk, path, spoiled), before)
+				n, _, _ := accounted(t, what, withFile(t, disk, path, spoiled), before)
 				t.Logf("%s: %d of %d users are as they were", what, n, len(before))
 				whole += n
 				faults++

@@ -99,7 +99,8 @@ func TestSalvageLogs(t *testing.T) {
 		path, content := newestLog(t, disk)
 		at := rng.IntN(len(bytes.TrimRight(content, "\x00")))
 		what := fmt.Sprintf("%s, byte %d", path, at)
-		_, there := accounted(t, what, flipped(t, disk, path, at, 1<<rng.IntN(8)), before)
+		_, there, back := accounted(t, what, flipped(t, disk, path, at, 1<<rng.IntN(8)), before)
+		check.Same(t, 0, back, "%s: users from nowhere", what)
 		kept += there
 	}
 	if kept < flips*manyUsers/2 {

@@ -44,14 +44,14 @@ func NewAuthority(t testing.TB) *Authority {
 	return &Authority{PEM: encode("CERTIFICATE", der), cert: cert, key: key}
 }
 
-// Issue signs a certificate for localhost and 127.0.0.1, of servers and clients, that is valid
-// until this time.
-func (a *Authority) Issue(t testing.TB, serial int64, until time.Time) Pair {
+// Issue signs a certificate for localhost, 127.0.0.1 and more addresses, of servers and clients,
+// that is valid until this time.
+func (a *Authority) Issue(t testing.TB, serial int64, until time.Time, more ...net.IP) Pair {
 	t.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"},
 		NotBefore: time.Now().Add(-48 * time.Hour), NotAfter: until,
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames: []string{"localhost"}, IPAddresses: append(more, net.IPv4(127, 0, 0, 1)),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}

@@ -56,9 +56,13 @@ func admit(t *testing.T, g *Gate, method string) (call, error) {
 // refusal is why a call was not admitted; empty: it was.
 func refusal[T any](_ T, err error) Reason { return reasonOf(err) }
 
+// reasonOf is the text of an error that is no refusal.
 func reasonOf(err error) Reason {
 	if r, ok := errors.AsType[*RefusedError](err); ok {
 		return r.Reason
+	}
+	if err != nil {
+		return Reason(err.Error())
 	}
 	return ""
 }
