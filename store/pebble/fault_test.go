@@ -378,8 +378,8 @@ func TestCloseDuringCopy(t *testing.T) {
 }
 
 // TestShortagesPass lets the writing of tables meet a shortage that passes, while the log can still
-// be written; and the next log, and with it the manifest and folders, find no file descriptor, which
-// would be final to the engine. Writes are refused and resume by themselves.
+// be written; and the next log, and with it the manifest and folders, find no file descriptor,
+// which would be final to the engine. Writes are refused and resume by themselves.
 func TestShortagesPass(t *testing.T) {
 	t.Parallel()
 	full := []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}
@@ -429,7 +429,7 @@ func withoutFiles(disk vfs.FS, fails func() error) vfs.FS {
 func passes(t *testing.T, s *Store, refusal error, over func()) {
 	t.Helper()
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
-	check.Await(t, "Append is refused", func() bool {
+	check.Within(t, time.Minute, "Append is refused", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
 		_, err := s.Append(ctx, record) // one that is under way waits for the end of the shortage
@@ -437,7 +437,7 @@ func passes(t *testing.T, s *Store, refusal error, over func()) {
 	})
 	over()
 	awaitAppend(t, s, record, nil)
-	wantRevision(t, s, "u", 11)
+	check.Same(t, 11, len(dump(t, s)["u"]), "events")
 	mustClose(t, s)
 }
 
@@ -459,7 +459,7 @@ func TestHangingDisk(t *testing.T) {
 	record := []store.Record{{User: "u", Event: testEvent(10)}}
 	_, err := s.Append(ctx, record)
 	check.Fails(t, err, context.DeadlineExceeded, "Append")
-	check.Await(t, "the store says that the disk hangs",
+	check.Within(t, time.Minute, "the store says that the disk hangs",
 		func() bool { return errors.Is(refusal(), store.ErrStalled) })
 	if n, err := storetest.Revision(t.Context(), s, "u"); n < 10 || err != nil {
 		t.Errorf("reading: %d, %v", n, err)

@@ -92,23 +92,23 @@ func TestVersionsStay(t *testing.T) {
 	}
 }
 
-// TestLossChangesVersions opens a store that has lost events, or may have, as one that was restored:
-// there were events after the backup, perhaps, in whose place there will be others. No history has a
-// version from before, and later openings keep the new ones.
+// TestLossChangesVersions opens a store that has lost events, or may have, as one that was
+// restored: there were events after the backup, perhaps, in whose place there will be others. No
+// history has a version from before, and later openings keep the new ones.
 func TestLossChangesVersions(t *testing.T) {
-	for name, lose := range map[string]func(fs vfs.FS) (Options, error){
-		"accepted": func(fs vfs.FS) (Options, error) {
+	for name, lose := range map[string]func(*testing.T, vfs.FS) (Options, error){
+		"accepted": func(_ *testing.T, fs vfs.FS) (Options, error) {
 			return Options{AcceptLoss: true},
 				mark.Write(fs, "store", mark.Mark{ID: mark.NewID(), Commit: 1 << 30})
 		},
-		"another seal": func(fs vfs.FS) (Options, error) {
+		"another seal": func(_ *testing.T, fs vfs.FS) (Options, error) {
 			return Options{AcceptLoss: true}, smallfile.Replace(fs, "store", engine.SealName,
 				[]byte("00000000 7 000001.log\nffffffff\n"))
 		},
-		"without mark": func(fs vfs.FS) (Options, error) {
+		"without mark": func(_ *testing.T, fs vfs.FS) (Options, error) {
 			return Options{}, fs.Remove("store/" + mark.Name)
 		},
-		"restored": func(fs vfs.FS) (Options, error) {
+		"restored": func(t *testing.T, fs vfs.FS) (Options, error) {
 			mustBackup(t, fs, "store")
 			check.Must(t, fs.RemoveAll("store"))
 			_, err := Restore(t.Context(), "backup", "store", Options{FS: fs}, noProgress)
@@ -121,7 +121,7 @@ func TestLossChangesVersions(t *testing.T) {
 			lives(t, s)
 			before := versions(t, s)
 			mustClose(t, s)
-			opts := check.Get(lose(disk))(t)
+			opts := check.Get(lose(t, disk))(t)
 			opts.FS = disk
 			s = mustOpen(t, "store", opts)
 			after := versions(t, s)
@@ -132,7 +132,8 @@ func TestLossChangesVersions(t *testing.T) {
 				if v == before[user] || v.Revision != before[user].Revision {
 					t.Errorf("%s has %v, as before the loss %v", user, v, before[user])
 				}
-				if _, same, err := s.Since(t.Context(), user, before[user], nil); same || err != nil {
+				_, same, err := s.Since(t.Context(), user, before[user], nil)
+				if same || err != nil {
 					t.Errorf("%s begins with %v, %v", user, before[user], err)
 				}
 			}
