@@ -100,7 +100,8 @@ func TestRising(t *testing.T) {
 	for factor, rises := range map[int64]bool{3: true, 1: false} {
 		s.Now[added] = factor * s.Shares[0] << 10
 		y := x.WithTrends(s)
-		if got := slices.Contains(y.Rising(), added); got != rises || y.Rise(added) != float64(factor) {
+		got := slices.Contains(y.Rising(), added)
+		if got != rises || y.Rise(added) != float64(factor) {
 			t.Errorf("rising: %t by %v, want %t by %d", got, y.Rise(added), rises, factor)
 		}
 	}

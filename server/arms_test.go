@@ -81,7 +81,7 @@ func TestArms(t *testing.T) {
 	}
 	same(t, []string{"unknown"}, batch.GetUnknownItemIds(), "unknown ids")
 	same(t, "main", ts.ask(t, forHistory(1, 2)).GetArm(), "a session has the arm")
-	same(t, "", a.ask(t, forUser("u1")).GetArm(), "without arms there is the arm")
+	same(t, "", a.ask(t, forUser("u1")).GetArm(), "the arm without arms")
 }
 
 // ReloadModel loads the models of the arms too; one that is bad is named, and stays.

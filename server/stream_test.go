@@ -242,7 +242,8 @@ func TestStreamSeveralInAMessage(t *testing.T) {
 		3: pb.EventDisposition_EVENT_DISPOSITION_REJECTED}
 	same(t, want, exceptions, "exceptions differ")
 	for user, want := range map[string]uint64{"ann": 3, "bob": 3} {
-		same(t, want, check.Get(storetest.Revision(ctx(t), ts.store, user))(t), "events of %s", user)
+		got := check.Get(storetest.Revision(ctx(t), ts.store, user))(t)
+		same(t, want, got, "events of %s", user)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestFilterString(t *testing.T) {
 		PowerFilter:   "power, p = 0.5",
 	}
 	for _, name := range FilterNames {
-		check.Same(t, want[name], DefaultFilter(name).String(), "text of the filter")
+		check.Same(t, want[name], DefaultFilter(name).String(), "%s", name)
 	}
 }
 

@@ -68,8 +68,9 @@ func listTo(
 	t *testing.T, conn grpc.ClientConnInterface, user string, size int32,
 ) *pb.RecommendResponse {
 	t.Helper()
-	return check.Get(pb.NewRecommenderServiceClient(conn).Recommend(t.Context(),
-		&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: user}, PageSize: size}))(t)
+	request := &pb.RecommendRequest{PageSize: size,
+		Subject: &pb.RecommendRequest_UserId{UserId: user}}
+	return check.Get(pb.NewRecommenderServiceClient(conn).Recommend(t.Context(), request))(t)
 }
 
 func recommendTo(t *testing.T, conn grpc.ClientConnInterface, user string, size int32) bitAnswer {

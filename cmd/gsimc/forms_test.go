@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 

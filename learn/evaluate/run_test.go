@@ -4,13 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/learntest"
-	"github.com/gsimc/gsimc/learn/train"
-
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/internal/test/learntest"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
+	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/spectral"
 )

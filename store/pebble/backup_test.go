@@ -147,7 +147,8 @@ func TestIDIsNotShown(t *testing.T) {
 	early := *made
 	early.Store = hex.EncodeToString(id[:])
 	check.Must(t, manifest.Write(disk, "backup", early))
-	restored := check.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk}, noProgress))(t)
+	restored := check.Get(Restore(t.Context(), "backup", "restored", Options{FS: disk},
+		noProgress))(t)
 	check.Same(t, made.Store, restored.Store, "store of the backup")
 	check.Must(t, disk.RemoveAll("store/"+engine.DataName))
 	_, loss := Open(t.Context(), "store", Options{FS: disk})

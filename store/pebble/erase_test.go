@@ -173,7 +173,8 @@ func TestErasuresShareACommit(t *testing.T) {
 	}
 	disk.goOn()
 	h.calls.Wait()
-	check.Same(t, int64(2), synced.Load()-before, "syncs for a write and erasures that waited for it")
+	check.Same(t, int64(2), synced.Load()-before,
+		"syncs for a write and erasures that waited for it")
 	for when := range 2 {
 		check.Same(t, map[string][]string{"first": {testEvent(0).ID}}, dump(t, s),
 			"%d: histories", when)

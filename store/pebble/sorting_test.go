@@ -11,8 +11,8 @@ import (
 )
 
 // TestCrashWhileSorting cuts the power after each batch of the sorter. In whatever order the
-// goroutines run, the sorter waits for the rows before each of its batches, and the test has them in
-// between: what it acknowledges then has also synced the batch before.
+// goroutines run, the sorter waits for the rows before each of its batches, and the test has them
+// in between: what it acknowledges then has also synced the batch before.
 func TestCrashWhileSorting(t *testing.T) {
 	const users = 5
 	synctest.Test(t, func(t *testing.T) {

@@ -48,7 +48,7 @@ func TestBodiesThatAreHeld(t *testing.T) {
 			ticket.Forget()
 			ticket.Forget()
 		}
-		check.Same(t, 0, g.bodies, "bytes of no bodies")
+		check.Same(t, 0, g.bodies, "bytes left of bodies")
 		check.Same(t, 0, g.leaving, "bytes of bodies that leave")
 	})
 }

@@ -87,6 +87,6 @@ func TestUnitBounds(t *testing.T) {
 		1e14: 1e6, 1e17: 1e9, 9e18: 1e9, 1e19: 1, math.Inf(1): 1} {
 		m := &magnitude{}
 		m.add(x)
-		check.Same(t, want, m.ticks(), "%v ticks", x)
+		check.Same(t, want, m.ticks(), "ticks of %v", x)
 	}
 }
