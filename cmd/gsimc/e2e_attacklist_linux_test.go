@@ -103,6 +103,9 @@ func overAndOver(what func(*h2test.Client) error) func(*assault) {
 			stop := context.AfterFunc(a, c.Close) // a server that reads no more holds up the writing
 			for !a.over() && what(c) == nil {
 				a.sent.Add(1)
+				if !a.answered.Load() && c.Answered() {
+					a.answered.Store(true)
+				}
 			}
 			stop()
 			a.note(c)

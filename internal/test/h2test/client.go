@@ -236,6 +236,13 @@ func (c *Client) Ended(id uint32) bool {
 	return c.statuses[id] != "" || c.resets[id]
 }
 
+// Answered reports whether a call has ended.
+func (c *Client) Answered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.statuses) > 0
+}
+
 // StatusCounts counts the calls that have ended by status.
 func (c *Client) StatusCounts() map[string]int {
 	c.mu.Lock()
