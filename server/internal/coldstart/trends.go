@@ -11,9 +11,9 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// renewTrends reads the users whose histories have changed, and lets the trends after the last span
-// serve, if the base has some and they are others than those that do. A span may be an hour long:
-// what serves too early for it does not wait for the next one.
+// renewTrends reads the users whose histories have changed. If the base has trends, it lets those
+// after the last span serve, unless they serve already. A span may be an hour long: what serves too
+// early for it does not wait for the next one.
 func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	if err := x.countChanged(ctx, l, a); err != nil {
 		return err

@@ -55,7 +55,7 @@ type Tally struct {
 	gone    bool // entries have gone since then
 
 	after  int64   // span that the last snapshot is after
-	shares float64 // sum of those that it was made of; 0: there is none
+	shares float64 // their sum in the last snapshot; 0: none was published
 }
 
 // entry is a first event.
