@@ -118,7 +118,7 @@ vet: ## go vet of what depends on the architecture for the other one, and of the
 
 # The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
 clients-test: build ## run the clients in Python, Java, TypeScript and curl, and the tests of the packages, against a real server
-	CGO_ENABLED=0 go run ./client/examples
+	GSIMC_CLIENTS=1 CGO_ENABLED=0 go test -v -count=1 -timeout 20m -run TestClients ./cmd/gsimc
 	cd client/mcp && CGO_ENABLED=0 go test -count=1 -timeout 10m ./...
 
 # Modules of their own, so that the server has none of what only these need.

@@ -50,7 +50,6 @@ learn/evaluate: internal/fault internal/num internal/ranking spectral kalman mod
 learn/retrain: internal/fault model store learn/train
 
 client: api internal/fault
-client/examples:
 
 # The parts of the server. No service (recommend, ingest, users, operate, items) knows another.
 server/internal/background:
@@ -184,7 +183,7 @@ net: client server/internal/admission server/internal/origin server/internal/soc
 	store/internal/tcp store/postgres
 	store/valkey server cmd internal/test
 net/http: server
-os/exec: client/examples learn/retrain cmd internal/test
+os/exec: learn/retrain cmd internal/test
 
 # Messages and calls.
 buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go: api
