@@ -51,6 +51,8 @@ func testBadSettings(t *testing.T) {
 			"$DIR/none.gsimc: no such file"}},
 		{"$SERVE --shadow-model $DIR/none.gsimc", cli.ExitFailure,
 			[]string{"--shadow-model: $DIR/none.gsimc: no such file"}},
+		{"items import $DIR/none.csv", cli.ExitFailure,
+			[]string{"$DIR/none.csv: no such file or directory"}},
 		{"generate --users 2 --items 3 --events 7 --out $OUT/events.csv.gz", cli.ExitUsage,
 			[]string{"--events: 7", "6 (every item for every user"}},
 		{"generate --users 2 --items 3 --events 4 --out $DIR/none/events.csv", cli.ExitFailure,

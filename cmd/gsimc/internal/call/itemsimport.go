@@ -73,8 +73,10 @@ func (c *ItemsImport) Run(a *cli.App) (err error) {
 		err = i.send()
 	}
 	p.End()
-	a.Printf("%d items written in %s: %d new, %d changed; %d bad rows left out\n", i.written,
-		time.Since(begun).Round(time.Millisecond), i.created, i.written-i.created, i.bad)
+	if err == nil || i.written > 0 {
+		a.Printf("%d items written in %s: %d new, %d changed; %d bad rows left out\n", i.written,
+			time.Since(begun).Round(time.Millisecond), i.created, i.written-i.created, i.bad)
+	}
 	if ctx.Err() != nil {
 		return cli.Interrupted("the server keeps the %d written items; the same command writes "+
 			"all again", i.written)
