@@ -63,6 +63,12 @@ func TestCreateCheckpoint(t *testing.T) {
 	}
 	cancel()
 	eventually(t, "the checkpoint is removed", func() bool { return st.removed.Load() == 1 })
+	eventually(t, "the call has ended well", func() bool {
+		_, page := ts.get(t, "/metrics")
+		return strings.Contains(page, `grpc_server_handled_total{grpc_code="OK",`+
+			`grpc_method="CreateCheckpoint",grpc_service="gsimc.v1.AdminService",`+
+			`grpc_type="server_stream"} 1`)
+	})
 	for name, c := range map[string]struct {
 		store store.Store
 		want  problem

@@ -139,6 +139,9 @@ func (s *service) CreateCheckpoint(
 	if s.Draining() {
 		return outcome.ErrDraining
 	}
+	if errors.Is(stream.Context().Err(), context.Canceled) {
+		return nil // the client has its copy
+	}
 	return context.Cause(ctx)
 }
 
