@@ -127,7 +127,7 @@ func printManifest(a *cli.App, m *pebble.Manifest) {
 	}
 	cli.PrintTable(a.Stdout, [][]string{
 		{"made", m.Made.Format(time.RFC3339)},
-		{"store", m.Store},
+		{"store id", m.Store},
 		{"commit", number(int64(m.Commit))},
 		{"files", number(len(m.Files))},
 		{"bytes", number(bytes)},

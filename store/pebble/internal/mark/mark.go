@@ -26,11 +26,8 @@
 package mark
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -39,6 +36,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/pebble/internal/smallfile"
 )
 
@@ -66,16 +64,8 @@ func NewID() (id ID) {
 	return id
 }
 
-// nameLabel keeps the names of stores apart from other hashes that have the id as their key.
-const nameLabel = "gsimc name of a store"
-
-// String returns the name of the store in manifests and errors: 16 hexadecimal digits of a keyed
-// hash, which tell stores apart and do not give the id away.
-func (id ID) String() string {
-	hash := hmac.New(sha256.New, id[:])
-	hash.Write([]byte(nameLabel))
-	return hex.EncodeToString(hash.Sum(nil)[:8])
-}
+// String returns the name of the store, which does not give the id away.
+func (id ID) String() string { return store.Identity{ID: id}.Name() }
 
 // Mark is what the file says.
 type Mark struct {
