@@ -20,7 +20,7 @@ func kindOf(kind pb.ListKind) *pb.RecommendRequest {
 }
 
 // TestListKinds asks a server for each kind of list while users take one item more often than the
-// training users did, and another one that these liked most.
+// training users did, and another one that these liked most. Live quality tells what trends bring.
 func TestListKinds(t *testing.T) {
 	t.Parallel()
 	ts := start(t, setup{
@@ -29,7 +29,9 @@ func TestListKinds(t *testing.T) {
 				s.Trend = trend.Spec{HalfLife: 100, Span: 1, Gain: 0.5}
 			}), nil
 		},
-		config: func(c *Config) { c.ExtendEvery, c.Now = 20*time.Millisecond, nil },
+		config: func(c *Config) {
+			c.ExtendEvery, c.Now, c.QualitySample = 20*time.Millisecond, nil, 1
+		},
 	})
 	none := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_TRENDING))
 	if len(none.GetItems()) != 0 || !slices.Equal(none.GetDegradations(),
@@ -92,5 +94,11 @@ func TestListKinds(t *testing.T) {
 		return x.GetExplanation().GetTrend() != 0
 	}) {
 		t.Errorf("no item of the personal list has a trend: %v", personal)
+	}
+	ts.observe(t, newEvent("another", 7)) // the most popular item of now
+	ranks, _ := ts.awaitRanks(t, 64)
+	if on, off := ranks["serving"], ranks["without-trends"]; on.Count != off.Count ||
+		on.Sum >= off.Sum {
+		t.Errorf("the ranks with trends are %v, and without them %v", on, off)
 	}
 }

@@ -49,7 +49,9 @@ const MaxArms = 7
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,23}$`)
 
 // reserved are names with another meaning among the labels of metrics.
-var reserved = map[string]bool{Main: true, "other": true, "serving": true, "shadow": true}
+var reserved = map[string]bool{
+	Main: true, "other": true, "serving": true, "shadow": true, "without-trends": true,
+}
 
 // Validate returns a fault of the field Arms for each of the arms beside main that cannot be.
 func Validate(others []Arm) error {

@@ -30,23 +30,22 @@ func (e *evaluator) begin(m *model.Model) {
 	}
 }
 
-// rank counts and returns the rank of the item.
-func (e *evaluator) rank(item string, est model.Estimator) int {
-	rank := e.model.NumItems() + 1
-	if target, known := e.model.ItemIndex(item); known {
+// rank returns the rank of the item by m, which is the model with or without its trends.
+func (e *evaluator) rank(m *model.Model, item string, est model.Estimator) int {
+	rank := m.NumItems() + 1
+	if target, known := m.ItemIndex(item); known {
 		e.seen.Clear()
 		for _, s := range e.state.Seen {
 			e.seen.Add(s.Item)
 		}
 		if e.state.Usable() {
-			e.model.QueryTo(e.query, e.state.Kalman, est)
-			e.model.ScoresTo(e.scores, e.query)
+			m.QueryTo(e.query, e.state.Kalman, est)
+			m.ScoresTo(e.scores, e.query)
 			rank = ranking.Of(e.scores, target, e.seen)
 		} else {
-			rank = rankByPopularity(e.model, target, e.seen)
+			rank = rankByPopularity(m, target, e.seen)
 		}
 	}
-	e.metrics.observe(rank)
 	return rank
 }
 

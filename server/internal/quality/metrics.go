@@ -21,6 +21,7 @@ type Metrics struct {
 	rank            *prometheus.HistogramVec
 	recall          *prometheus.GaugeVec
 	serving, shadow *modelMetrics
+	withoutTrends   *modelMetrics // of the serving model
 	dropped         struct{ queue, erased, failed prometheus.Counter }
 }
 
@@ -30,7 +31,8 @@ func NewMetrics() *Metrics {
 	m.rank = metric.Add(&m.Set, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "gsimc_online_rank", Buckets: rankBuckets,
 		Help: "Rank that the item of a sampled event had just before it, among the items not " +
-			"seen by the user. The model is serving (that of --model), shadow, or an arm.",
+			"seen by the user. The model is serving (that of --model), without-trends (the same, " +
+			"if it has trends, without them, on the same events), shadow, or an arm.",
 	}, []string{"model"}))
 	m.recall = m.Gauges("gsimc_online_recall",
 		"Share of the sampled events, since the serving model was loaded, whose item "+
@@ -40,6 +42,7 @@ func NewMetrics() *Metrics {
 			"for the worker), erased (the user), failed (the history could not be read).",
 		"reason")
 	m.serving, m.shadow = m.of("serving"), m.of("shadow")
+	m.withoutTrends = m.of("without-trends")
 	m.dropped.queue = drops.WithLabelValues("queue")
 	m.dropped.erased = drops.WithLabelValues("erased")
 	m.dropped.failed = drops.WithLabelValues("failed")

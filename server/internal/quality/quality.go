@@ -169,21 +169,36 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 	case !(q.Updater.Weight(&event) > 0):
 		return nil
 	}
-	if version := l.Base().Version(); version != of.version {
+	q.count(arm, l.Base(), s.item)
+	return nil
+}
+
+// count ranks the item by the model of an arm, made of base, and by the shadow model.
+func (q *Meter) count(arm int, base *model.Model, item string) {
+	of := q.arms[arm]
+	if version := base.Version(); version != of.version {
 		of.version = version
 		of.metrics.restart()
 		if arm == 0 {
 			q.Metrics.shadow.restart()
+			q.Metrics.withoutTrends.restart()
 		}
 	}
-	rank := of.rank(s.item, q.Estimator)
+	rank := of.rank(of.model, item, q.Estimator)
+	if arm == 0 && base.Spec().Trend.Gain > 0 {
+		plain := rank
+		if m := of.model.WithoutTrends(); m != of.model {
+			plain = of.rank(m, item, q.Estimator)
+		}
+		q.Metrics.withoutTrends.observe(plain)
+	}
+	of.metrics.observe(rank)
 	if q.shadow != nil {
-		q.ofShadow.rank(s.item, q.Estimator)
+		q.ofShadow.metrics.observe(q.ofShadow.rank(q.shadow, item, q.Estimator))
 	}
 	if q.Measured != nil {
 		q.Measured(arm, of.version, rank)
 	}
-	return nil
 }
 
 // replay folds the history of the sample's user up to the event, which it returns with errReached.
