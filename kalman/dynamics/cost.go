@@ -30,7 +30,7 @@ func Measured(events []int) int {
 // Factors of the work below, as measured.
 const (
 	// foldOverhead stands for the preparation of the steps of a fold, and for tables larger than
-	// the processors of the measurement.
+	// the caches of the processor that was measured.
 	foldOverhead = 2
 	emSteps      = 14 // of EM for a coordinate, and the drift
 )

@@ -140,7 +140,7 @@ func (s *service) CreateCheckpoint(
 		return outcome.ErrDraining
 	}
 	if errors.Is(stream.Context().Err(), context.Canceled) {
-		return nil // the client has its copy
+		return nil // the client has its copy, or is gone
 	}
 	return context.Cause(ctx)
 }

@@ -63,8 +63,11 @@ type modelMetrics struct {
 	hits   [len(cutoffs)]int
 }
 
-// restart begins the recall anew.
-func (o *modelMetrics) restart() { o.events, o.hits = 0, [len(cutoffs)]int{} }
+// restart begins the recall anew. There is none before an event.
+func (o *modelMetrics) restart() {
+	o.events, o.hits = 0, [len(cutoffs)]int{}
+	o.all.recall.DeletePartialMatch(prometheus.Labels{"model": o.label})
+}
 
 // observe counts a rank that the model gave. The histogram comes last: a reader of its count who
 // reads the recalls afterwards finds recalls that include the event.
