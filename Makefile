@@ -33,7 +33,7 @@ IMAGE     ?= gsimc:$(VERSION)
 IMAGES    ?= ghcr.io/gsimc/gsimc
 
 .DEFAULT_GOAL := help
-.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test clients-build kafka-test console-test console-pictures picture mutants vuln sbom site release release-check publish reproducible \
+.PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test clients-pack clients-build kafka-test console-test console-pictures picture mutants vuln sbom site release release-check publish reproducible \
 	benchmarks bench-build bench-peers bench-serving bench-report
 
 help: ## list the targets
@@ -116,10 +116,15 @@ vet: ## go vet of what depends on the architecture for the other one, and of the
 	GOARCH=$(OTHER_ARCH) CGO_ENABLED=0 go vet $(ARCH_PACKAGES)
 	cd internal/tools && CGO_ENABLED=0 go vet ./...
 
-# The packages of each language come from its registry; what cannot be had is skipped, and the table says so.
+# The packages of each language come from its registry; what cannot be had is skipped, and the test says so.
 clients-test: build ## run the clients in Python, Java, TypeScript and curl, and the tests of the packages, against a real server
 	GSIMC_CLIENTS=1 CGO_ENABLED=0 go test -v -count=1 -timeout 20m -run TestClients ./cmd/gsimc
 	cd client/mcp && CGO_ENABLED=0 go test -count=1 -timeout 10m ./...
+
+# Of the versions in client/python/pyproject.toml and client/typescript/package.json.
+clients-pack: ## make the packages of the clients in Python and TypeScript in bin/clients, for make release
+	rm -rf bin/clients
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) client/pack.sh bin/clients python typescript
 
 # Modules of their own, so that the server has none of what only these need.
 clients-build: ## compile bin/gsimc-kafka, which takes events from a topic of Kafka, and bin/gsimc-mcp, for agents

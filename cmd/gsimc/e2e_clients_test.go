@@ -38,14 +38,10 @@ var clientExamples = []clientExample{
 	{
 		name: "python", dir: "client/python", tools: []string{"python3"},
 		install: [][]string{
-			{"python3", "-m", "venv", ".venv"},
-			{venv + "pip", "install", "-q", "--no-compile", "-r", "requirements.txt"},
-			// The wheel is made of the source distribution, and of that alone.
-			{"rm", "-rf", "build"},
-			{venv + "python", "-m", "build", "--no-isolation", "--outdir", "build"},
+			{"sh", "-c", "../pack.sh $SCRATCH/packages python"},
 			{"sh", "-c", "python3 -m venv --without-pip $SCRATCH/venv && " +
 				venv + "pip --python $SCRATCH/venv install -q --no-compile " +
-				"$(echo build/*.whl)[model,frames]"},
+				"$(echo $SCRATCH/packages/*.whl)[model,frames]"},
 		},
 		build: [][]string{
 			{venv + "mypy"},
@@ -62,9 +58,7 @@ var clientExamples = []clientExample{
 	},
 	{
 		name: "typescript", dir: "client/typescript", tools: []string{"node", "npm"},
-		install: [][]string{
-			{"npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"},
-		},
+		install: [][]string{{"sh", "-c", "../pack.sh $SCRATCH/packages typescript"}},
 		command: []string{"test/run.sh"}, json: true,
 	},
 }
@@ -123,6 +117,7 @@ func (e *clientExample) run(t *testing.T, env []string, s *serverProcess) string
 	if e.raw {
 		out = fromJSON(t, out)
 	}
+	check.Same(t, true, out != "", "it prints something")
 	return out
 }
 
@@ -191,6 +186,7 @@ func fromJSON(t *testing.T, printed string) string {
 	}
 	check.Same(t, "400\n", status, "the status of HTTP of a mistake")
 	check.Same(t, 3, refused.Code, "its code")
+	check.Same(t, 1, len(last.Items), "scores")
 	var b strings.Builder
 	fmt.Fprintf(&b, "revision %s\nlist", kept.UserRevision)
 	for _, item := range scored.Items {

@@ -72,7 +72,8 @@ func (r *release) run() (err error) {
 			steps = append(steps, func() error { return r.packages(arch) })
 		}
 	}
-	steps = append(steps, func() error { return r.image(linux) }, r.chart, r.site, r.materials)
+	steps = append(steps, func() error { return r.image(linux) }, r.chart, r.clients, r.site,
+		r.materials)
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
@@ -128,6 +129,24 @@ func edited(text string, edits ...[2]string) (string, error) {
 		text = strings.Replace(text, edit[0], edit[1], 1)
 	}
 	return text, nil
+}
+
+// clients takes along the packages of the clients of this version, if they have been made.
+func (r *release) clients() error {
+	files, err := filepath.Glob(filepath.Join(r.bin, "clients", "gsimc-"+r.number()+`[.\-]*`))
+	if err == nil && len(files) == 0 {
+		fmt.Fprintln(os.Stderr, "release: without clients: make clients-pack makes their packages")
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if err := r.write(filepath.Base(name), data); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // site writes the documentation as pages, to be opened from a disk.
