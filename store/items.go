@@ -57,6 +57,9 @@ type Item struct {
 	// From and Until bound the time in which the item may be shown: From ≤ t < Until. They are kept
 	// to the microsecond and come back in UTC. The zero Time is no bound.
 	From, Until time.Time
+	// Embedding is a point near those of items that are alike, by their cosines: at most
+	// MaxEmbedding finite coordinates, not all zero. Empty: none.
+	Embedding []float32
 }
 
 // MaxItemNames is the largest number of categories, and of labels, of an item.
@@ -75,6 +78,10 @@ func (i *Item) Validate() error {
 	if len(i.Title) > MaxTitleBytes || !utf8.ValidString(i.Title) {
 		return fmt.Errorf("%w: a title of %d bytes, want at most %d of valid UTF-8", ErrInvalid,
 			len(i.Title), MaxTitleBytes)
+	}
+	if !GoodEmbedding(i.Embedding) {
+		return fmt.Errorf("%w: an embedding of %d numbers, want at most %d finite ones, not all 0",
+			ErrInvalid, len(i.Embedding), MaxEmbedding)
 	}
 	for _, names := range [][]string{i.Categories, i.Labels} {
 		if len(names) > MaxItemNames {
@@ -110,6 +117,7 @@ func ValidateItems(items []Item) error {
 func (i *Item) Clone() Item {
 	c := *i
 	c.Categories, c.Labels = slices.Clone(i.Categories), slices.Clone(i.Labels)
+	c.Embedding = slices.Clone(i.Embedding)
 	c.From, c.Until = keptTime(i.From), keptTime(i.Until)
 	return c
 }

@@ -22,7 +22,7 @@ var _ store.Items = (*Store)(nil)
 const itemBytes = 160
 
 func itemSize(i *store.Item) int64 {
-	n := itemBytes + len(i.ID) + len(i.Title)
+	n := itemBytes + len(i.ID) + len(i.Title) + 4*len(i.Embedding)
 	for _, names := range [][]string{i.Categories, i.Labels} {
 		for _, name := range names {
 			n += 16 + len(name)

@@ -26,7 +26,7 @@ func (s *Store) PutItems(ctx context.Context, items []store.Item) error {
 	for at := range items {
 		last[items[at].ID] = at
 	}
-	var ids, titles, categories, labels [][]byte
+	var ids, titles, categories, labels, more [][]byte
 	var hidden []bool
 	var from, until []*int64
 	for at := range items {
@@ -38,13 +38,15 @@ func (s *Store) PutItems(ctx context.Context, items []store.Item) error {
 		categories = append(categories, packNames(i.Categories))
 		labels, hidden = append(labels, packNames(i.Labels)), append(hidden, i.Hidden)
 		from, until = append(from, micros(i.From)), append(until, micros(i.Until))
+		more = append(more, i.AppendMore([]byte{}))
 	}
 	return s.transact(ctx, true, func(ctx context.Context, tx pgx.Tx) error {
 		// The count is first: it lets writers of items wait for each other.
 		if _, err := tx.Exec(ctx, s.sql.countItems); err != nil || len(ids) == 0 {
 			return err
 		}
-		_, err := tx.Exec(ctx, s.sql.putItems, ids, titles, categories, labels, hidden, from, until)
+		_, err := tx.Exec(ctx, s.sql.putItems, ids, titles, categories, labels, hidden, from, until,
+			more)
 		return err
 	})
 }
@@ -82,28 +84,49 @@ func (s *Store) EachItem(ctx context.Context, after string, fn func(store.Item) 
 		return err
 	}
 	defer s.calls.Done()
+	var damaged []string
 	for {
 		items, err := s.itemsAfter(ctx, after)
-		if err != nil || len(items) == 0 {
+		if err != nil {
 			return err
 		}
+		if len(items) == 0 {
+			break
+		}
 		for _, item := range items {
-			if err := fn(item); err != nil {
+			after = item.ID
+			if item.damaged {
+				damaged = append(damaged, after)
+			} else if err := fn(item.Item); err != nil {
 				return err
 			}
 		}
-		after = items[len(items)-1].ID
 	}
+	if damaged != nil {
+		return &store.DamagedItemsError{IDs: damaged}
+	}
+	return nil
 }
 
-func (s *Store) itemsAfter(ctx context.Context, after string) (items []store.Item, err error) {
+// readItem is an item, or the id of a damaged one.
+type readItem struct {
+	store.Item
+	damaged bool
+}
+
+func (s *Store) itemsAfter(ctx context.Context, after string) (items []readItem, err error) {
 	err = s.read(ctx, func(conn *pgxpool.Conn) error {
 		rows, err := conn.Query(ctx, s.sql.items, []byte(after), pageItems)
 		if err != nil {
 			return err
 		}
-		items, err = pgx.CollectRows(rows,
-			func(r pgx.CollectableRow) (store.Item, error) { return scanItem(r) })
+		items, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (readItem, error) {
+			item, err := scanItem(r)
+			if errors.Is(err, store.ErrCorrupt) {
+				return readItem{item, true}, nil
+			}
+			return readItem{item, false}, err
+		})
 		return err
 	})
 	return items, err
@@ -118,12 +141,12 @@ func (s *Store) ItemsRevision(ctx context.Context) (uint64, error) {
 	return uint64(revision), err
 }
 
-// scanItem reads an item. The error wraps store.ErrCorrupt if its names are damaged.
+// scanItem reads an item. The error wraps store.ErrCorrupt if it is damaged; the id is right then.
 func scanItem(r pgx.Row) (store.Item, error) {
-	var id, title, categories, labels []byte
+	var id, title, categories, labels, more []byte
 	var hidden bool
 	var from, until *int64
-	err := r.Scan(&id, &title, &categories, &labels, &hidden, &from, &until)
+	err := r.Scan(&id, &title, &categories, &labels, &hidden, &from, &until, &more)
 	if err != nil {
 		return store.Item{}, err
 	}
@@ -132,8 +155,8 @@ func scanItem(r pgx.Row) (store.Item, error) {
 	var ok, also bool
 	item.Categories, ok = unpackNames(categories)
 	item.Labels, also = unpackNames(labels)
-	if !ok || !also {
-		return store.Item{}, fmt.Errorf("%w: the names of an item", store.ErrCorrupt)
+	if !ok || !also || !item.ReadMore(more) {
+		return store.Item{ID: item.ID}, fmt.Errorf("%w: an item of the catalogue", store.ErrCorrupt)
 	}
 	return item, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,8 +94,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// Several processes may open a new database at the same time; an older one is raised, and a newer
-// one is refused.
+// Several processes may open a new database at the same time. One of a later version is refused.
 func TestSchema(t *testing.T) {
 	p, schema := enginetest.SharedPostgres(t, true), enginetest.Namespace()
 	url := p.URL("postgres") + "&schema=" + schema
@@ -118,19 +118,43 @@ func TestSchema(t *testing.T) {
 		}
 		closeAll(t, s)
 	}
-	version := func(v string, more ...string) {
-		t.Helper()
-		check.Must(t, p.Primary.SQL(append(more, "UPDATE "+schema+".store SET version = "+v)...))
-	}
-	version("1", "DROP FUNCTION "+schema+".append")
-	s := openAt(t, url)
-	check.Get(s.Append(context.Background(), one("first")))(t) // to tables of version 1
-	closeAll(t, s)
-	version("99")
+	check.Must(t, p.Primary.SQL("UPDATE "+schema+".store SET version = 99"))
 	_, err := postgres.Open(context.Background(), url)
 	newer, ok := errors.AsType[*postgres.SchemaError](err)
 	if !ok || newer.Version != 99 || !strings.Contains(err.Error(), "version 99") {
 		t.Errorf("a newer schema: %v", err)
+	}
+}
+
+// TestOldSchema opens tables as the first version made them.
+func TestOldSchema(t *testing.T) {
+	p, schema := enginetest.SharedPostgres(t, true), enginetest.Namespace()
+	tables := string(check.Get(os.ReadFile("schema/0001.sql"))(t))
+	check.Must(t, p.Primary.SQL("CREATE SCHEMA "+schema,
+		strings.ReplaceAll(tables, "gsimc.", schema+"."),
+		"INSERT INTO "+schema+".store VALUES (1, decode(repeat('0a', 16), 'hex'))",
+		"INSERT INTO "+schema+".item VALUES ('i', 'title', '', '', false)"))
+	s := openAt(t, p.URL("postgres")+"&schema="+schema)
+	defer closeAll(t, s)
+	check.Get(s.Append(context.Background(), one("first")))(t)
+	item := store.Item{ID: "i", Title: "title"}
+	for range 2 {
+		got, _, err := s.Item(context.Background(), "i")
+		check.Must(t, err)
+		check.Same(t, item, got, "the item")
+		item.Embedding = []float32{1, 2}
+		check.Must(t, s.PutItems(context.Background(), []store.Item{item, {ID: "later"}}))
+	}
+	check.Must(t, p.Primary.SQL("UPDATE "+schema+`.item SET more = '\x630001' WHERE id = 'later'`))
+	var ids []string
+	err := s.EachItem(context.Background(), "", func(i store.Item) error {
+		ids = append(ids, i.ID)
+		return nil
+	})
+	damaged, _ := errors.AsType[*store.DamagedItemsError](err)
+	if damaged == nil || !slices.Equal(damaged.IDs, []string{"later"}) ||
+		!slices.Equal(ids, []string{"i"}) {
+		t.Errorf("beside a field of a later program %v are read, and %v", ids, err)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 var schemaFiles embed.FS
 
 // schemaVersion is the version of the schema that this package works with.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // migrationLock is the key of the advisory lock under which schemas change: "gsimc" in ASCII.
 const migrationLock = 0x6773696d63

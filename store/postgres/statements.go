@@ -54,15 +54,16 @@ func newStatements(schema string) *statements {
 			$8::bigint[]) WITH ORDINALITY
 			AS x (event_id, item, kind, seconds, nanos, value, mark, n)`),
 
-		item: in(`SELECT id, title, categories, labels, hidden, shown_from, shown_until
+		item: in(`SELECT id, title, categories, labels, hidden, shown_from, shown_until, more
 			FROM gsimc.item WHERE id = $1`),
-		items: in(`SELECT id, title, categories, labels, hidden, shown_from, shown_until
+		items: in(`SELECT id, title, categories, labels, hidden, shown_from, shown_until, more
 			FROM gsimc.item WHERE id > $1 ORDER BY id LIMIT $2`),
 		putItems: in(`INSERT INTO gsimc.item
 			SELECT * FROM unnest($1::bytea[],$2::bytea[],$3::bytea[],$4::bytea[],$5::bool[],
-			$6::bigint[],$7::bigint[]) ON CONFLICT (id) DO UPDATE SET title = excluded.title,
-			categories = excluded.categories, labels = excluded.labels, hidden = excluded.hidden,
-			shown_from = excluded.shown_from, shown_until = excluded.shown_until`),
+			$6::bigint[],$7::bigint[],$8::bytea[]) ON CONFLICT (id) DO UPDATE SET
+			title = excluded.title, categories = excluded.categories, labels = excluded.labels,
+			hidden = excluded.hidden, shown_from = excluded.shown_from,
+			shown_until = excluded.shown_until, more = excluded.more`),
 		deleteItems:   in("DELETE FROM gsimc.item WHERE id = ANY($1)"),
 		countItems:    in("UPDATE gsimc.catalogue SET revision = revision + 1"),
 		itemsRevision: in("SELECT revision FROM gsimc.catalogue"),

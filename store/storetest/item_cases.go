@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -90,6 +91,9 @@ func RandomItem(rng *rand.Rand) store.Item {
 	if rng.IntN(2) == 0 {
 		i.Title = fmt.Sprint("title ä ", rng.IntN(9))
 	}
+	if rng.IntN(2) == 0 {
+		i.Embedding = []float32{rng.Float32(), 1, -rng.Float32()}
+	}
 	for _, t := range []*time.Time{&i.From, &i.Until} {
 		if rng.IntN(2) == 0 {
 			*t = time.UnixMicro(rng.Int64N(253402300799_999999)).UTC()
@@ -175,7 +179,10 @@ func runRefusedItems(t *tester) {
 		{ID: "i", Labels: []string{long}}, {ID: "i", Labels: []string{"b", "a"}},
 		{ID: "i", Categories: []string{"a", "a"}}, {ID: "i", Title: "\xff"},
 		{ID: "i", Title: strings.Repeat("x", store.MaxTitleBytes+1)},
-		{ID: "i", Labels: make([]string, store.MaxItemNames+1)}} {
+		{ID: "i", Labels: make([]string, store.MaxItemNames+1)},
+		{ID: "i", Embedding: make([]float32, 3)},
+		{ID: "i", Embedding: []float32{1, float32(math.NaN())}},
+		{ID: "i", Embedding: slices.Repeat([]float32{1}, store.MaxEmbedding+1)}} {
 		err := s.PutItems(t.ctx, []store.Item{{ID: "good"}, bad})
 		t.fails(err, store.ErrInvalid, "PutItems of a bad item")
 	}

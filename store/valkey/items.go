@@ -15,7 +15,8 @@ import (
 
 // A packed item is: 1 if it is hidden and 0 else, From and Until (microseconds, 8 bytes each;
 // noBound: none), title (length, 2 bytes), number of categories (1 byte) and each (a byte with its
-// length less one, and the text), labels likewise. Numbers are little endian.
+// length less one, and the text), labels likewise, and what store.Item.AppendMore appends. Numbers
+// are little endian.
 const (
 	noBound       = math.MinInt64
 	itemHeadBytes = 1 + 8 + 8 + 2
@@ -41,7 +42,7 @@ func packItem(i *store.Item) string {
 			b = append(append(b, byte(len(name)-1)), name...)
 		}
 	}
-	return string(b)
+	return string(i.AppendMore(b))
 }
 
 var errItem = fmt.Errorf("%w: an item of the catalogue cannot be read", store.ErrCorrupt)
@@ -77,7 +78,7 @@ func unpackItem(id, p string) (store.Item, error) {
 			*names, rest = append(*names, rest[1:1+n]), rest[1+n:]
 		}
 	}
-	if rest != "" {
+	if !i.ReadMore([]byte(rest)) {
 		return i, errItem
 	}
 	return i, nil

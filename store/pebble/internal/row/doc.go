@@ -29,7 +29,8 @@
 //	branch:   | number (8 B, big endian) | CRC |
 //	events:   | version 2 (1 B) | event | event | … | CRC |      from the revision of the key on
 //	journal:  | version 1 (1 B) | entry | entry | … | CRC |
-//	item:     | version 1 (1 B) | flags (1: hidden) | from | until | categories | labels | CRC |
+//	item:     | version 1 to 3 (1 B) | flags (1: hidden) | from | until | categories | labels
+//	          | title (version 2 and 3) | store.Item.AppendMore (version 3) | CRC |
 //
 //	event:    | length of the rest (uvarint) | flags (1 B) | seconds since 1970 (zigzag varint)
 //	          | nanoseconds (uvarint, flag 1) | value (IEEE 754, 8 B, little endian, flag 2)

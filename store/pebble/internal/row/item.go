@@ -13,6 +13,7 @@ import (
 const (
 	itemVersion       = 1
 	titledItemVersion = 2 // the title follows the names
+	moreItemVersion   = 3 // and then store.Item.AppendMore
 
 	flagHidden = 1
 )
@@ -36,7 +37,10 @@ func EncodeItem(dst, key []byte, i *store.Item) []byte {
 		flags = flagHidden
 	}
 	version := byte(itemVersion)
-	if i.Title != "" {
+	switch {
+	case len(i.Embedding) > 0:
+		version = moreItemVersion
+	case i.Title != "":
 		version = titledItemVersion
 	}
 	dst = append(dst[:0], version, flags)
@@ -53,18 +57,18 @@ func EncodeItem(dst, key []byte, i *store.Item) []byte {
 			dst = appendString(dst, name)
 		}
 	}
-	if i.Title != "" {
+	if version >= titledItemVersion {
 		dst = appendString(dst, i.Title)
 	}
-	return End(dst, 0, key)
+	return End(i.AppendMore(dst), 0, key)
 }
 
 // DecodeItem decodes the row of an item. Nothing in the result refers to key or value. Its error
 // wraps [store.ErrCorrupt].
 func DecodeItem(key, value []byte) (store.Item, error) {
 	version := byte(itemVersion)
-	if len(value) > 0 && value[0] == titledItemVersion {
-		version = titledItemVersion
+	if len(value) > 0 && value[0] <= moreItemVersion {
+		version = max(version, value[0])
 	}
 	body, err := versioned(key, value, version)
 	if err == nil {
@@ -108,15 +112,18 @@ func decodeItem(b []byte, version byte) (i store.Item, err error) {
 			*names = append(*names, string(name))
 		}
 	}
-	if version == titledItemVersion {
+	if version >= titledItemVersion {
 		var title []byte
 		if title, b, err = cut(b); err != nil {
 			return i, err
 		}
 		i.Title = string(title)
 	}
-	if len(b) > 0 {
+	if version < moreItemVersion && len(b) > 0 {
 		return i, errors.New("bytes behind the last field")
+	}
+	if !i.ReadMore(b) {
+		return i, errors.New("fields behind the title that cannot be read")
 	}
 	return i, nil
 }
