@@ -10,6 +10,9 @@
 // have counts nothing, and one that no other item has makes an item less similar to all. Words are
 // compared byte by byte in small letters. A title without spaces is one word. The first 32 words
 // count, and the first 64 categories and labels.
+//
+// An item with an embedding is compared, by the cosine of both, with the known items that have one
+// of the same length, if there are any, and with no others.
 package content
 
 import (
@@ -24,6 +27,7 @@ import (
 type Document struct {
 	Title              string
 	Categories, Labels []string
+	Embedding          []float32 // empty: none
 }
 
 // Neighbour is a known item that is similar to another one.
@@ -42,7 +46,8 @@ type Index struct {
 	ptr    []int
 	items  []int32
 
-	norms   []float32  // by item; 0: no document, or nothing that counts
+	norms   []float32 // by item; 0: no document, or nothing that counts
+	points  points
 	scratch *sync.Pool // of *search
 }
 
@@ -56,8 +61,10 @@ type posting struct {
 const parts = 256
 
 // NewIndex returns an index of documents of items 0…n−1 of a model, each at most once. Items
-// without one are left out. It takes 4 bytes for each token of each item, and 16 for each token.
-// Once the documents have come, it calls rest, unless that is nil, after each of many short steps.
+// without one are left out. It takes 4 bytes for each token of each item, 16 for each token, and 36
+// for each embedding, which it shares. Of embeddings of several lengths, those of the first one
+// count. Once the documents have come, it calls rest, unless that is nil, after each of many short
+// steps.
 func NewIndex(n int, documents iter.Seq2[int32, Document], rest func()) *Index {
 	x := &Index{n: n, norms: make([]float32, n)}
 	x.scratch = &sync.Pool{New: func() any { return &search{x: x, sums: make([]float32, n)} }}
@@ -65,6 +72,7 @@ func NewIndex(n int, documents iter.Seq2[int32, Document], rest func()) *Index {
 	count := 0
 	for item, d := range documents {
 		x.count++
+		x.points.add(item, d.Embedding)
 		for _, token := range d.tokens() {
 			part := &all[token>>56]
 			*part = append(*part, posting{token, item})

@@ -23,6 +23,9 @@ type search struct {
 // more, the long lists of frequent tokens are searched for items that may still be among the
 // nearest, and not read.
 func (x *Index) Nearest(d Document, k int) []Neighbour {
+	if x.points.compare(d.Embedding) {
+		return x.points.nearest(d.Embedding, max(0, k))
+	}
 	s := x.scratch.Get().(*search)
 	defer x.scratch.Put(s)
 	lists, square := x.lists(&d)
@@ -151,8 +154,13 @@ func (s *search) nearest(k int, norm float32) []Neighbour {
 	return near
 }
 
-// AddTo adds the similarity of each item with d to sums. It reads all lists of the tokens of d.
+// AddTo adds the similarity of each item with d to sums. It reads all lists of the tokens of d, or
+// all embeddings.
 func (x *Index) AddTo(sums []float32, d Document) {
+	if x.points.compare(d.Embedding) {
+		x.points.cosines(d.Embedding, func(i int32, cosine float32) { sums[i] += cosine })
+		return
+	}
 	lists, square := x.lists(&d)
 	norm := math.Sqrt(square)
 	for _, list := range lists {
