@@ -100,6 +100,30 @@ func (ts *testServer) checkNovelty(t *testing.T) {
 	}
 }
 
+// TestEmbeddingsSayWhatIsAlike: a new item is like those that its embedding is nearest to, whatever
+// its texts say.
+func TestEmbeddingsSayWhatIsAlike(t *testing.T) {
+	t.Parallel()
+	ts := start(t, setup{config: usual})
+	pointing := func(i *pb.Item, shelf int) *pb.Item {
+		i.Embedding = make([]float32, testItems/4+1)
+		i.Embedding[shelf] = 1
+		return i
+	}
+	known := make([]*pb.Item, testItems)
+	for i := range known {
+		known[i] = pointing(described(item(i), i/4), i/4)
+	}
+	ts.put(t, known...)
+	ts.put(t, pointing(described(novelty, 2), 5))
+	ts.awaitExtension(t, knows(novelty))
+	req := explaining(page(forHistory(8, 9), 100), 3)
+	req.Filter = &pb.ItemFilter{AllowItemIds: []string{novelty}}
+	like := ts.ask(t, req).GetItems()[0].GetExplanation().GetLikeItemIds()
+	same(t, []string{item(20), item(21), item(22), item(23)}, slices.Sorted(slices.Values(like)),
+		"the item is like others")
+}
+
 // An explanation does not tell of items that nobody may see.
 func TestExplanationsNameNoHiddenItems(t *testing.T) {
 	t.Parallel()

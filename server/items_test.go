@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/valid"
+	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
 
@@ -253,7 +255,7 @@ func TestUpsertKeepsWhatItDoesNotName(t *testing.T) {
 	whole := func(id string) *pb.Item {
 		return &pb.Item{ItemId: id, Title: "A", Categories: []string{"c"}, Labels: []string{"l"},
 			Hidden: proto.Bool(false), AvailableFrom: &timestamppb.Timestamp{Seconds: 7},
-			AvailableUntil: &timestamppb.Timestamp{Seconds: 9}}
+			AvailableUntil: &timestamppb.Timestamp{Seconds: 9}, Embedding: []float32{1, -.5}}
 	}
 	a, b := whole("a"), whole("b")
 	ts.put(t, a, b)
@@ -272,6 +274,36 @@ func TestUpsertKeepsWhatItDoesNotName(t *testing.T) {
 	upserted(&pb.Item{ItemId: "a", Hidden: proto.Bool(false)},
 		&pb.Item{ItemId: "b", Categories: []string{"d"}})
 	upserted(&pb.Item{ItemId: "a"}, &pb.Item{ItemId: "b"})
+	a.Embedding = []float32{0, 1}
+	upserted(&pb.Item{ItemId: "a", Embedding: a.Embedding})
+}
+
+// The embeddings of a catalogue have one length; another one can be written when they are gone.
+func TestEmbeddingsHaveOneLength(t *testing.T) {
+	ts := start(t, setup{})
+	of := func(id string, e ...float32) *pb.Item { return &pb.Item{ItemId: id, Embedding: e} }
+	refused := func(text string, items ...*pb.Item) {
+		t.Helper()
+		_, err := ts.items.BatchUpsertItems(ctx(t), upsert(items...))
+		want := problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
+			Fields: []string{"items[1].embedding"}}
+		same(t, want, problemOf(t, err), "an embedding that %s", text)
+		if err != nil && !strings.Contains(err.Error(), text) {
+			t.Errorf("%v does not say %q", err, text)
+		}
+	}
+	refused("must have 2", of("a", 1, 0), of("b", 1, 0, 0))
+	refused("finite ones", of("a", 1, 0), of("b", 1, float32(math.Inf(1))))
+	refused("not all 0", of("a", 1, 0), of("b", 0, 0))
+	refused("at most 1024", of("a", 1, 0), of("b", make([]float32, store.MaxEmbedding+1)...))
+	ts.put(t, of("a", 1, 0), of("b"))
+	refused("empty those before", of("c"), of("b", 1, 0, 0))
+	ts.put(t, of("a"))
+	ts.put(t, of("a", 0, 1, 0), of("b", 1, 0, 0))
+	one := reply(t, ts.items.GetItem, &pb.GetItemRequest{ItemId: "a"}).GetItem()
+	some := reply(t, ts.items.BatchGetItems, &pb.BatchGetItemsRequest{ItemIds: []string{"a"}})
+	same(t, 3, len(one.GetEmbedding()), "numbers of an item")
+	same(t, 0, len(some.GetItems()[0].GetItem().GetEmbedding()), "numbers of some items")
 }
 
 // The pages of a listing are all items, in order and each once.

@@ -26,7 +26,8 @@ const (
 )
 
 // Item is what the catalogue has of an item. If the model was not trained on the item, it is placed
-// near trained items that have a category, a label or a word of the title in common with it.
+// near trained items that have a category, a label or a word of the title in common with it, or an
+// embedding in the same direction.
 type Item struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: 1 to 256 bytes of valid UTF-8, as Event.item_id.
@@ -46,7 +47,12 @@ type Item struct {
 	AvailableUntil *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=available_until,json=availableUntil,proto3" json:"available_until,omitempty"`
 	// A name for people, such as those who look at a list in a console: at most 512 bytes of valid
 	// UTF-8. Empty: none.
-	Title         string `protobuf:"bytes,7,opt,name=title,proto3" json:"title,omitempty"`
+	Title string `protobuf:"bytes,7,opt,name=title,proto3" json:"title,omitempty"`
+	// A point near those of items that are alike, as a model of texts or of pictures makes it: up to
+	// 1,024 numbers, not all 0; all those of the catalogue have one length. An item with an embedding
+	// is like trained items with one, by the cosine of both, and title, categories and labels do not
+	// count, unless no trained item has an embedding.
+	Embedding     []float32 `protobuf:"fixed32,8,rep,packed,name=embedding,proto3" json:"embedding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -128,6 +134,13 @@ func (x *Item) GetTitle() string {
 		return x.Title
 	}
 	return ""
+}
+
+func (x *Item) GetEmbedding() []float32 {
+	if x != nil {
+		return x.Embedding
+	}
+	return nil
 }
 
 // BatchUpsertItemsRequest holds the items to write.
@@ -731,7 +744,7 @@ func (x *SearchItemsResponse) GetItems() []*KnownItem {
 // KnownItem is an item, and who knows it.
 type KnownItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the catalogue has of it; the item_id alone if it has nothing.
+	// What the catalogue has of it but its embedding; the item_id alone if it has nothing.
 	Item *Item `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
 	// The model knows the item, so that it can be recommended.
 	InModel bool `protobuf:"varint,2,opt,name=in_model,json=inModel,proto3" json:"in_model,omitempty"`
@@ -796,7 +809,7 @@ var File_gsimc_v1_item_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x03\n" +
+	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x03\n" +
 	"\x04Item\x12&\n" +
 	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x124\n" +
 	"\n" +
@@ -806,7 +819,8 @@ const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\x06hidden\x18\x04 \x01(\bB\x03\xe0A\x01H\x00R\x06hidden\x88\x01\x01\x12N\n" +
 	"\x0eavailable_from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\ravailableFrom\x12P\n" +
 	"\x0favailable_until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\x0eavailableUntil\x12!\n" +
-	"\x05title\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x04R\x05titleB\t\n" +
+	"\x05title\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x04R\x05title\x12*\n" +
+	"\tembedding\x18\b \x03(\x02B\f\xe0A\x01\xbaH\x06\x92\x01\x03\x10\x80\bR\tembeddingB\t\n" +
 	"\a_hidden\"\x91\x01\n" +
 	"\x17BatchUpsertItemsRequest\x124\n" +
 	"\x05items\x18\x01 \x03(\v2\x0e.gsimc.v1.ItemB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05items\x12@\n" +

@@ -1,5 +1,6 @@
 // Package catalogue knows which items may be shown: it keeps the categories, labels and times of
-// the items of a store in memory, ready to be asked by every request.
+// the items of a store in memory, ready to be asked by every request. Beside them it keeps titles
+// and embeddings, for searches and for items that nobody has.
 //
 // # Conventions
 //

@@ -62,7 +62,7 @@ func (c *Catalogue) Documents(
 // document is that of the item of a slot.
 func (x *index) document(slot int32) content.Document {
 	e := &x.entries[slot]
-	d := content.Document{Title: e.title}
+	d := content.Document{Title: e.title, Embedding: x.embeddings[slot]}
 	for _, term := range e.terms {
 		if n := x.terms.names[term]; n.label {
 			d.Labels = append(d.Labels, n.text)

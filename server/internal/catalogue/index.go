@@ -15,7 +15,10 @@ type index struct {
 	entries []entry          // by slot
 	free    []int32          // slots without an item
 	terms   terms
-	bytes   int64 // about what it takes, see size.go
+
+	embeddings map[int32][]float32 // by slot
+
+	bytes int64 // about what it takes, see size.go
 }
 
 // entry is what filters and searches need of an item.
@@ -29,7 +32,8 @@ type entry struct {
 }
 
 func newIndex() index {
-	return index{slots: map[string]int32{}, terms: terms{numbers: map[name]uint32{}}}
+	return index{slots: map[string]int32{}, terms: terms{numbers: map[name]uint32{}},
+		embeddings: map[int32][]float32{}}
 }
 
 // add gives an item that is not there a slot.
@@ -52,13 +56,18 @@ func (x *index) add(item *store.Item) int32 {
 		x.entries = append(x.entries, entry{})
 	}
 	x.entries[slot], x.slots[e.id] = e, slot
+	if len(item.Embedding) > 0 {
+		x.embeddings[slot] = item.Embedding
+		x.bytes += embeddingSize(item.Embedding)
+	}
 	return slot
 }
 
 // remove frees a slot.
 func (x *index) remove(slot int32) {
 	e := &x.entries[slot]
-	x.bytes -= e.size()
+	x.bytes -= e.size() + embeddingSize(x.embeddings[slot])
+	delete(x.embeddings, slot)
 	for _, t := range e.terms {
 		if x.terms.users[t] == 1 {
 			x.bytes -= x.terms.names[t].size()

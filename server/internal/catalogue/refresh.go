@@ -3,6 +3,7 @@ package catalogue
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/gsimc/gsimc/store"
@@ -157,7 +158,7 @@ func (c *Catalogue) takeDamaged(ids []string, met []bool) {
 func (x *index) has(slot int32, item *store.Item) bool {
 	e := &x.entries[slot]
 	if e.damaged || e.hidden != item.Hidden || !e.shownBetween(item) ||
-		e.title != folded(item.Title) ||
+		e.title != folded(item.Title) || !slices.Equal(x.embeddings[slot], item.Embedding) ||
 		len(e.terms) != len(item.Categories)+len(item.Labels) {
 		return false
 	}

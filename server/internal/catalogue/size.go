@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gsimc/gsimc/store"
 )
@@ -19,6 +20,8 @@ const (
 	itemBytes = 180
 	useBytes  = 6 // of a name by an item
 	nameBytes = 200
+	// what an embedding takes besides its numbers
+	embeddingBytes = 80
 )
 
 // A LargeError is the outcome of a write that would make the index larger than it may be. Nothing
@@ -33,7 +36,45 @@ type LargeError struct {
 func (e *LargeError) Error() string {
 	return fmt.Sprintf("the catalogue takes %d bytes of memory, and items would add %d: at most "+
 		"%d are allowed; nothing was written. Delete items, give them fewer or shorter titles, "+
-		"categories and labels, or raise --max-catalogue-size", e.Bytes, e.Growth, e.Limit)
+		"categories, labels and embeddings, or raise --max-catalogue-size",
+		e.Bytes, e.Growth, e.Limit)
+}
+
+// A MixedError is the outcome of a write of embeddings of different lengths. Nothing was written.
+type MixedError struct {
+	At   []int // the items whose embeddings do not fit, in the order of the change
+	Want int   // numbers of an embedding
+}
+
+// Error has the length.
+func (e *MixedError) Error() string {
+	return fmt.Sprintf("must have %d numbers, as the other embeddings of the catalogue: empty "+
+		"those before another length is written", e.Want)
+}
+
+// mixed returns an error if embeddings that change do not have one length, that of those that are
+// there.
+func (x *index) mixed(items []store.Item) error {
+	e := &MixedError{}
+	for _, there := range x.embeddings {
+		e.Want = len(there)
+		break
+	}
+	for at := range items {
+		n := len(items[at].Embedding)
+		slot, found := x.slots[items[at].ID]
+		switch {
+		case n == 0 || found && slices.Equal(x.embeddings[slot], items[at].Embedding):
+		case e.Want == 0:
+			e.Want = n
+		case n != e.Want:
+			e.At = append(e.At, at)
+		}
+	}
+	if e.At == nil {
+		return nil
+	}
+	return e
 }
 
 // Bytes returns about how much memory the index takes: what Bounds.Bytes bounds.
@@ -46,6 +87,9 @@ func (c *Catalogue) Limit() int64 { return c.bounds.Bytes }
 func (c *Catalogue) room(items []store.Item, created int) error {
 	if c.bounds.Items > 0 && created > 0 && c.Size()+created > c.bounds.Items {
 		return ErrFull
+	}
+	if err := c.items.mixed(items); err != nil {
+		return err
 	}
 	growth := c.items.growth(items)
 	if c.bounds.Bytes > 0 && growth > 0 && c.Bytes()+growth > c.bounds.Bytes {
@@ -61,12 +105,13 @@ func (x *index) growth(items []store.Item) int64 {
 		item := &items[i]
 		if slot, found := x.slots[item.ID]; found {
 			e := &x.entries[slot]
-			grown -= e.size()
+			grown -= e.size() + embeddingSize(x.embeddings[slot])
 			for _, t := range e.terms {
 				uses[x.terms.names[t]]--
 			}
 		}
-		grown += itemSize(item.ID, folded(item.Title), len(item.Categories)+len(item.Labels))
+		grown += itemSize(item.ID, folded(item.Title), len(item.Categories)+len(item.Labels)) +
+			embeddingSize(item.Embedding)
 		for n := range namesOf(item) {
 			uses[n]++
 		}
@@ -90,6 +135,13 @@ func (e *entry) size() int64 { return itemSize(e.id, e.title, len(e.terms)) }
 
 func itemSize(id, title string, names int) int64 {
 	return int64(itemBytes + len(id) + len(title) + useBytes*names)
+}
+
+func embeddingSize(e []float32) int64 {
+	if len(e) == 0 {
+		return 0
+	}
+	return int64(embeddingBytes + 4*len(e))
 }
 
 func (n name) size() int64 { return int64(nameBytes + len(n.text)) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,6 +60,9 @@ func TestCountedBytesAreThoseOfTheHeap(t *testing.T) {
 				item.Labels = append(item.Labels, fmt.Sprintf("%d-%05d", n, i*(7+n)%5000))
 			}
 			return item
+		}},
+		{"embedded", 5_000, func(i int) store.Item {
+			return store.Item{ID: strconv.Itoa(i), Embedding: slices.Repeat([]float32{1}, 100)}
 		}},
 		{"many-names", 3_000, func(i int) store.Item {
 			item := store.Item{ID: strconv.Itoa(i)}

@@ -20,6 +20,7 @@ func TestUpsertsWriteWhatItemsName(t *testing.T) {
 		{"different fields", `{"items": [{"itemId": "a", "title": "A"}, {"itemId": "b"}]}`, ""},
 		{"emptied", `{"items": [{"itemId": "a", "categories": [], "hidden": true}]}`,
 			"categories,hidden"},
+		{"an empty embedding", `{"items": [{"itemId": "a", "embedding": []}]}`, "embedding"},
 		{"emptied by null", `{"items": [{"itemId": "a", "availableUntil": null}]}`,
 			"available_until"},
 		{"emptied in one of two", `{"items": [{"itemId": "a", "title": "", "labels": ["l"]},

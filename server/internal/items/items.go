@@ -64,6 +64,9 @@ func (s service) BatchUpsertItems(
 			}
 			return valid.ItemTimes(i, item)
 		}})
+	if mixed, ok := errors.AsType[*catalogue.MixedError](err); ok {
+		return nil, valid.Embeddings(mixed.At, mixed.Error())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +101,8 @@ func setItemField(item *store.Item, field string, to *pb.Item) {
 		item.Until = timeOf(to.GetAvailableUntil())
 	case valid.FieldTitle:
 		item.Title = to.GetTitle()
+	case valid.FieldEmbedding:
+		item.Embedding = to.GetEmbedding()
 	}
 }
 
@@ -130,7 +135,7 @@ func (s service) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetIt
 
 func itemMessage(i *store.Item) *pb.Item {
 	m := &pb.Item{ItemId: i.ID, Categories: i.Categories, Labels: i.Labels,
-		Hidden: proto.Bool(i.Hidden), Title: i.Title}
+		Hidden: proto.Bool(i.Hidden), Title: i.Title, Embedding: i.Embedding}
 	if !i.From.IsZero() {
 		m.AvailableFrom = timestamppb.New(i.From)
 	}
@@ -175,7 +180,7 @@ func (s service) ListItems(
 
 // messageSize is about the encoded size of an item.
 func messageSize(m *pb.Item) int {
-	n := 64 + len(m.GetItemId()) + len(m.GetTitle())
+	n := 64 + len(m.GetItemId()) + len(m.GetTitle()) + 4*len(m.GetEmbedding())
 	for _, names := range [][]string{m.GetCategories(), m.GetLabels()} {
 		for _, name := range names {
 			n += 4 + len(name)

@@ -128,6 +128,7 @@ func (s service) known(
 			return nil, err
 		}
 		item.ID = id
+		item.Embedding = nil // nothing for people, and most of the answer
 		k := &pb.KnownItem{Item: itemMessage(&item)}
 		if i, ok := m.ItemIndex(id); ok {
 			k.InModel, k.TrainUsers = true, m.Degree(i)

@@ -1,6 +1,7 @@
 package valid
 
 import (
+	"fmt"
 	"slices"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -16,13 +17,14 @@ const (
 	FieldFrom       = "available_from"
 	FieldUntil      = "available_until"
 	FieldTitle      = "title"
+	FieldEmbedding  = "embedding"
 
-	numItemFields = 6
+	numItemFields = 7
 )
 
 // ItemFields are all of them.
 var ItemFields = [numItemFields]string{FieldCategories, FieldLabels, FieldHidden, FieldFrom,
-	FieldUntil, FieldTitle}
+	FieldUntil, FieldTitle, FieldEmbedding}
 
 // UpsertItems checks a request; see [ItemTimes] for what depends on the stored items.
 func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
@@ -48,6 +50,10 @@ func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
 		checkNames(&c, list, i, FieldCategories, item.GetCategories())
 		checkNames(&c, list, i, FieldLabels, item.GetLabels())
 		c.checkAt(list, i, FieldTitle, badText(item.GetTitle(), store.MaxTitleBytes))
+		if !store.GoodEmbedding(item.GetEmbedding()) {
+			c.checkAt(list, i, FieldEmbedding, fmt.Sprintf("has %d numbers, want at most %d, "+
+				"finite ones and not all 0", len(item.GetEmbedding()), store.MaxEmbedding))
+		}
 		c.checkAt(list, i, FieldFrom, badTime(item.GetAvailableFrom()))
 		c.checkAt(list, i, FieldUntil, badTime(item.GetAvailableUntil()))
 	}
@@ -70,6 +76,15 @@ func ItemTimes(i int, item *store.Item) error {
 	var c checker
 	if !item.From.IsZero() && !item.Until.IsZero() && !item.Until.After(item.From) {
 		c.checkAt("items", i, FieldUntil, "must be after available_from")
+	}
+	return c.err()
+}
+
+// Embeddings returns the refusal of the embeddings of some elements of the items.
+func Embeddings(at []int, problem string) error {
+	var c checker
+	for _, i := range at {
+		c.checkAt("items", i, FieldEmbedding, problem)
 	}
 	return c.err()
 }

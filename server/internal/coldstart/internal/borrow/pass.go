@@ -118,6 +118,10 @@ func write(h *maphash.Hash, d *content.Document) {
 			maphash.WriteComparable(h, text)
 		}
 	}
+	maphash.WriteComparable(h, len(d.Embedding))
+	for _, x := range d.Embedding {
+		maphash.WriteComparable(h, x)
+	}
 }
 
 // sum is a hash of a document and of those that it is compared with.
