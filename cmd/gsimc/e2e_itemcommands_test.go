@@ -27,10 +27,10 @@ func TestItemCommands(t *testing.T) {
 	}
 	all := recommendJSON(t, server, "--user", "nobody", "--items", "120").Items
 	var csv strings.Builder
-	csv.WriteString("item_id,title,categories,labels,year\n")
+	csv.WriteString("item_id,title,categories,labels,year,embedding\n")
 	for i, item := range all {
-		fmt.Fprintf(&csv, "%s,\"Title, %d\",%s,l%d,1999\n", item.ID, i,
-			[]string{"a", "a;b", "b", ""}[i%4], i%3)
+		fmt.Fprintf(&csv, "%s,\"Title, %d\",%s,l%d,1999,%d 1\n", item.ID, i,
+			[]string{"a", "a;b", "b", ""}[i%4], i%3, i)
 	}
 	path := writeFile(t, "items.csv", csv.String())
 	if got := on("items", "import", path); !strings.HasPrefix(got, "120 items written in ") ||
@@ -54,7 +54,7 @@ func TestItemCommands(t *testing.T) {
 	server = serve()
 	hides("after kill -9")
 	want := fmt.Sprintf(`{"item_id":%q,"title":"Title, 0","categories":["a"],"labels":["l0"],`+
-		`"hidden":true,"available_from":null,"available_until":null}`+"\n", all[0].ID)
+		`"hidden":true,"available_from":null,"available_until":null,"embedding":[0,1]}`+"\n", all[0].ID)
 	check.Same(t, want, on("items", "get", all[0].ID, "--json"), "items get")
 	says(t, "items get", on("items", "get", all[1].ID), "Title, 1  a; b        l1")
 

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,6 +22,7 @@ type ItemRow struct {
 	Categories, Labels []string
 	Hidden             bool
 	From, Until        time.Time // the zero Time: none
+	Embedding          []float32
 
 	// Fields are the columns that the row has besides the id, in the order of [ItemFields]. The
 	// others say nothing.
@@ -31,7 +34,7 @@ type ItemRow struct {
 // ItemFields are the columns of an item besides its id, by the names of their fields in the
 // protocol.
 var ItemFields = []string{"title", "categories", "labels", "hidden", "available_from",
-	"available_until"}
+	"available_until", "embedding"}
 
 // ItemRowsOptions say how to read a file of items.
 type ItemRowsOptions struct {
@@ -48,7 +51,8 @@ type ItemRowsOptions struct {
 // ReadItemRows calls fn for each row of a file of items: CSV or TSV with a header, or JSON Lines,
 // plain or compressed, as [Read] recognises them. The column item_id is needed, those of
 // [ItemFields] are optional, and others are ignored. hidden is true, false, 1, 0, yes, no or empty;
-// times are dates, RFC 3339 or seconds since 1970, or empty; in JSON, lists may be arrays.
+// times are dates, RFC 3339 or seconds since 1970, or empty; the numbers of an embedding stand in
+// brackets or not, with commas or blanks between them; in JSON, lists may be arrays.
 //
 // A row with a fault is passed to bad as a [*RowError]. An error of fn or bad ends the reading and
 // is returned.
@@ -178,6 +182,8 @@ func (r *itemRows) takeJSON(row *ItemRow, name string, value []byte) error {
 		return r.take(row, name, nil)
 	case string(value) == "true" || string(value) == "false":
 		return r.take(row, name, value)
+	case value[0] == '[' && name == "embedding":
+		return r.take(row, name, value)
 	case value[0] == '[':
 		var names []string
 		if err := json.Unmarshal(value, &names); err != nil {
@@ -219,6 +225,8 @@ func (r *itemRows) take(row *ItemRow, name string, cell []byte) (err error) {
 		row.From, err = parseTime(cell)
 	case "available_until":
 		row.Until, err = parseTime(cell)
+	case "embedding":
+		row.Embedding, err = parseNumbers(cell)
 	}
 	return err
 }
@@ -250,6 +258,23 @@ func parseBool(b []byte) (bool, error) {
 		return false, nil
 	}
 	return false, rows.Refusef("%s, want true or false", rows.Quote(b))
+}
+
+// parseNumbers reads an embedding; empty is none.
+func parseNumbers(b []byte) (all []float32, err error) {
+	text := strings.TrimSpace(string(b))
+	if inner, array := strings.CutPrefix(text, "["); array {
+		text = strings.TrimSuffix(inner, "]")
+	}
+	between := func(r rune) bool { return strings.ContainsRune(", \t\n\r", r) }
+	for _, number := range strings.FieldsFunc(text, between) {
+		x, err := strconv.ParseFloat(number, 32)
+		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil, rows.Refusef("%s, want numbers", rows.Quote([]byte(number)))
+		}
+		all = append(all, float32(x))
+	}
+	return all, nil
 }
 
 // parseTime reads a time; empty is none.

@@ -15,7 +15,7 @@ func TestReadItemRows(t *testing.T) {
 	from := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	full := ItemRow{ID: "1", Title: "Toy, Story", Categories: []string{"Fun", "Kids"},
 		Labels: []string{"new"}, Hidden: true, From: from, Until: from.Add(1500 * time.Millisecond),
-		Fields: ItemFields, Line: 2}
+		Embedding: []float32{1, -0.5, 200}, Fields: ItemFields, Line: 2}
 	bare := ItemRow{ID: "2", Fields: ItemFields, Line: 3}
 	jsonFull := full
 	jsonFull.Line = 1
@@ -24,9 +24,9 @@ func TestReadItemRows(t *testing.T) {
 		want            []ItemRow
 		bad             []string
 	}{
-		"csv": {text: "year,available_until,available_from,hidden,labels,categories,title,item_id\n" +
-			"1995,2026-12-01T00:00:01.5Z,2026-12-01,yes,new,Fun; Kids;,\"Toy, Story\",1\n" +
-			",,,,,,,2\n", want: []ItemRow{full, bare}},
+		"csv": {text: "year,embedding,available_until,available_from,hidden,labels,categories,title,item_id\n" +
+			"1995,1 -.5 2e2,2026-12-01T00:00:01.5Z,2026-12-01,yes,new,Fun; Kids;,\"Toy, Story\",1\n" +
+			",,,,,,,,2\n", want: []ItemRow{full, bare}},
 		"separator": {text: "item_id\tcategories\n1\tA|B;C\n", separator: "|",
 			want: []ItemRow{{ID: "1", Categories: []string{"A", "B;C"},
 				Fields: []string{"categories"}, Line: 2}}},
@@ -35,7 +35,7 @@ func TestReadItemRows(t *testing.T) {
 				Fields: []string{"categories"}, Line: 2}}},
 		"jsonl": {text: `{"item_id":1,"title":"Toy, Story","categories":["Fun","Kids"],` +
 			`"labels":"new","hidden":true,"available_from":"2026-12-01","more":[],` +
-			`"available_until":"2026-12-01T00:00:01.5Z"}` + "\n" + `{"item_id":"2","hidden":null}`,
+			`"embedding":[1, -0.5, 2e2],"available_until":"2026-12-01T00:00:01.5Z"}` + "\n" + `{"item_id":"2","hidden":null}`,
 			want: []ItemRow{jsonFull, {ID: "2", Fields: []string{"hidden"}, Line: 2}}},
 		"bad csv": {text: "item_id,hidden,available_from\n1,maybe,\n2,no,soon\n,,\n3,1\n4,1,7\n",
 			want: []ItemRow{{ID: "4", Hidden: true, From: time.Unix(7, 0).UTC(),
@@ -48,10 +48,11 @@ func TestReadItemRows(t *testing.T) {
 nothing
 {"item_id":["1"]}
 {"item_id":"5","labels":["` + strings.Repeat("x", 257) + `"]}
-{"item_id":1.5}`,
+{"item_id":1.5}
+{"item_id":"7","embedding":[1,"x"]}`,
 			bad: []string{`:1: column categories: "[1]", want an array`, ":2: column item_id: missing",
 				":3: not a JSON object", ":4: column item_id: a list", ":5: column labels: a name",
-				":6: column item_id: id"}},
+				":6: column item_id: id", `:7: column embedding: "\"x\"", want numbers`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := writeFile(t, "items", pack(t, "gzip", []byte(c.text)))

@@ -39,11 +39,13 @@ type catalogueItem struct {
 	Hidden     bool       `json:"hidden"`
 	From       *time.Time `json:"available_from"`
 	Until      *time.Time `json:"available_until"`
+	Embedding  []float32  `json:"embedding"`
 }
 
 func newCatalogueItem(i *pb.Item) catalogueItem {
 	out := catalogueItem{ID: i.GetItemId(), Title: i.GetTitle(), Categories: []string{},
-		Labels: []string{}, Hidden: i.GetHidden()}
+		Labels: []string{}, Hidden: i.GetHidden(), Embedding: []float32{}}
+	out.Embedding = append(out.Embedding, i.GetEmbedding()...)
 	out.Categories = append(out.Categories, i.GetCategories()...)
 	out.Labels = append(out.Labels, i.GetLabels()...)
 	if t := i.GetAvailableFrom(); t != nil {

@@ -78,6 +78,7 @@ func (c *Cmd) content() (map[string]content.Document, error) {
 	take := func(row dataset.ItemRow) error {
 		all[row.ID] = content.Document{
 			Title: row.Title, Categories: row.Categories, Labels: row.Labels,
+			Embedding: row.Embedding,
 		}
 		return nil
 	}
