@@ -369,7 +369,7 @@ func TestZip(t *testing.T) {
 	path := writeFile(t, "d.zip", archive.Bytes())
 	_, _, ofFile := Read([]string{path}, Options{})
 	_, _, ofStream := Read([]string{Stdin}, Options{Stdin: &archive})
-	_, ofItems := ReadItems(path)
+	ofItems := ReadItemRows(path, ItemRowsOptions{}, nil, nil)
 	want := "zip archives are not read: unpack it first, or on the way, with unzip -p"
 	for _, err := range []error{ofFile, ofStream, ofItems} {
 		check.Says(t, err, want, "an archive")

@@ -69,8 +69,9 @@ func FuzzReadSplit(f *testing.F) {
 	})
 }
 
-func FuzzReadItems(f *testing.F) {
+func FuzzReadItemRows(f *testing.F) {
 	f.Add([]byte("item_id,title,categories\n1,\"Toy, Story\",Fun|Kids\n2,,\n"))
+	f.Add([]byte(`{"item_id":"1","labels":["a"],"hidden":true,"embedding":[1,0.5]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bytes.NewReader(data)
 		s, err := rows.NewSource("f", r, r, int64(len(data)))
@@ -78,13 +79,12 @@ func FuzzReadItems(f *testing.F) {
 			return
 		}
 		defer s.Close()
-		titles, err := readItems(s)
-		if err != nil {
-			return
-		}
-		for id := range titles {
-			if rows.CheckID([]byte(id)) != nil {
-				t.Fatalf("item %q was accepted", id)
+		all, err := newItemRows(s, ItemRowsOptions{})
+		for err == nil {
+			var row ItemRow
+			row, err = all.next()
+			if err == nil && rows.CheckID([]byte(row.ID)) != nil {
+				t.Fatalf("item %q was accepted", row.ID)
 			}
 		}
 	})

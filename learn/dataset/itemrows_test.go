@@ -2,6 +2,8 @@ package dataset
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -91,4 +93,21 @@ nothing
 	err = ReadItemRows(writeFile(t, "none", []byte("id,title\n1,a\n")), ItemRowsOptions{},
 		func(ItemRow) error { return nil }, func(e *RowError) error { return e })
 	check.Says(t, err, `no column "item_id"`, "without ids")
+}
+
+// TestReadItemRowsOfDataSets reads optional data.
+func TestReadItemRowsOfDataSets(t *testing.T) {
+	for _, name := range []string{"amazon-games", "movietweetings", "ml-latest-small"} {
+		path := filepath.Join("..", "..", "..", "shared", "data", name, "items.csv.gz")
+		if _, err := os.Stat(path); err != nil {
+			t.Skipf("no data: %v", err)
+		}
+		titles := 0
+		check.Must(t, ReadItemRows(path, ItemRowsOptions{},
+			func(r ItemRow) error { titles += min(1, len(r.Title)); return nil },
+			func(e *RowError) error { return e }))
+		if titles < 9000 {
+			t.Errorf("%s: %d titles", name, titles)
+		}
+	}
 }

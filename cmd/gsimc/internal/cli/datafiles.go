@@ -70,11 +70,11 @@ func Titles(file string) (map[string]string, error) {
 	if file == "" {
 		return nil, nil
 	}
-	titles, err := dataset.ReadItems(file)
-	if err != nil {
-		return nil, Flag("--items-file", PathError(err))
-	}
-	return titles, nil
+	titles := map[string]string{}
+	err := dataset.ReadItemRows(file, dataset.ItemRowsOptions{},
+		func(row dataset.ItemRow) error { titles[row.ID] = row.Title; return nil },
+		func(bad *dataset.RowError) error { return bad })
+	return titles, Flag("--items-file", PathError(err))
 }
 
 // ShellWord writes a word for the command line of a shell, in quotes if it needs them.
