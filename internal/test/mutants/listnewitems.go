@@ -3,6 +3,20 @@ package main
 // ofNewItems break what is known of new items, and how it follows the store.
 var ofNewItems = []mutant{
 	{
+		name: "lengthsmix", breaks: "embeddings of two models stand side by side unnoticed",
+		file: "server/internal/catalogue/size.go",
+		was:  `case n != e.Want:`,
+		is:   `case false:`,
+		pkg:  "./server", test: "TestEmbeddingsHaveOneLength",
+	},
+	{
+		name: "freeembeddings", breaks: "embeddings fill the memory uncounted",
+		file: "server/internal/catalogue/size.go",
+		was:  `return int64(embeddingBytes + 4*len(e))`,
+		is:   `return 0`,
+		pkg:  "./server/internal/catalogue", test: "TestCountedBytesAreThoseOfTheHeap",
+	},
+	{
 		name: "toolong", breaks: "a new item with a few users is on top of all lists",
 		file: "model/internal/nystrom/nystrom.go",
 		was:  `		row[j] *= part`,
