@@ -128,6 +128,8 @@ func TestReport(t *testing.T) {
 		{"all pass", append(pass, "pass TestReload"), "7 power cuts", "secret", ""},
 		{"one fails", append(pass, "output TestReload why", "fail TestReload", "fail"),
 			"why", "secret", "failed: p"},
+		{"one ends with the process", append(pass, "output TestReload stacks", "fail"),
+			"stacks", "secret", "failed: p"},
 		{"one does not run", pass, "   2  not run", "secret", "did not run: [2]"},
 		{"one is skipped", append(pass, "skip TestReload"), "   2  skipped", "secret", ""},
 		{"another one is skipped", append(pass[:4:4], "skip FuzzRow", "pass TestReload"),

@@ -33,7 +33,8 @@ type event struct {
 }
 
 // read reads the events of go test -json, and passes on to out what people would look for: lines
-// that are no events, the outcome of each package, and the whole output of tests that failed.
+// that are no events, the outcome of each package, and the whole output of tests that failed, or
+// were running when their package did.
 func read(in io.Reader, out io.Writer) (*results, error) {
 	res := &results{tests: map[string]*result{}, ran: map[[2]string]bool{}}
 	output := map[[2]string][]string{}
@@ -80,6 +81,11 @@ func (r *results) add(e event, output map[[2]string][]string, out io.Writer) {
 	delete(output, key)
 	if e.Test == "" && e.Action == "fail" {
 		r.failed = append(r.failed, e.Package)
+		for running, lines := range output { // as when the process was ended, with its stacks
+			if running[0] == e.Package {
+				fmt.Fprint(out, strings.Join(lines, ""))
+			}
+		}
 	}
 	whole := [2]string{e.Package, name}
 	switch executed, parts := r.ran[whole]; {
