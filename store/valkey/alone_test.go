@@ -20,7 +20,7 @@ func TestPrimaryWithoutReplica(t *testing.T) {
 	replica.Kill()
 	const words = "1 of 1 primaries have no linked replica, want 1: no write of theirs is " +
 		"acknowledged until they have one"
-	check.Within(t, 20*time.Second, "the store says that there is no replica", func() bool {
+	check.Await(t, "the store says that there is no replica", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded != nil && stats.Degraded.Error() == words
 	})
@@ -36,7 +36,7 @@ func TestPrimaryWithoutReplica(t *testing.T) {
 		}
 	}
 	check.Must(t, replica.Start())
-	check.Within(t, 20*time.Second, "writes are taken again", func() bool {
+	check.Await(t, "writes are taken again", func() bool {
 		_, err := a.Append(within(t, deadline), []store.Record{record("u", 5)})
 		return err == nil
 	})

@@ -90,7 +90,7 @@ func TestAnswersWaitForReplicas(t *testing.T) {
 	c, a, b := pair(t)
 	mustAppend(t, a, "gone", 1)
 	replica := c.ReplicasOf(0)[0]
-	check.Within(t, 20*time.Second, "the replica has acknowledged all", func() bool {
+	check.Await(t, "the replica has acknowledged all", func() bool {
 		info, err := c.Nodes[0].Do("INFO", "replication")
 		_, offset, _ := strings.Cut(info, "master_repl_offset:")
 		offset, _, _ = strings.Cut(offset, "\r")
@@ -190,13 +190,13 @@ func TestWriteWaitsForReplica(t *testing.T) {
 		_, err := a.Append(within(t, 25*time.Second), []store.Record{record("u", 1)})
 		done <- err
 	}()
-	check.Within(t, 20*time.Second, "Stats tells of the replica", func() bool {
+	check.Await(t, "Stats tells of the replica", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded != nil
 	})
 	check.Must(t, replica.Start())
 	check.Pass(t, <-done, "Append")
-	check.Within(t, 20*time.Second, "Stats tells that it is back", func() bool {
+	check.Await(t, "Stats tells that it is back", func() bool {
 		stats, err := a.Stats(t.Context())
 		return err == nil && stats.Degraded == nil
 	})
@@ -236,10 +236,10 @@ func TestFailover(t *testing.T) {
 		}
 		return n
 	}
-	check.Within(t, 20*time.Second, "events are written", func() bool { return moves() > 1000 })
+	check.Await(t, "events are written", func() bool { return moves() > 1000 })
 	c.Nodes[0].Kill()
 	start := time.Now()
-	check.Within(t, 20*time.Second, "the replica takes over", func() bool {
+	check.Await(t, "the replica takes over", func() bool {
 		role, err := c.ReplicasOf(0)[0].Role()
 		return err == nil && role == "primary"
 	})
@@ -249,7 +249,7 @@ func TestFailover(t *testing.T) {
 	for w := range written {
 		before[w] = written[w].Load()
 	}
-	check.Within(t, 20*time.Second, "all writers go on", func() bool {
+	check.Await(t, "all writers go on", func() bool {
 		for w := range written {
 			if written[w].Load() < before[w]+10 {
 				return false
@@ -308,7 +308,7 @@ func TestRoomOfPrimary(t *testing.T) {
 		})
 	}
 	defer waiting.Wait()
-	check.Within(t, 20*time.Second, "the room is taken", func() bool {
+	check.Await(t, "the room is taken", func() bool {
 		begin := time.Now()
 		ctx := within(t, time.Second)
 		_, err := s.Append(ctx, []store.Record{record(users[away.Addr][room], 2)})

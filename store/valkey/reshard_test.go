@@ -116,7 +116,7 @@ func TestSlotMoves(t *testing.T) {
 	m.key("{n:u}i")
 	half := make(chan error, 1)
 	go func() { half <- add(within(t, 10*time.Second), "u") }()
-	check.Within(t, 20*time.Second, "a call has to wait", func() bool {
+	check.Await(t, "a call has to wait", func() bool {
 		select {
 		case err := <-half:
 			t.Fatalf("a call went through with half of the keys: %v", err)

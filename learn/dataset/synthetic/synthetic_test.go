@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -281,6 +280,6 @@ func TestWriteError(t *testing.T) {
 		check.Fails(t, err, errFull, "Generate")
 	}
 	// A goroutine that has done its work takes a moment to be gone.
-	check.Within(t, 15*time.Second, "all have ended",
+	check.Await(t, "all have ended",
 		func() bool { return runtime.NumGoroutine() <= before })
 }

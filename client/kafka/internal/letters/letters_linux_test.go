@@ -94,7 +94,7 @@ func TestFileFails(t *testing.T) {
 	check.Must(t, syscall.Dup3(int(whole.Fd()), int(readonly.Fd()), 0))
 	<-done
 	// The record is done a moment before the box is whole again.
-	check.Within(t, 10*time.Second, "a box that keeps records says so",
+	check.Await(t, "a box that keeps records says so",
 		func() bool { return b.Err() == nil })
 	if lines := read(t, path); len(lines) != 2 || lines[1].Value != "second" {
 		t.Errorf("the file has %+v", lines)

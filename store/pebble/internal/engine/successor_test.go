@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -51,7 +50,7 @@ func TestAlone(t *testing.T) {
 	mustClose(t, reads)
 	next.Alone()
 	// Statistics of the tables may still be under way: the engine keeps these until they are ready.
-	check.Within(t, 30*time.Second, "one table is left",
+	check.Await(t, "one table is left",
 		func() bool { return len(tableNames(t, fs)) == 1 })
 	if _, err := Open(t.Context(), "dir", testOptions(fs)); err == nil {
 		t.Error("the directory is not locked any more")
