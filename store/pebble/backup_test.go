@@ -33,7 +33,7 @@ func mustBackup(t *testing.T, disk vfs.FS, dir string) *Manifest {
 // acknowledged before the checkpoint is there, each history is the beginning of what was written,
 // and the store goes on.
 func TestBackupUnderLoad(t *testing.T) {
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk, sortBytes: 20_000, sortBatch: 1000})
 	const writers = 4
 	var acknowledged [writers]atomic.Int64
@@ -137,7 +137,7 @@ func TestBackupDamage(t *testing.T) {
 // restoring and the errors of stores tell a name that follows from it, even of a backup whose
 // manifest has the id.
 func TestIDIsNotShown(t *testing.T) {
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	mustAppend(t, s, "u", 0, 3)
 	id := s.Identity().ID

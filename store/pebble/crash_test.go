@@ -148,13 +148,13 @@ func TestCrashAnywhere(t *testing.T) {
 
 func crashAnywhere(t *testing.T, seed uint64) {
 	type crash struct {
-		fs                 *vfs.MemFS
+		fs                 *memDisk
 		completed, started int // steps
 	}
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	var crashes []crash
 	var completed, started atomic.Int64
-	fs := withCrashes(disk, rand.New(rand.NewPCG(seed, 2)), func(copied func() *vfs.MemFS) {
+	fs := withCrashes(disk, rand.New(rand.NewPCG(seed, 2)), func(copied func() *memDisk) {
 		c := crash{completed: int(completed.Load()), fs: copied()}
 		c.started = int(started.Load())
 		crashes = append(crashes, c)
@@ -207,7 +207,7 @@ func TestCrashUnderLoad(t *testing.T) {
 
 func crashUnderLoad(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 3))
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	l := &traffic{
 		s: mustOpen(t, "store", Options{
 			FS: disk, sortBytes: 1 << rng.IntN(16), sortBatch: 1 << rng.IntN(10),

@@ -172,7 +172,7 @@ func TestReadersSeeWhatSurvives(t *testing.T) {
 		var opened []*Store
 		storetest.Survive(t, seed, func() (store.Store, func() store.Store) {
 			rng := rand.New(rand.NewPCG(seed, 7))
-			disk := vfs.NewCrashableMem()
+			disk := newDisk()
 			slow := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 				if op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData {
 					time.Sleep(200 * time.Microsecond)

@@ -180,7 +180,7 @@ func (o outcomes) check(s store.Store) error {
 
 // run runs the scenario with the fault and reports whether the run got as far as the fault.
 func (f fault) run() (reached bool, err error) {
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	fs, wasReached := f.wrap(disk)
 	possible := outcomes{{}}
 	s, err := openSoon("dir/store", Options{FS: fs, sortBytes: 900, sortBatch: 1})
@@ -279,7 +279,7 @@ func TestLogOutOfSpace(t *testing.T) {
 		for _, half := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%v/half=%t", shortage, half), func(t *testing.T) {
 				t.Parallel()
-				disk := &fullDisk{FS: vfs.NewCrashableMem(), shortage: shortage, half: half}
+				disk := &fullDisk{FS: newDisk(), shortage: shortage, half: half}
 				s := mustOpen(t, "store", Options{FS: disk, stallAfter: time.Nanosecond,
 					Events: Events{Failed: func(err error) { t.Errorf("failed: %v", err) }}})
 				mustAppend(t, s, "u", 0, 10)
@@ -293,7 +293,7 @@ func TestLogOutOfSpace(t *testing.T) {
 				want := dump(t, s)["u"]
 				check.Same(t, 12, len(want), "events")
 				// The power fails: what was acknowledged is on the disk, whole.
-				crashed := disk.FS.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{})
+				crashed := disk.FS.(*memDisk).CrashClone(vfs.CrashCloneCfg{})
 				wantThere(t, crashed, "store", map[string][]string{"u": want})
 				mustClose(t, s)
 			})
@@ -330,7 +330,7 @@ func meetsFullDisk(t *testing.T, s *Store) {
 // was acknowledged.
 func TestCloseWithoutRoom(t *testing.T) {
 	t.Parallel()
-	mem := vfs.NewCrashableMem()
+	mem := newDisk()
 	disk := &fullDisk{FS: mem, shortage: syscall.ENOSPC, half: true}
 	s := mustOpen(t, "store", Options{FS: disk})
 	mustAppend(t, s, "u", 0, 10)
@@ -620,8 +620,8 @@ func TestSealCanBeRemoved(t *testing.T) {
 const secret = "s3cr3t"
 
 // buildForDamage returns a disk with a closed store of some tables, and its content.
-func buildForDamage(t *testing.T) (*vfs.MemFS, map[string][]string) {
-	disk := vfs.NewCrashableMem()
+func buildForDamage(t *testing.T) (*memDisk, map[string][]string) {
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	for i := range 3 {
 		for u := range 8 { // each damaged block is read by all of them

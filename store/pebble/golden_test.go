@@ -89,7 +89,7 @@ func TestWriteGoldenFolders(t *testing.T) {
 		if _, err := os.Stat(target); err == nil {
 			continue
 		}
-		disk := vfs.NewCrashableMem()
+		disk := newDisk()
 		s := mustOpen(t, "store", Options{FS: disk})
 		writeHistories(t, s)
 		left := vfs.FS(disk)

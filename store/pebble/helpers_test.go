@@ -67,9 +67,9 @@ func withoutTables(disk vfs.FS, fails func() error) vfs.FS {
 // withCrashes is a disk that calls crash with a copy of what a power cut before an operation would
 // leave, for each operation that is no read; of the unsynced bytes none, half or all are left. The
 // calls come one after the other.
-func withCrashes(disk *vfs.MemFS, rng *rand.Rand, crash func(copied func() *vfs.MemFS)) vfs.FS {
+func withCrashes(disk *memDisk, rng *rand.Rand, crash func(copied func() *memDisk)) vfs.FS {
 	var mu sync.Mutex
-	copied := func() *vfs.MemFS {
+	copied := func() *memDisk {
 		return disk.CrashClone(
 			vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(3) * 50, RNG: rng})
 	}

@@ -33,15 +33,15 @@ func dumpItems(t *testing.T, s *Store) (items []store.Item) {
 // afterwards there are all items of a call or none, and what was acknowledged before.
 func TestItemsMeetCrashes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 3))
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	var acknowledged atomic.Int64
 	var armed atomic.Bool
 	type crash struct {
-		fs    *vfs.MemFS
+		fs    *memDisk
 		least int64
 	}
 	var crashes []crash
-	fs := withCrashes(disk, rand.New(rand.NewPCG(61, 4)), func(copied func() *vfs.MemFS) {
+	fs := withCrashes(disk, rand.New(rand.NewPCG(61, 4)), func(copied func() *memDisk) {
 		if least := acknowledged.Load(); armed.Load() {
 			crashes = append(crashes, crash{copied(), least})
 		}

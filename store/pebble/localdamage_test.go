@@ -85,13 +85,13 @@ func unreadable(t *testing.T, s store.Store, want int) (damaged map[string]bool)
 // many is the disk of manyTables, which takes longer to make than to copy.
 var many struct {
 	once   sync.Once
-	disk   *vfs.MemFS
+	disk   *memDisk
 	tables []string
 }
 
 // manyTables returns a disk with a closed store of some tables, the number of events of each of its
 // users, and the paths of the tables with their rows.
-func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
+func manyTables(t *testing.T) (disk *memDisk, events int, tables []string) {
 	t.Helper()
 	many.once.Do(func() { many.disk, many.tables = makeTables(t) })
 	if many.disk == nil {
@@ -100,9 +100,9 @@ func manyTables(t *testing.T) (disk *vfs.MemFS, events int, tables []string) {
 	return powerCut(many.disk, 100), manyEvents * 7, slices.Clone(many.tables)
 }
 
-func makeTables(t *testing.T) (disk *vfs.MemFS, tables []string) {
+func makeTables(t *testing.T) (disk *memDisk, tables []string) {
 	t.Helper()
-	disk = vfs.NewCrashableMem()
+	disk = newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	for i := range 7 { // some tables are merged, some are not
 		appendBig(t, s, manyEvents*i, manyEvents*(i+1))
@@ -134,7 +134,7 @@ func sizeOf(t *testing.T, disk vfs.FS, path string) int {
 }
 
 // flipped returns a copy of the disk with one bit of a file flipped.
-func flipped(t *testing.T, disk *vfs.MemFS, path string, at int, bit byte) *vfs.MemFS {
+func flipped(t *testing.T, disk *memDisk, path string, at int, bit byte) *memDisk {
 	t.Helper()
 	copied := powerCut(disk, 100)
 	content := check.Get(smallfile.Read(copied, path))(t)
@@ -234,7 +234,7 @@ func TestDamageIsForgotten(t *testing.T) {
 func TestDamagedFilter(t *testing.T) {
 	t.Parallel()
 	soak.Native(t)
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	appendBig(t, s, 0, 1)
 	flush(t, s)
@@ -320,9 +320,9 @@ func TestDamagedOwnRows(t *testing.T) {
 }
 
 // ownRows returns the disk of a closed store with tables of its own rows.
-func ownRows(t *testing.T, sorted int, erased bool) *vfs.MemFS {
+func ownRows(t *testing.T, sorted int, erased bool) *memDisk {
 	t.Helper()
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk, eraseDelay: time.Hour})
 	if erased { // and not forgotten, so that the store has a row that says so
 		mustAppend(t, s, "erased", 0, 1)

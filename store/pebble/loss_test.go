@@ -24,9 +24,9 @@ import (
 const dataDir = "store/" + engine.DataName
 
 // crashedStore returns the disk of a store that was written to and not closed, and what it held.
-func crashedStore(t *testing.T, calls int, tables bool) (*vfs.MemFS, map[string][]string) {
+func crashedStore(t *testing.T, calls int, tables bool) (*memDisk, map[string][]string) {
 	t.Helper()
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk, markEvery: 1})
 	defer mustClose(t, s)
 	for i := range calls {

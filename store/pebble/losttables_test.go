@@ -19,13 +19,13 @@ import (
 
 // layers returns a disk with a store of users of whom some stand in one table alone, some in older
 // and newer ones, and some in the journal only, which stands in a table: closed, or after a crash.
-func layers(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
+func layers(t *testing.T, crashed bool) (*memDisk, map[string][]store.Event) {
 	t.Helper()
 	users, each := 160, 5
 	if soak.Long() {
 		users = 3000
 	}
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	events := map[int]int{}
 	add := func(s *Store, from, to int) {
 		var records []store.Record
@@ -134,7 +134,7 @@ func accounted(
 }
 
 // withFile returns a copy of the disk with another content of a file, or without it.
-func withFile(t *testing.T, disk *vfs.MemFS, path string, content []byte) *vfs.MemFS {
+func withFile(t *testing.T, disk *memDisk, path string, content []byte) *memDisk {
 	t.Helper()
 	copied := powerCut(disk, 100)
 	if content != nil {
@@ -280,12 +280,12 @@ func spoil(content []byte) map[string][]byte {
 // after a crash, how many users there are, and so does its mark.
 func TestUsersAreCounted(t *testing.T) {
 	soak.Native(t)
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	want := func(when string, users int64) {
 		t.Helper()
 		awaitMark(t, disk, s)
-		for _, disk := range []*vfs.MemFS{powerCut(disk, 0), powerCut(disk, 100)} {
+		for _, disk := range []*memDisk{powerCut(disk, 0), powerCut(disk, 100)} {
 			r := check.Get(OpenReadOnly("store", Options{FS: disk}))(t)
 			m := r.engine.Marked()
 			if r.users != users || m == nil || m.Users != users {

@@ -25,9 +25,9 @@ const openingLimit = 10 * time.Second
 
 // unwrittenTables returns a disk with a store whose events stand only in the log of the engine, so
 // that opening must write tables, and the histories in it. The store has an item "kept".
-func unwrittenTables(t *testing.T) (*vfs.MemFS, map[string][]string) {
+func unwrittenTables(t *testing.T) (*memDisk, map[string][]string) {
 	t.Helper()
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "dir/store", Options{FS: disk})
 	for u := range 5 {
 		mustAppend(t, s, fmt.Sprint("u", u), 0, 20)
@@ -41,7 +41,7 @@ func unwrittenTables(t *testing.T) (*vfs.MemFS, map[string][]string) {
 }
 
 // powerCut returns the disk as the next process finds it, without locks.
-func powerCut(disk *vfs.MemFS, unsynced int) *vfs.MemFS {
+func powerCut(disk *memDisk, unsynced int) *memDisk {
 	return disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: unsynced,
 		RNG: rand.New(rand.NewPCG(1, 1))})
 }
@@ -161,7 +161,7 @@ func TestEveryOperationOfOpeningFails(t *testing.T) {
 }
 
 // open opens a store with the fault, and then on a good disk.
-func (f fault) open(t *testing.T, disk *vfs.MemFS, want map[string][]string) (opened,
+func (f fault) open(t *testing.T, disk *memDisk, want map[string][]string) (opened,
 	reached bool) {
 	fs, wasReached := f.wrap(disk)
 	err := errHangs

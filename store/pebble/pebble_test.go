@@ -83,7 +83,7 @@ func TestModelMeetsCrashes(t *testing.T) {
 	cuts := 0
 	for seed := range uint64(soak.Times(2)) {
 		for n, opts := range sets {
-			disk := vfs.NewCrashableMem()
+			disk := newDisk()
 			opts.FS = disk
 			rng := rand.New(rand.NewPCG(seed, uint64(n)))
 			s := storetest.Model(t, mustOpen(t, "store", opts), seed, 1500,

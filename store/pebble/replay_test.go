@@ -57,7 +57,7 @@ func TestReadFaultsWhileOpening(t *testing.T) {
 	soak.Native(t)
 	opened, refused := 0, 0
 	for at := int64(1); ; at++ {
-		disk := vfs.NewCrashableMem()
+		disk := newDisk()
 		var reads atomic.Int64
 		reads.Store(-1 << 40)
 		fs := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/check"
@@ -89,10 +88,10 @@ func TestLongRewriteMeetsCrashes(t *testing.T) {
 	t.Parallel()
 	soak.Native(t)
 	const n = 3000
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	var armed atomic.Bool
-	var crashes []*vfs.MemFS
-	fs := withCrashes(disk, rand.New(rand.NewPCG(1, 4)), func(copied func() *vfs.MemFS) {
+	var crashes []*memDisk
+	fs := withCrashes(disk, rand.New(rand.NewPCG(1, 4)), func(copied func() *memDisk) {
 		if armed.Load() {
 			crashes = append(crashes, copied())
 		}

@@ -69,7 +69,7 @@ func filesOf(t *testing.T, disk vfs.FS) map[string]string {
 }
 
 // salvageable returns a disk with a store of many tables and a journal: closed, or after a crash.
-func salvageable(t *testing.T, crashed bool) (*vfs.MemFS, map[string][]store.Event) {
+func salvageable(t *testing.T, crashed bool) (*memDisk, map[string][]store.Event) {
 	t.Helper()
 	disk, events, _ := manyTables(t)
 	s := mustOpen(t, "store", Options{FS: disk})
@@ -113,7 +113,7 @@ func TestSalvageLogs(t *testing.T) {
 // is told, although no commit of events is.
 func TestSalvageTellsOfItems(t *testing.T) {
 	t.Parallel()
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	mustAppend(t, s, "u", 0, 3)
 	for _, id := range []string{"item1", "item2", "item3"} {
@@ -132,7 +132,7 @@ func TestSalvageTellsOfItems(t *testing.T) {
 // TestSalvageCountsDamagedRows damages a row of the journal: it counts as lost.
 func TestSalvageCountsDamagedRows(t *testing.T) {
 	t.Parallel()
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	for i := range 3 {
 		mustAppend(t, s, "u", i, i+1)
@@ -150,7 +150,7 @@ func TestSalvageCountsDamagedRows(t *testing.T) {
 // table that is left out: it must not pass for damage.
 func TestSalvageStopsAtFailedReads(t *testing.T) {
 	t.Parallel()
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	for i := range 2 {
 		appendBig(t, s, i, i+1)

@@ -16,7 +16,7 @@ import (
 func TestCrashWhileSorting(t *testing.T) {
 	const users = 5
 	synctest.Test(t, func(t *testing.T) {
-		disk := vfs.NewCrashableMem()
+		disk := newDisk()
 		s := mustOpen(t, "store", Options{FS: disk, sortBytes: 1 << 20, sortBatch: 1})
 		defer mustClose(t, s)
 		for user := range users {

@@ -73,7 +73,7 @@ func TestVerify(t *testing.T) {
 // TestVerifyRefusal verifies a store that does not open.
 func TestVerifyRefusal(t *testing.T) {
 	soak.Native(t)
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	mustAppend(t, s, "u", 0, 3)
 	mustClose(t, s)
@@ -92,7 +92,7 @@ func TestVerifyRefusal(t *testing.T) {
 func TestVerifyNamesNeighbours(t *testing.T) {
 	t.Parallel()
 	soak.Native(t)
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	for i := range 2 {
 		appendBig(t, s, i, i+1)

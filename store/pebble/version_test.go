@@ -67,7 +67,7 @@ func lives(t *testing.T, s *Store) {
 // each start, and meet none.
 func TestVersionsStay(t *testing.T) {
 	for _, accept := range []bool{false, true} {
-		disk := vfs.NewCrashableMem()
+		disk := newDisk()
 		s := mustOpen(t, "store", Options{FS: disk, AcceptLoss: accept})
 		lives(t, s)
 		want := versions(t, s)
@@ -77,7 +77,7 @@ func TestVersionsStay(t *testing.T) {
 		wantMarks(t, want)
 		crashed := powerCut(disk, 0)
 		mustClose(t, s)
-		for name, fs := range map[string]*vfs.MemFS{"closed": disk, "power cut": crashed} {
+		for name, fs := range map[string]*memDisk{"closed": disk, "power cut": crashed} {
 			for start := range 4 {
 				s := mustOpen(t, "store", Options{FS: fs, AcceptLoss: accept})
 				what := fmt.Sprintf("%s, start %d, accept %v", name, start, accept)

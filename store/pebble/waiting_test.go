@@ -24,7 +24,7 @@ import (
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
-func setFree(disk *vfs.MemFS, bytes uint64) {
+func setFree(disk interface{ TestingSetDiskUsage(vfs.DiskUsage) }, bytes uint64) {
 	disk.TestingSetDiskUsage(vfs.DiskUsage{AvailBytes: bytes, TotalBytes: 1 << 40})
 }
 

@@ -108,7 +108,7 @@ func TestUsersSkipDamage(t *testing.T) {
 // TestUsersOfWholeStore wants no error of a store that is whole, and the callback's own error as it
 // is, even if that says that something is damaged.
 func TestUsersOfWholeStore(t *testing.T) {
-	disk := vfs.NewCrashableMem()
+	disk := newDisk()
 	s := mustOpen(t, "store", Options{FS: disk})
 	appendBig(t, s, 0, 2)
 	flush(t, s)
