@@ -90,7 +90,8 @@ type UserServiceClient interface {
 	//
 	// If both have an event with the same event_id and the same content, it is one event that was sent
 	// for both, and is kept once. With another content both are kept, and that of the source gets
-	// another id, which begins with "merged:".
+	// another id, which begins with "merged:". If the target has all of the source's events already,
+	// its history, its revision and its order stay as they are.
 	//
 	// Revisions and tokens of both are those of other histories afterwards, as with RetractEvents, and
 	// so are the errors.
@@ -246,7 +247,8 @@ type UserServiceServer interface {
 	//
 	// If both have an event with the same event_id and the same content, it is one event that was sent
 	// for both, and is kept once. With another content both are kept, and that of the source gets
-	// another id, which begins with "merged:".
+	// another id, which begins with "merged:". If the target has all of the source's events already,
+	// its history, its revision and its order stay as they are.
 	//
 	// Revisions and tokens of both are those of other histories afterwards, as with RetractEvents, and
 	// so are the errors.
