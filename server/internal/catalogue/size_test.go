@@ -17,10 +17,13 @@ import (
 	"github.com/gsimc/gsimc/store/storetest"
 )
 
-// heldBytes is what the process holds after a collection.
+// heldBytes is what the process holds after two collections, of which the second frees what pools
+// and finalizers keep for one.
 func heldBytes() float64 {
 	var m runtime.MemStats
-	runtime.GC()
+	for range 2 {
+		runtime.GC()
+	}
 	runtime.ReadMemStats(&m)
 	return float64(m.HeapAlloc)
 }
@@ -61,10 +64,10 @@ func TestCountedBytesAreThoseOfTheHeap(t *testing.T) {
 			}
 			return item
 		}},
-		{"embedded", 5_000, func(i int) store.Item {
+		{"embedded", 20_000, func(i int) store.Item {
 			return store.Item{ID: strconv.Itoa(i), Embedding: slices.Repeat([]float32{1}, 100)}
 		}},
-		{"many-names", 3_000, func(i int) store.Item {
+		{"many-names", 15_000, func(i int) store.Item {
 			item := store.Item{ID: strconv.Itoa(i)}
 			for n := range 100 {
 				item.Labels = append(item.Labels, fmt.Sprintf("label-%03d", n))
