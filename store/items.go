@@ -3,9 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/gsimc/gsimc/internal/event"
 )
 
 // Items is a [Store] that also keeps the catalogue: what is known of items besides their events.
@@ -60,6 +63,9 @@ type Item struct {
 	// Embedding is a point near those of items that are alike, by their cosines: at most
 	// MaxEmbedding finite coordinates, not all zero. Empty: none.
 	Embedding []float32
+	// Numbers are what filters and boosts go by, such as a price, by their names: at most
+	// event.MaxNumbers finite ones. Times are seconds since 1970.
+	Numbers map[string]float64
 }
 
 // MaxItemNames is the largest number of categories, and of labels, of an item.
@@ -82,6 +88,10 @@ func (i *Item) Validate() error {
 	if !GoodEmbedding(i.Embedding) {
 		return fmt.Errorf("%w: an embedding of %d numbers, want at most %d finite ones, not all 0",
 			ErrInvalid, len(i.Embedding), MaxEmbedding)
+	}
+	if !GoodNumbers(i.Numbers) {
+		return fmt.Errorf("%w: %d numbers, want at most %d finite ones with names that match %s",
+			ErrInvalid, len(i.Numbers), event.MaxNumbers, event.NumberPattern)
 	}
 	for _, names := range [][]string{i.Categories, i.Labels} {
 		if len(names) > MaxItemNames {
@@ -113,11 +123,11 @@ func ValidateItems(items []Item) error {
 	return nil
 }
 
-// Clone returns a copy that shares no slice with i, with times as a store keeps them.
+// Clone returns a copy that shares no memory with i, with times as a store keeps them.
 func (i *Item) Clone() Item {
 	c := *i
 	c.Categories, c.Labels = slices.Clone(i.Categories), slices.Clone(i.Labels)
-	c.Embedding = slices.Clone(i.Embedding)
+	c.Embedding, c.Numbers = slices.Clone(i.Embedding), maps.Clone(i.Numbers)
 	c.From, c.Until = keptTime(i.From), keptTime(i.Until)
 	return c
 }

@@ -18,11 +18,21 @@ type catalogue struct {
 
 var _ store.Items = (*Store)(nil)
 
-// itemBytes is about the memory of an item besides its strings.
-const itemBytes = 160
+// What an item takes besides its strings, and what numbers of it do, about.
+const (
+	itemBytes    = 168
+	numbersBytes = 300
+	numberBytes  = 40
+)
 
 func itemSize(i *store.Item) int64 {
 	n := itemBytes + len(i.ID) + len(i.Title) + 4*len(i.Embedding)
+	if len(i.Numbers) > 0 {
+		n += numbersBytes
+		for name := range i.Numbers {
+			n += numberBytes + len(name)
+		}
+	}
 	for _, names := range [][]string{i.Categories, i.Labels} {
 		for _, name := range names {
 			n += 16 + len(name)

@@ -94,6 +94,9 @@ func RandomItem(rng *rand.Rand) store.Item {
 	if rng.IntN(2) == 0 {
 		i.Embedding = []float32{rng.Float32(), 1, -rng.Float32()}
 	}
+	if rng.IntN(2) == 0 {
+		i.Numbers = map[string]float64{"price": rng.NormFloat64(), "sold_ever": math.MaxFloat64}
+	}
 	for _, t := range []*time.Time{&i.From, &i.Until} {
 		if rng.IntN(2) == 0 {
 			*t = time.UnixMicro(rng.Int64N(253402300799_999999)).UTC()
@@ -172,6 +175,15 @@ func runItemsRevision(t *tester) {
 	step(8, "eight writes at once", nil)
 }
 
+// manyNumbers returns n numbers.
+func manyNumbers(n int) map[string]float64 {
+	numbers := map[string]float64{}
+	for at := range n {
+		numbers[fmt.Sprint("n", at)] = 1
+	}
+	return numbers
+}
+
 func runRefusedItems(t *tester) {
 	s := t.withItems()
 	long := strings.Repeat("x", store.MaxIDBytes+1)
@@ -182,7 +194,11 @@ func runRefusedItems(t *tester) {
 		{ID: "i", Labels: make([]string, store.MaxItemNames+1)},
 		{ID: "i", Embedding: make([]float32, 3)},
 		{ID: "i", Embedding: []float32{1, float32(math.NaN())}},
-		{ID: "i", Embedding: slices.Repeat([]float32{1}, store.MaxEmbedding+1)}} {
+		{ID: "i", Embedding: slices.Repeat([]float32{1}, store.MaxEmbedding+1)},
+		{ID: "i", Numbers: map[string]float64{"price": math.Inf(1)}},
+		{ID: "i", Numbers: map[string]float64{"price": math.NaN()}},
+		{ID: "i", Numbers: map[string]float64{"Price": 1}},
+		{ID: "i", Numbers: manyNumbers(21)}} {
 		err := s.PutItems(t.ctx, []store.Item{{ID: "good"}, bad})
 		t.fails(err, store.ErrInvalid, "PutItems of a bad item")
 	}

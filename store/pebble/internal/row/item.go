@@ -38,7 +38,7 @@ func EncodeItem(dst, key []byte, i *store.Item) []byte {
 	}
 	version := byte(itemVersion)
 	switch {
-	case len(i.Embedding) > 0:
+	case i.HasMore():
 		version = moreItemVersion
 	case i.Title != "":
 		version = titledItemVersion
