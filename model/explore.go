@@ -66,7 +66,7 @@ func (s *topScratch) offerUpper(
 	n, boosts := len(t.ids), s.boosts
 	for first := 0; first < n; first += spreadRows {
 		rows := min(spreadRows, n-first)
-		t.top.ScoresTo(bound[:rows], q, first, t.trends)
+		t.top.ScoresTo(bound[:rows], q, first, t.added)
 		for len(boosts) > 0 && int(boosts[0].Item) < base+first+rows {
 			if at := int(boosts[0].Item) - base - first; at >= 0 {
 				bound[at] += boosts[0].Score
@@ -104,7 +104,7 @@ func (m *Model) Score(i int32, q *Query) float32 {
 // smoothScore returns the score of item i, with its trend, without a local term.
 func (m *Model) smoothScore(i int32, q []float32) float32 {
 	u, g := m.decoder(i)
-	return vec.Dot(u, q)*g + 0 + m.trendOf(i)
+	return vec.Dot(u, q)*g + 0 + m.additionOf(i)
 }
 
 // checkItem panics on an item that the model does not have.

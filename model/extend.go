@@ -72,8 +72,11 @@ func (m *Model) extendBy(items []NewItem, version string) *Model {
 	return &x
 }
 
-// Base returns the model that m extends, or m itself, without trends.
+// Base returns the model that m extends, or m itself, without trends and rules.
 func (m *Model) Base() *Model {
+	if m.unruled != nil {
+		m = m.unruled
+	}
 	m = m.WithoutTrends()
 	if m.extension == nil {
 		return m

@@ -22,6 +22,7 @@ import (
 type Model struct {
 	spec Spec
 	identity
+	additions
 	n, k int // n without the extension
 
 	table                // of the n items that the basis was learned from
@@ -51,7 +52,12 @@ type Model struct {
 type identity struct {
 	version string // without trends
 	trended string // name of the trends; empty: none, or trends without a name
+}
+
+// additions are what a model of trends or of rules was made of.
+type additions struct {
 	plain   *Model // without the trends; nil: there are none
+	unruled *Model // without the rules; nil: there are none
 }
 
 // variances are those of states.
@@ -257,7 +263,7 @@ func (m *Model) Popularity(i int32) float64 {
 // out, must not be used any more, nor must extensions of m and models with trends. Closing one of
 // these does not close the model that it was made of.
 func (m *Model) Close() error {
-	if m.extension == nil && m.trends == nil && m.top != nil {
+	if m.extension == nil && m.added == nil && m.top != nil {
 		m.top.Close()
 	}
 	m.table, m.extension, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil

@@ -24,8 +24,8 @@ type table struct {
 	ids []string // n, ascending bytewise
 
 	// Derived, not in the file.
-	top    *topn.Index     // index of basis and decoderScale
-	trends *topn.Additions // to the scores; nil for none, see WithTrends
+	top   *topn.Index     // index of basis and decoderScale
+	added *topn.Additions // to the scores; nil for none, see WithTrends and WithRules
 }
 
 // at returns the table of item i and the row of the item in it.

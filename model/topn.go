@@ -22,9 +22,9 @@ func (m *Model) ScoresTo(dst []float32, q *Query) {
 		panic(fmt.Sprintf("model: %d items, but scores of length %d", m.NumItems(), len(dst)))
 	}
 	m.checkQuery(q.Spectrum)
-	m.top.ScoresTo(dst[:m.n], q.Spectrum, 0, m.trends)
+	m.top.ScoresTo(dst[:m.n], q.Spectrum, 0, m.added)
 	if m.extension != nil {
-		m.extension.top.ScoresTo(dst[m.n:], q.Spectrum, 0, m.extension.trends)
+		m.extension.top.ScoresTo(dst[m.n:], q.Spectrum, 0, m.extension.added)
 	}
 	addBoosts(dst, q.Boosts)
 }
@@ -62,7 +62,7 @@ func (m *Model) TopNBatch(batch []ranking.Request) {
 		m.checkQuery(batch[i].Query)
 		m.checkSkip(batch[i].Skip)
 	}
-	m.top.Search(batch, m.trends)
+	m.top.Search(batch, m.added)
 	if m.extension != nil {
 		m.mergeExtension(batch)
 	}
@@ -80,7 +80,7 @@ func (m *Model) mergeExtension(batch []ranking.Request) {
 		r.Top = more[i].Top[:0]
 		more[i] = r
 	}
-	m.extension.top.Search(more, m.extension.trends)
+	m.extension.top.Search(more, m.extension.added)
 	for i := range batch {
 		r := &batch[i]
 		r.Top = append(r.Top, more[i].Top...)

@@ -32,8 +32,8 @@ func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 		panic(fmt.Sprintf("model: %d items, but %d trends", m.n, n))
 	}
 	added, now, expected := s.OfAll(m.NumItems(), m.ItemID, m.Degree)
-	x := *m
-	x.plain, x.memory = m, sealed.Memory{}
+	x := m.withAdditions(added)
+	x.plain = m
 	if s.Name != "" {
 		x.trended = "~" + s.Name
 	}
@@ -41,13 +41,34 @@ func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 		x.now, x.popular = now, ranking.Order(now)
 		x.rising = trend.Rising(now, expected, m.Degree)
 	}
-	x.trends = topn.NewAdditions(m.top, added[:m.n])
+	return x
+}
+
+// withAdditions returns a model whose scores have these additions and no others.
+func (m *Model) withAdditions(added []float32) *Model {
+	x := *m
+	x.memory, x.added = sealed.Memory{}, topn.NewAdditions(m.top, added[:m.n])
 	if m.extension != nil {
 		e := *m.extension
-		e.trends = topn.NewAdditions(e.top, added[m.n:])
+		e.added = topn.NewAdditions(e.top, added[m.n:])
 		x.extension = &e
 	}
 	return &x
+}
+
+// WithRules returns a model whose score of item i is higher by rules[i], beside its trend. What
+// [Model.WithTrends] says holds for it. Rules that m has do not count. O(n).
+func (m *Model) WithRules(rules []float32) *Model {
+	if m.unruled != nil {
+		m = m.unruled
+	}
+	sums := make([]float32, m.NumItems())
+	for i := range sums {
+		sums[i] = m.trendOf(int32(i)) + rules[i]
+	}
+	x := m.withAdditions(sums)
+	x.unruled = m
+	return x
 }
 
 // Rising returns the items that users take more often now than in the training data, and at least
@@ -68,6 +89,14 @@ func (m *Model) WithoutTrends() *Model {
 
 // trendOf is what the trend of item i adds to its score.
 func (m *Model) trendOf(i int32) float32 {
+	if m.unruled != nil {
+		m = m.unruled
+	}
+	return m.additionOf(i)
+}
+
+// additionOf is what trend and rules add to the score of item i.
+func (m *Model) additionOf(i int32) float32 {
 	t, at := m.at(i)
-	return t.trends.Of(at)
+	return t.added.Of(at)
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -25,41 +26,74 @@ func withTrends(rng *rand.Rand, m *Model) (x *Model, added []float32) {
 	return m.WithTrends(s), added
 }
 
-// TestTrends: every way to a score has what the trends add, new items included, and a model without
-// them is left as it is.
+// TestTrends: every way to a score has what trends and rules add, new items included, and a model
+// without them is left as it is.
 func TestTrends(t *testing.T) {
 	for name, spec := range kinds() {
-		t.Run(name, func(t *testing.T) {
-			rng := rand.New(rand.NewPCG(15, 16))
-			_, m := extended(t, spec, 5)
-			x, _ := withTrends(rng, m)
-			x, added := withTrends(rng, x) // instead of the first ones
-			q, _ := randomQuery(rng, m)
-			plain, scores := make([]float32, m.NumItems()), make([]float32, m.NumItems())
-			boosts := q.Boosts
-			q.Boosts = nil
-			m.ScoresTo(plain, q)
-			q.Boosts = boosts
-			for i := range plain {
-				plain[i] += added[i]
-			}
-			addBoosts(plain, boosts)
-			x.ScoresTo(scores, q)
-			for i, want := range plain {
-				if alone := x.Score(int32(i), q); scores[i] != want || alone != want {
-					t.Fatalf("item %d has %v, and %v alone, want %v", i, scores[i], alone, want)
-				}
-			}
-			skip := ranking.SetOf(len(scores), 3)
-			want := topOracle(scores, 12, skip)
-			for i, got := range x.TopN(nil, q, 12, skip) {
-				check.MustSame(t, want[i], got, "place %d", i)
-			}
-			check.Must(t, x.Close())
-			if len(m.TopN(nil, q, 12, skip)) != 12 {
-				t.Error("the model without trends is closed with the one that has them")
-			}
-		})
+		for _, ruled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/rules=%t", name, ruled), func(t *testing.T) {
+				testTrends(t, spec, ruled)
+			})
+		}
+	}
+}
+
+func testTrends(t *testing.T, spec Spec, ruled bool) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	_, m := extended(t, spec, 5)
+	x, _ := withTrends(rng, m)
+	x, added := withTrends(rng, x) // instead of the first ones
+	if ruled {
+		rules := make([]float32, len(added))
+		x = x.WithRules(rules)
+		for i := range rules {
+			rules[i] = float32(rng.NormFloat64())
+			added[i] += rules[i]
+		}
+		x = x.WithRules(rules) // instead of the first ones
+	}
+	q, _ := randomQuery(rng, m)
+	plain, scores := make([]float32, m.NumItems()), make([]float32, m.NumItems())
+	boosts := q.Boosts
+	q.Boosts = nil
+	m.ScoresTo(plain, q)
+	q.Boosts = boosts
+	for i := range plain {
+		plain[i] += added[i]
+	}
+	addBoosts(plain, boosts)
+	x.ScoresTo(scores, q)
+	for i, want := range plain {
+		if alone := x.Score(int32(i), q); scores[i] != want || alone != want {
+			t.Fatalf("item %d has %v, and %v alone, want %v", i, scores[i], alone, want)
+		}
+	}
+	skip := ranking.SetOf(len(scores), 3)
+	want := topOracle(scores, 12, skip)
+	for i, got := range x.TopN(nil, q, 12, skip) {
+		check.MustSame(t, want[i], got, "place %d", i)
+	}
+	check.Must(t, x.Close())
+	if len(m.TopN(nil, q, 12, skip)) != 12 {
+		t.Error("the model without trends is closed with the one that has them")
+	}
+}
+
+// Rules are told apart from trends, and nothing else of a model changes by them.
+func TestRules(t *testing.T) {
+	_, m := extended(t, DefaultSpec(), 5)
+	x, _ := withTrends(rand.New(rand.NewPCG(17, 18)), m)
+	rules := make([]float32, m.NumItems())
+	rules[2], rules[m.n] = 7, -3
+	y := x.WithRules(rules)
+	for i := range int32(len(rules)) {
+		if y.trendOf(i) != x.trendOf(i) || y.additionOf(i) != x.trendOf(i)+rules[i] {
+			t.Errorf("item %d: its trend adds %v, and with the rules %v, want %v and %v", i,
+				y.trendOf(i), y.additionOf(i), x.trendOf(i), x.trendOf(i)+rules[i])
+		}
+	}
+	if y.Base() != m.Base() || y.WithoutTrends() != m || y.Version() != x.Version() {
+		t.Error("a model of rules has another base, another plain model or another version")
 	}
 }
 
