@@ -52,7 +52,11 @@ type Item struct {
 	// 1,024 numbers, not all 0; all those of the catalogue have one length. An item with an embedding
 	// is like trained items with one, by the cosine of both, and title, categories and labels do not
 	// count, unless no trained item has an embedding.
-	Embedding     []float32 `protobuf:"fixed32,8,rep,packed,name=embedding,proto3" json:"embedding,omitempty"`
+	Embedding []float32 `protobuf:"fixed32,8,rep,packed,name=embedding,proto3" json:"embedding,omitempty"`
+	// For ItemFilter.ranges, such as price, rating and stock: at most 20 finite numbers, by names of up
+	// to 64 bytes that match ^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$, of which a catalogue has at most 100.
+	// A time is a number of seconds since 1970.
+	Numbers       map[string]float64 `protobuf:"bytes,9,rep,name=numbers,proto3" json:"numbers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -143,6 +147,13 @@ func (x *Item) GetEmbedding() []float32 {
 	return nil
 }
 
+func (x *Item) GetNumbers() map[string]float64 {
+	if x != nil {
+		return x.Numbers
+	}
+	return nil
+}
+
 // BatchUpsertItemsRequest holds the items to write.
 type BatchUpsertItemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -150,10 +161,11 @@ type BatchUpsertItemsRequest struct {
 	Items []*Item `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
 	// The fields to write, by their names in Item. The catalogue keeps the other fields of an item; in
 	// an item that is added they are empty. To empty a field, name it here; to replace an item, name
-	// all fields.
+	// all fields. numbers.price is one of the numbers, and numbers all of them: a
+	// number that is named and that an item does not have is removed. JSON has masks in camel case.
 	//
 	// If unset, the fields that an item has are written: hidden and the times if they are set, hidden
-	// to false too, lists if they have an entry, and a title that is not empty.
+	// to false too, lists if they have an entry, a title that is not empty, and each number.
 	//
 	// JSON says more: an empty value that an item names, such as [], "" or null, is written too. That
 	// needs the same fields in each item, or this field.
@@ -809,7 +821,7 @@ var File_gsimc_v1_item_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x03\n" +
+	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe0\x04\n" +
 	"\x04Item\x12&\n" +
 	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x124\n" +
 	"\n" +
@@ -820,7 +832,11 @@ const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\x0eavailable_from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\ravailableFrom\x12P\n" +
 	"\x0favailable_until\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\x0eavailableUntil\x12!\n" +
 	"\x05title\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x04R\x05title\x12*\n" +
-	"\tembedding\x18\b \x03(\x02B\f\xe0A\x01\xbaH\x06\x92\x01\x03\x10\x80\bR\tembeddingB\t\n" +
+	"\tembedding\x18\b \x03(\x02B\f\xe0A\x01\xbaH\x06\x92\x01\x03\x10\x80\bR\tembedding\x12r\n" +
+	"\anumbers\x18\t \x03(\v2\x1b.gsimc.v1.Item.NumbersEntryB;\xe0A\x01\xbaH5\x9a\x012\x10\x14\"(r&(@2\"^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$*\x04\x12\x02@\x01R\anumbers\x1a:\n" +
+	"\fNumbersEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\t\n" +
 	"\a_hidden\"\x91\x01\n" +
 	"\x17BatchUpsertItemsRequest\x124\n" +
 	"\x05items\x18\x01 \x03(\v2\x0e.gsimc.v1.ItemB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05items\x12@\n" +
@@ -880,7 +896,7 @@ func file_gsimc_v1_item_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_item_service_proto_rawDescData
 }
 
-var file_gsimc_v1_item_service_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_gsimc_v1_item_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_gsimc_v1_item_service_proto_goTypes = []any{
 	(*Item)(nil),                     // 0: gsimc.v1.Item
 	(*BatchUpsertItemsRequest)(nil),  // 1: gsimc.v1.BatchUpsertItemsRequest
@@ -896,36 +912,38 @@ var file_gsimc_v1_item_service_proto_goTypes = []any{
 	(*SearchItemsRequest)(nil),       // 11: gsimc.v1.SearchItemsRequest
 	(*SearchItemsResponse)(nil),      // 12: gsimc.v1.SearchItemsResponse
 	(*KnownItem)(nil),                // 13: gsimc.v1.KnownItem
-	(*timestamppb.Timestamp)(nil),    // 14: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),    // 15: google.protobuf.FieldMask
+	nil,                              // 14: gsimc.v1.Item.NumbersEntry
+	(*timestamppb.Timestamp)(nil),    // 15: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),    // 16: google.protobuf.FieldMask
 }
 var file_gsimc_v1_item_service_proto_depIdxs = []int32{
-	14, // 0: gsimc.v1.Item.available_from:type_name -> google.protobuf.Timestamp
-	14, // 1: gsimc.v1.Item.available_until:type_name -> google.protobuf.Timestamp
-	0,  // 2: gsimc.v1.BatchUpsertItemsRequest.items:type_name -> gsimc.v1.Item
-	15, // 3: gsimc.v1.BatchUpsertItemsRequest.update_mask:type_name -> google.protobuf.FieldMask
-	0,  // 4: gsimc.v1.GetItemResponse.item:type_name -> gsimc.v1.Item
-	0,  // 5: gsimc.v1.ListItemsResponse.items:type_name -> gsimc.v1.Item
-	13, // 6: gsimc.v1.BatchGetItemsResponse.items:type_name -> gsimc.v1.KnownItem
-	13, // 7: gsimc.v1.SearchItemsResponse.items:type_name -> gsimc.v1.KnownItem
-	0,  // 8: gsimc.v1.KnownItem.item:type_name -> gsimc.v1.Item
-	1,  // 9: gsimc.v1.ItemService.BatchUpsertItems:input_type -> gsimc.v1.BatchUpsertItemsRequest
-	3,  // 10: gsimc.v1.ItemService.GetItem:input_type -> gsimc.v1.GetItemRequest
-	5,  // 11: gsimc.v1.ItemService.ListItems:input_type -> gsimc.v1.ListItemsRequest
-	7,  // 12: gsimc.v1.ItemService.BatchDeleteItems:input_type -> gsimc.v1.BatchDeleteItemsRequest
-	9,  // 13: gsimc.v1.ItemService.BatchGetItems:input_type -> gsimc.v1.BatchGetItemsRequest
-	11, // 14: gsimc.v1.ItemService.SearchItems:input_type -> gsimc.v1.SearchItemsRequest
-	2,  // 15: gsimc.v1.ItemService.BatchUpsertItems:output_type -> gsimc.v1.BatchUpsertItemsResponse
-	4,  // 16: gsimc.v1.ItemService.GetItem:output_type -> gsimc.v1.GetItemResponse
-	6,  // 17: gsimc.v1.ItemService.ListItems:output_type -> gsimc.v1.ListItemsResponse
-	8,  // 18: gsimc.v1.ItemService.BatchDeleteItems:output_type -> gsimc.v1.BatchDeleteItemsResponse
-	10, // 19: gsimc.v1.ItemService.BatchGetItems:output_type -> gsimc.v1.BatchGetItemsResponse
-	12, // 20: gsimc.v1.ItemService.SearchItems:output_type -> gsimc.v1.SearchItemsResponse
-	15, // [15:21] is the sub-list for method output_type
-	9,  // [9:15] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	15, // 0: gsimc.v1.Item.available_from:type_name -> google.protobuf.Timestamp
+	15, // 1: gsimc.v1.Item.available_until:type_name -> google.protobuf.Timestamp
+	14, // 2: gsimc.v1.Item.numbers:type_name -> gsimc.v1.Item.NumbersEntry
+	0,  // 3: gsimc.v1.BatchUpsertItemsRequest.items:type_name -> gsimc.v1.Item
+	16, // 4: gsimc.v1.BatchUpsertItemsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	0,  // 5: gsimc.v1.GetItemResponse.item:type_name -> gsimc.v1.Item
+	0,  // 6: gsimc.v1.ListItemsResponse.items:type_name -> gsimc.v1.Item
+	13, // 7: gsimc.v1.BatchGetItemsResponse.items:type_name -> gsimc.v1.KnownItem
+	13, // 8: gsimc.v1.SearchItemsResponse.items:type_name -> gsimc.v1.KnownItem
+	0,  // 9: gsimc.v1.KnownItem.item:type_name -> gsimc.v1.Item
+	1,  // 10: gsimc.v1.ItemService.BatchUpsertItems:input_type -> gsimc.v1.BatchUpsertItemsRequest
+	3,  // 11: gsimc.v1.ItemService.GetItem:input_type -> gsimc.v1.GetItemRequest
+	5,  // 12: gsimc.v1.ItemService.ListItems:input_type -> gsimc.v1.ListItemsRequest
+	7,  // 13: gsimc.v1.ItemService.BatchDeleteItems:input_type -> gsimc.v1.BatchDeleteItemsRequest
+	9,  // 14: gsimc.v1.ItemService.BatchGetItems:input_type -> gsimc.v1.BatchGetItemsRequest
+	11, // 15: gsimc.v1.ItemService.SearchItems:input_type -> gsimc.v1.SearchItemsRequest
+	2,  // 16: gsimc.v1.ItemService.BatchUpsertItems:output_type -> gsimc.v1.BatchUpsertItemsResponse
+	4,  // 17: gsimc.v1.ItemService.GetItem:output_type -> gsimc.v1.GetItemResponse
+	6,  // 18: gsimc.v1.ItemService.ListItems:output_type -> gsimc.v1.ListItemsResponse
+	8,  // 19: gsimc.v1.ItemService.BatchDeleteItems:output_type -> gsimc.v1.BatchDeleteItemsResponse
+	10, // 20: gsimc.v1.ItemService.BatchGetItems:output_type -> gsimc.v1.BatchGetItemsResponse
+	12, // 21: gsimc.v1.ItemService.SearchItems:output_type -> gsimc.v1.SearchItemsResponse
+	16, // [16:22] is the sub-list for method output_type
+	10, // [10:16] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_item_service_proto_init() }
@@ -940,7 +958,7 @@ func file_gsimc_v1_item_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_item_service_proto_rawDesc), len(file_gsimc_v1_item_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

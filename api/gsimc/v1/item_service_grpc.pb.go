@@ -43,8 +43,9 @@ type ItemServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule; nothing was written), RESOURCE_EXHAUSTED
 	// with reason STORE_FULL (the disk is full; nothing was written), TOO_MANY_ITEMS (the catalogue
-	// would have more items than this server takes; nothing was written) or CATALOGUE_TOO_LARGE (it
-	// would take more memory than it may; nothing was written), DATA_LOSS with reason STORE_CORRUPT
+	// would have more items than this server takes; nothing was written), TOO_MANY_NUMBERS (numbers
+	// would have more than 100 names; nothing was written) or CATALOGUE_TOO_LARGE (it would take more
+	// memory than it may; nothing was written), DATA_LOSS with reason STORE_CORRUPT
 	// (update_mask does not name all fields of a damaged item; nothing was written),
 	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS (the store of this server keeps no items).
 	// Other errors leave it open: repeating the call is always safe.
@@ -164,8 +165,9 @@ type ItemServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule; nothing was written), RESOURCE_EXHAUSTED
 	// with reason STORE_FULL (the disk is full; nothing was written), TOO_MANY_ITEMS (the catalogue
-	// would have more items than this server takes; nothing was written) or CATALOGUE_TOO_LARGE (it
-	// would take more memory than it may; nothing was written), DATA_LOSS with reason STORE_CORRUPT
+	// would have more items than this server takes; nothing was written), TOO_MANY_NUMBERS (numbers
+	// would have more than 100 names; nothing was written) or CATALOGUE_TOO_LARGE (it would take more
+	// memory than it may; nothing was written), DATA_LOSS with reason STORE_CORRUPT
 	// (update_mask does not name all fields of a damaged item; nothing was written),
 	// FAILED_PRECONDITION with reason STORE_WITHOUT_ITEMS (the store of this server keeps no items).
 	// Other errors leave it open: repeating the call is always safe.

@@ -291,7 +291,7 @@ type RecommendRequest struct {
 	// RecommendResponse.next_page_token of the page before: the list goes on with the best items that
 	// were on no page so far. Nothing comes twice, whatever the user does and whichever model is
 	// loaded meanwhile; while nothing changes, the pages together are the list. User, filter, seen,
-	// list and exploration must be those of the first page; page_size and an inline history may change.
+	// list, exploration and boosts must be those of the first page; page_size and an inline history may change.
 	// INVALID_ARGUMENT if the token is damaged, of another request or of a server with another store.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Which items may be returned. Unset: all.
@@ -333,7 +333,12 @@ type RecommendRequest struct {
 	// Answer with a recommendation_id.
 	Attribute bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
 	// Which list. Unset: the personal one. Exploration must be unset with POPULAR and TRENDING.
-	List          ListKind `protobuf:"varint,19,opt,name=list,proto3,enum=gsimc.v1.ListKind" json:"list,omitempty"`
+	List ListKind `protobuf:"varint,19,opt,name=list,proto3,enum=gsimc.v1.ListKind" json:"list,omitempty"`
+	// What raises and lowers the scores of items: at most 10.
+	Boosts []*Boost `protobuf:"bytes,20,rep,name=boosts,proto3" json:"boosts,omitempty"`
+	// Boosts that the server has by name (serve --filters-file), beside those: at most 10 names.
+	// INVALID_ARGUMENT with the reason UNKNOWN_FILTER if the server does not know one.
+	NamedBoosts   []string `protobuf:"bytes,21,rep,name=named_boosts,json=namedBoosts,proto3" json:"named_boosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,6 +501,20 @@ func (x *RecommendRequest) GetList() ListKind {
 		return x.List
 	}
 	return ListKind_LIST_KIND_UNSPECIFIED
+}
+
+func (x *RecommendRequest) GetBoosts() []*Boost {
+	if x != nil {
+		return x.Boosts
+	}
+	return nil
+}
+
+func (x *RecommendRequest) GetNamedBoosts() []string {
+	if x != nil {
+		return x.NamedBoosts
+	}
+	return nil
 }
 
 type isRecommendRequest_Subject interface {
@@ -986,7 +1005,11 @@ type ScoreItemsRequest struct {
 	// As RecommendRequest.explain.
 	Explain int32 `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
 	// As RecommendRequest.session_token.
-	SessionToken  []byte `protobuf:"bytes,16,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	SessionToken []byte `protobuf:"bytes,16,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	// As RecommendRequest.boosts.
+	Boosts []*Boost `protobuf:"bytes,20,rep,name=boosts,proto3" json:"boosts,omitempty"`
+	// As RecommendRequest.named_boosts.
+	NamedBoosts   []string `protobuf:"bytes,21,rep,name=named_boosts,json=namedBoosts,proto3" json:"named_boosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1077,6 +1100,20 @@ func (x *ScoreItemsRequest) GetExplain() int32 {
 func (x *ScoreItemsRequest) GetSessionToken() []byte {
 	if x != nil {
 		return x.SessionToken
+	}
+	return nil
+}
+
+func (x *ScoreItemsRequest) GetBoosts() []*Boost {
+	if x != nil {
+		return x.Boosts
+	}
+	return nil
+}
+
+func (x *ScoreItemsRequest) GetNamedBoosts() []string {
+	if x != nil {
+		return x.NamedBoosts
 	}
 	return nil
 }
@@ -1215,7 +1252,11 @@ type BatchRecommendRequest struct {
 	// As RecommendRequest.packed.
 	Packed bool `protobuf:"varint,15,opt,name=packed,proto3" json:"packed,omitempty"`
 	// As RecommendRequest.attribute.
-	Attribute     bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
+	Attribute bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
+	// As RecommendRequest.boosts.
+	Boosts []*Boost `protobuf:"bytes,20,rep,name=boosts,proto3" json:"boosts,omitempty"`
+	// As RecommendRequest.named_boosts.
+	NamedBoosts   []string `protobuf:"bytes,21,rep,name=named_boosts,json=namedBoosts,proto3" json:"named_boosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1290,6 +1331,20 @@ func (x *BatchRecommendRequest) GetAttribute() bool {
 		return x.Attribute
 	}
 	return false
+}
+
+func (x *BatchRecommendRequest) GetBoosts() []*Boost {
+	if x != nil {
+		return x.Boosts
+	}
+	return nil
+}
+
+func (x *BatchRecommendRequest) GetNamedBoosts() []string {
+	if x != nil {
+		return x.NamedBoosts
+	}
+	return nil
 }
 
 // BatchSubject is whom to recommend to.
@@ -1989,7 +2044,7 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\n" +
 	"event_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\teventTime\x125\n" +
 	"\x05value\x18\x04 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00@\x8f\xc0H\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\xaf\x06\n" +
+	"\x06_value\"\x9e\a\n" +
 	"\x10RecommendRequest\x12%\n" +
 	"\auser_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
@@ -2011,7 +2066,11 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\rsession_token\x18\x10 \x01(\fB\x03\xe0A\x01R\fsessionToken\x12\x19\n" +
 	"\x05paged\x18\x11 \x01(\bB\x03\xe0A\x01R\x05paged\x12!\n" +
 	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattribute\x123\n" +
-	"\x04list\x18\x13 \x01(\x0e2\x12.gsimc.v1.ListKindB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04listB\x10\n" +
+	"\x04list\x18\x13 \x01(\x0e2\x12.gsimc.v1.ListKindB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04list\x124\n" +
+	"\x06boosts\x18\x14 \x03(\v2\x0f.gsimc.v1.BoostB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10\n" +
+	"R\x06boosts\x127\n" +
+	"\fnamed_boosts\x18\x15 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\ar\x05 \x01(\x80\x02R\vnamedBoostsB\x10\n" +
 	"\asubject\x12\x05\xbaH\x02\b\x01\"\xbb\x01\n" +
 	"\tDiversity\x127\n" +
 	"\x10max_per_category\x18\x01 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x0emaxPerCategory\x127\n" +
@@ -2051,7 +2110,7 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x06scores\x18\x02 \x03(\x02R\x06scores\x12.\n" +
 	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12#\n" +
 	"\rscore_stddevs\x18\x04 \x03(\x02R\fscoreStddevs\x129\n" +
-	"\fexplanations\x18\x05 \x03(\v2\x15.gsimc.v1.ExplanationR\fexplanations\"\xe7\x02\n" +
+	"\fexplanations\x18\x05 \x03(\v2\x15.gsimc.v1.ExplanationR\fexplanations\"\xd6\x03\n" +
 	"\x11ScoreItemsRequest\x12%\n" +
 	"\auser_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
@@ -2060,7 +2119,11 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyB\x03\xe0A\x01R\x04seen\x12/\n" +
 	"\x11min_user_revision\x18\b \x01(\x04B\x03\xe0A\x01R\x0fminUserRevision\x12&\n" +
 	"\aexplain\x18\f \x01(\x05B\f\xe0A\x01\xbaH\x06\x1a\x04\x182(\x00R\aexplain\x12(\n" +
-	"\rsession_token\x18\x10 \x01(\fB\x03\xe0A\x01R\fsessionTokenB\x10\n" +
+	"\rsession_token\x18\x10 \x01(\fB\x03\xe0A\x01R\fsessionToken\x124\n" +
+	"\x06boosts\x18\x14 \x03(\v2\x0f.gsimc.v1.BoostB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10\n" +
+	"R\x06boosts\x127\n" +
+	"\fnamed_boosts\x18\x15 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\ar\x05 \x01(\x80\x02R\vnamedBoostsB\x10\n" +
 	"\asubject\x12\x05\xbaH\x02\b\x01\"\xd2\x02\n" +
 	"\x12ScoreItemsResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12#\n" +
@@ -2071,7 +2134,7 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\vuncertainty\x18\t \x01(\x01H\x00R\vuncertainty\x88\x01\x01\x12*\n" +
 	"\x11excluded_item_ids\x18\n" +
 	" \x03(\tR\x0fexcludedItemIdsB\x0e\n" +
-	"\f_uncertainty\"\xa6\x02\n" +
+	"\f_uncertainty\"\x95\x03\n" +
 	"\x15BatchRecommendRequest\x12B\n" +
 	"\bsubjects\x18\x01 \x03(\v2\x16.gsimc.v1.BatchSubjectB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\bsubjects\x12'\n" +
 	"\tpage_size\x18\x04 \x01(\x05B\n" +
@@ -2079,7 +2142,11 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\x12-\n" +
 	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyB\x03\xe0A\x01R\x04seen\x12\x1b\n" +
 	"\x06packed\x18\x0f \x01(\bB\x03\xe0A\x01R\x06packed\x12!\n" +
-	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattribute\"\xad\x01\n" +
+	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattribute\x124\n" +
+	"\x06boosts\x18\x14 \x03(\v2\x0f.gsimc.v1.BoostB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10\n" +
+	"R\x06boosts\x127\n" +
+	"\fnamed_boosts\x18\x15 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\ar\x05 \x01(\x80\x02R\vnamedBoosts\"\xad\x01\n" +
 	"\fBatchSubject\x12%\n" +
 	"\auser_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
@@ -2178,10 +2245,11 @@ var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil),       // 22: google.protobuf.Timestamp
 	(*ItemFilter)(nil),                  // 23: gsimc.v1.ItemFilter
 	(*SeenPolicy)(nil),                  // 24: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),                  // 25: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 26: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 27: gsimc.v1.Explanation
-	(*status.Status)(nil),               // 28: google.rpc.Status
+	(*Boost)(nil),                       // 25: gsimc.v1.Boost
+	(*ScoredItem)(nil),                  // 26: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 27: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 28: gsimc.v1.Explanation
+	(*status.Status)(nil),               // 29: google.rpc.Status
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	3,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
@@ -2194,45 +2262,48 @@ var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	6,  // 7: gsimc.v1.RecommendRequest.pinned:type_name -> gsimc.v1.Pin
 	7,  // 8: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
 	0,  // 9: gsimc.v1.RecommendRequest.list:type_name -> gsimc.v1.ListKind
-	20, // 10: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	21, // 11: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	25, // 12: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 13: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
-	9,  // 14: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	26, // 15: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	27, // 16: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
-	2,  // 17: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	24, // 18: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	25, // 19: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 20: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	13, // 21: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
-	23, // 22: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	24, // 23: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	2,  // 24: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
-	15, // 25: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
-	8,  // 26: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
-	28, // 27: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
-	23, // 28: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
-	25, // 29: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 30: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	2,  // 31: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
-	2,  // 32: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	1,  // 33: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
-	4,  // 34: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	12, // 35: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	10, // 36: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	16, // 37: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
-	18, // 38: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
-	8,  // 39: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	14, // 40: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	11, // 41: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	17, // 42: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
-	19, // 43: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
-	39, // [39:44] is the sub-list for method output_type
-	34, // [34:39] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	25, // 10: gsimc.v1.RecommendRequest.boosts:type_name -> gsimc.v1.Boost
+	20, // 11: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	21, // 12: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	26, // 13: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 14: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
+	9,  // 15: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
+	27, // 16: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	28, // 17: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	2,  // 18: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
+	24, // 19: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	25, // 20: gsimc.v1.ScoreItemsRequest.boosts:type_name -> gsimc.v1.Boost
+	26, // 21: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 22: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	13, // 23: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
+	23, // 24: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	24, // 25: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	25, // 26: gsimc.v1.BatchRecommendRequest.boosts:type_name -> gsimc.v1.Boost
+	2,  // 27: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
+	15, // 28: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
+	8,  // 29: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
+	29, // 30: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	23, // 31: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
+	26, // 32: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 33: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	2,  // 34: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
+	2,  // 35: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	1,  // 36: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
+	4,  // 37: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	12, // 38: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	10, // 39: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	16, // 40: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	18, // 41: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
+	8,  // 42: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	14, // 43: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	11, // 44: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	17, // 45: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	19, // 46: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
+	42, // [42:47] is the sub-list for method output_type
+	37, // [37:42] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }

@@ -157,6 +157,69 @@ func (ResultSource) EnumDescriptor() ([]byte, []int) {
 	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{1}
 }
 
+// Shape is the form of the curve.
+type NumberCurve_Shape int32
+
+const (
+	// The same as SHAPE_LINEAR.
+	NumberCurve_SHAPE_UNSPECIFIED NumberCurve_Shape = 0
+	// 0 up to the origin, 1 from one scale above it on, and z between.
+	NumberCurve_SHAPE_LINEAR NumberCurve_Shape = 1
+	// ln(1 + z), 0 below the origin: for numbers such as sales, of which twice as many are not twice
+	// as good.
+	NumberCurve_SHAPE_LOG NumberCurve_Shape = 2
+	// exp(-z²/2), 1 at the origin: for what should be near a number, such as a price.
+	NumberCurve_SHAPE_GAUSS NumberCurve_Shape = 3
+	// 2^(-age/scale) with the age in seconds that the time x has: for what is new. origin does not
+	// count.
+	NumberCurve_SHAPE_AGE NumberCurve_Shape = 4
+)
+
+// Enum value maps for NumberCurve_Shape.
+var (
+	NumberCurve_Shape_name = map[int32]string{
+		0: "SHAPE_UNSPECIFIED",
+		1: "SHAPE_LINEAR",
+		2: "SHAPE_LOG",
+		3: "SHAPE_GAUSS",
+		4: "SHAPE_AGE",
+	}
+	NumberCurve_Shape_value = map[string]int32{
+		"SHAPE_UNSPECIFIED": 0,
+		"SHAPE_LINEAR":      1,
+		"SHAPE_LOG":         2,
+		"SHAPE_GAUSS":       3,
+		"SHAPE_AGE":         4,
+	}
+)
+
+func (x NumberCurve_Shape) Enum() *NumberCurve_Shape {
+	p := new(NumberCurve_Shape)
+	*p = x
+	return p
+}
+
+func (x NumberCurve_Shape) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (NumberCurve_Shape) Descriptor() protoreflect.EnumDescriptor {
+	return file_gsimc_v1_types_proto_enumTypes[2].Descriptor()
+}
+
+func (NumberCurve_Shape) Type() protoreflect.EnumType {
+	return &file_gsimc_v1_types_proto_enumTypes[2]
+}
+
+func (x NumberCurve_Shape) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use NumberCurve_Shape.Descriptor instead.
+func (NumberCurve_Shape) EnumDescriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{4, 0}
+}
+
 // Mode is the rule by which seen items are excluded.
 type SeenPolicy_Mode int32
 
@@ -207,11 +270,11 @@ func (x SeenPolicy_Mode) String() string {
 }
 
 func (SeenPolicy_Mode) Descriptor() protoreflect.EnumDescriptor {
-	return file_gsimc_v1_types_proto_enumTypes[2].Descriptor()
+	return file_gsimc_v1_types_proto_enumTypes[3].Descriptor()
 }
 
 func (SeenPolicy_Mode) Type() protoreflect.EnumType {
-	return &file_gsimc_v1_types_proto_enumTypes[2]
+	return &file_gsimc_v1_types_proto_enumTypes[3]
 }
 
 func (x SeenPolicy_Mode) Number() protoreflect.EnumNumber {
@@ -220,7 +283,7 @@ func (x SeenPolicy_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SeenPolicy_Mode.Descriptor instead.
 func (SeenPolicy_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{2, 0}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // Event is one interaction of a user with an item.
@@ -367,6 +430,8 @@ type ItemFilter struct {
 	AllLabels []string `protobuf:"bytes,8,rep,name=all_labels,json=allLabels,proto3" json:"all_labels,omitempty"`
 	// Items with none of these labels.
 	NoLabels []string `protobuf:"bytes,9,rep,name=no_labels,json=noLabels,proto3" json:"no_labels,omitempty"`
+	// Items whose numbers are in all of these ranges: at most 20.
+	Ranges []*NumberRange `protobuf:"bytes,10,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	// Filters that the server has by name (serve --filters-file), all of which must let an item pass
 	// beside the lists above: at most 10 names. INVALID_ARGUMENT with the reason UNKNOWN_FILTER, and
 	// the names that there are, if the server does not know one.
@@ -461,11 +526,259 @@ func (x *ItemFilter) GetNoLabels() []string {
 	return nil
 }
 
+func (x *ItemFilter) GetRanges() []*NumberRange {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
 func (x *ItemFilter) GetNamedFilters() []string {
 	if x != nil {
 		return x.NamedFilters
 	}
 	return nil
+}
+
+// NumberRange lets the items pass whose number of a name, see Item.numbers, is within all of the
+// bounds that are set. An item without that number does not pass.
+type NumberRange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The number is above this one, which must not be NaN.
+	Gt *float64 `protobuf:"fixed64,2,opt,name=gt,proto3,oneof" json:"gt,omitempty"`
+	// The number is this one or above it, which must not be NaN.
+	Gte *float64 `protobuf:"fixed64,3,opt,name=gte,proto3,oneof" json:"gte,omitempty"`
+	// The number is below this one, which must not be NaN.
+	Lt *float64 `protobuf:"fixed64,4,opt,name=lt,proto3,oneof" json:"lt,omitempty"`
+	// The number is this one or below it, which must not be NaN.
+	Lte *float64 `protobuf:"fixed64,5,opt,name=lte,proto3,oneof" json:"lte,omitempty"`
+	// If not empty, the number is one of these: at most 100, none of them NaN.
+	AnyOf         []float64 `protobuf:"fixed64,6,rep,packed,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumberRange) Reset() {
+	*x = NumberRange{}
+	mi := &file_gsimc_v1_types_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumberRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumberRange) ProtoMessage() {}
+
+func (x *NumberRange) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_types_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumberRange.ProtoReflect.Descriptor instead.
+func (*NumberRange) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *NumberRange) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NumberRange) GetGt() float64 {
+	if x != nil && x.Gt != nil {
+		return *x.Gt
+	}
+	return 0
+}
+
+func (x *NumberRange) GetGte() float64 {
+	if x != nil && x.Gte != nil {
+		return *x.Gte
+	}
+	return 0
+}
+
+func (x *NumberRange) GetLt() float64 {
+	if x != nil && x.Lt != nil {
+		return *x.Lt
+	}
+	return 0
+}
+
+func (x *NumberRange) GetLte() float64 {
+	if x != nil && x.Lte != nil {
+		return *x.Lte
+	}
+	return 0
+}
+
+func (x *NumberRange) GetAnyOf() []float64 {
+	if x != nil {
+		return x.AnyOf
+	}
+	return nil
+}
+
+// Boost is a rule that raises or lowers the scores of some items before the top-N is taken, so that
+// the list is exact. Lists that are not personal leave boosts out.
+type Boost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For explanations: at most 64 bytes of valid UTF-8.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The items that it is about; unset: all. allow_item_ids and deny_item_ids must be empty.
+	Filter *ItemFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
+	// How much is added, in spreads of the model: about what the first item of a list is ahead of the
+	// hundredth. Below 0: taken away. From -100 to 100.
+	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
+	// By which number of the items the weight is multiplied. Unset: by none.
+	By            *NumberCurve `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Boost) Reset() {
+	*x = Boost{}
+	mi := &file_gsimc_v1_types_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Boost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Boost) ProtoMessage() {}
+
+func (x *Boost) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_types_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Boost.ProtoReflect.Descriptor instead.
+func (*Boost) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Boost) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Boost) GetFilter() *ItemFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *Boost) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *Boost) GetBy() *NumberCurve {
+	if x != nil {
+		return x.By
+	}
+	return nil
+}
+
+// NumberCurve makes a factor of a number x of an item, see Item.numbers. An item without the number
+// gets nothing. z is (x - origin) / scale.
+type NumberCurve struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: the name of the number.
+	Number string `protobuf:"bytes,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The form.
+	Shape NumberCurve_Shape `protobuf:"varint,2,opt,name=shape,proto3,enum=gsimc.v1.NumberCurve_Shape" json:"shape,omitempty"`
+	// Where the curve begins, or has its top. Finite.
+	Origin float64 `protobuf:"fixed64,3,opt,name=origin,proto3" json:"origin,omitempty"`
+	// Required: how wide it is, in units of the number: more than 0, and finite.
+	Scale         float64 `protobuf:"fixed64,4,opt,name=scale,proto3" json:"scale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NumberCurve) Reset() {
+	*x = NumberCurve{}
+	mi := &file_gsimc_v1_types_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NumberCurve) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NumberCurve) ProtoMessage() {}
+
+func (x *NumberCurve) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_types_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NumberCurve.ProtoReflect.Descriptor instead.
+func (*NumberCurve) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NumberCurve) GetNumber() string {
+	if x != nil {
+		return x.Number
+	}
+	return ""
+}
+
+func (x *NumberCurve) GetShape() NumberCurve_Shape {
+	if x != nil {
+		return x.Shape
+	}
+	return NumberCurve_SHAPE_UNSPECIFIED
+}
+
+func (x *NumberCurve) GetOrigin() float64 {
+	if x != nil {
+		return x.Origin
+	}
+	return 0
+}
+
+func (x *NumberCurve) GetScale() float64 {
+	if x != nil {
+		return x.Scale
+	}
+	return 0
 }
 
 // SeenPolicy says what to do with items that the user already touched.
@@ -485,7 +798,7 @@ type SeenPolicy struct {
 
 func (x *SeenPolicy) Reset() {
 	*x = SeenPolicy{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[2]
+	mi := &file_gsimc_v1_types_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +810,7 @@ func (x *SeenPolicy) String() string {
 func (*SeenPolicy) ProtoMessage() {}
 
 func (x *SeenPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[2]
+	mi := &file_gsimc_v1_types_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +823,7 @@ func (x *SeenPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeenPolicy.ProtoReflect.Descriptor instead.
 func (*SeenPolicy) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{2}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SeenPolicy) GetMode() SeenPolicy_Mode {
@@ -559,7 +872,7 @@ type ScoredItem struct {
 
 func (x *ScoredItem) Reset() {
 	*x = ScoredItem{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[3]
+	mi := &file_gsimc_v1_types_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +884,7 @@ func (x *ScoredItem) String() string {
 func (*ScoredItem) ProtoMessage() {}
 
 func (x *ScoredItem) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[3]
+	mi := &file_gsimc_v1_types_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +897,7 @@ func (x *ScoredItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoredItem.ProtoReflect.Descriptor instead.
 func (*ScoredItem) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{3}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ScoredItem) GetItemId() string {
@@ -622,8 +935,8 @@ func (x *ScoredItem) GetExplanation() *Explanation {
 	return nil
 }
 
-// Explanation takes a score apart: base, trend, that of again, the contributions and remainder add
-// up to ScoredItem.score, to 1e-5 of it. Contributions can be negative. They are exact shares of the
+// Explanation takes a score apart: base, trend, that of again, the contributions, remainder and
+// rules add up to ScoredItem.score, to 1e-5 of it. Contributions can be negative. They are exact shares of the
 // score as it is; leaving an event out would also change how much the model trusts the others.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -642,14 +955,16 @@ type Explanation struct {
 	// Ids of the trained items that the item borrowed its score from, closest content first: it was
 	// not trained on, and has few users of its own or none. Hidden items are left out. Empty for other
 	// items.
-	LikeItemIds   []string `protobuf:"bytes,6,rep,name=like_item_ids,json=likeItemIds,proto3" json:"like_item_ids,omitempty"`
+	LikeItemIds []string `protobuf:"bytes,6,rep,name=like_item_ids,json=likeItemIds,proto3" json:"like_item_ids,omitempty"`
+	// What each of RecommendRequest.boosts added, in their order.
+	Rules         []*RuleContribution `protobuf:"bytes,7,rep,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[4]
+	mi := &file_gsimc_v1_types_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +976,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[4]
+	mi := &file_gsimc_v1_types_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +989,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{4}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Explanation) GetBase() float64 {
@@ -719,6 +1034,68 @@ func (x *Explanation) GetLikeItemIds() []string {
 	return nil
 }
 
+func (x *Explanation) GetRules() []*RuleContribution {
+	if x != nil {
+		return x.Rules
+	}
+	return nil
+}
+
+// RuleContribution is what a boost added to a score.
+type RuleContribution struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Boost.name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What it added, in units of the score.
+	Contribution  float64 `protobuf:"fixed64,2,opt,name=contribution,proto3" json:"contribution,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RuleContribution) Reset() {
+	*x = RuleContribution{}
+	mi := &file_gsimc_v1_types_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RuleContribution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RuleContribution) ProtoMessage() {}
+
+func (x *RuleContribution) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_types_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RuleContribution.ProtoReflect.Descriptor instead.
+func (*RuleContribution) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *RuleContribution) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RuleContribution) GetContribution() float64 {
+	if x != nil {
+		return x.Contribution
+	}
+	return 0
+}
+
 // Again is what was added to the score of an item that the user had before.
 type Again struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -735,7 +1112,7 @@ type Again struct {
 
 func (x *Again) Reset() {
 	*x = Again{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	mi := &file_gsimc_v1_types_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +1124,7 @@ func (x *Again) String() string {
 func (*Again) ProtoMessage() {}
 
 func (x *Again) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	mi := &file_gsimc_v1_types_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +1137,7 @@ func (x *Again) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Again.ProtoReflect.Descriptor instead.
 func (*Again) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Again) GetEvents() int32 {
@@ -805,7 +1182,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[6]
+	mi := &file_gsimc_v1_types_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +1194,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[6]
+	mi := &file_gsimc_v1_types_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +1207,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Contribution) GetItemId() string {
@@ -884,7 +1261,7 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\teventTime\x125\n" +
 	"\x05value\x18\x06 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00@\x8f\xc0H\x00R\x05value\x88\x01\x01\x128\n" +
 	"\x11recommendation_id\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x02R\x10recommendationIdB\b\n" +
-	"\x06_value\"\x91\x04\n" +
+	"\x06_value\"\xcd\x04\n" +
 	"\n" +
 	"ItemFilter\x12;\n" +
 	"\x0eallow_item_ids\x18\x01 \x03(\tB\x15\xe0A\x01\xbaH\x0f\x92\x01\f\x10\x90N\"\ar\x05 \x01(\x80\x02R\fallowItemIds\x129\n" +
@@ -896,9 +1273,39 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"any_labels\x18\a \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\tanyLabels\x123\n" +
 	"\n" +
 	"all_labels\x18\b \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\tallLabels\x121\n" +
-	"\tno_labels\x18\t \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\bnoLabels\x129\n" +
+	"\tno_labels\x18\t \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\bnoLabels\x12:\n" +
+	"\x06ranges\x18\n" +
+	" \x03(\v2\x15.gsimc.v1.NumberRangeB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10\x14R\x06ranges\x129\n" +
 	"\rnamed_filters\x18\x06 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
-	"\"\ar\x05 \x01(\x80\x02R\fnamedFilters\"\xcc\x02\n" +
+	"\"\ar\x05 \x01(\x80\x02R\fnamedFilters\"\xff\x01\n" +
+	"\vNumberRange\x12B\n" +
+	"\x04name\x18\x01 \x01(\tB.\xe0A\x02\xbaH(r&(@2\"^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$R\x04name\x12\x18\n" +
+	"\x02gt\x18\x02 \x01(\x01B\x03\xe0A\x01H\x00R\x02gt\x88\x01\x01\x12\x1a\n" +
+	"\x03gte\x18\x03 \x01(\x01B\x03\xe0A\x01H\x01R\x03gte\x88\x01\x01\x12\x18\n" +
+	"\x02lt\x18\x04 \x01(\x01B\x03\xe0A\x01H\x02R\x02lt\x88\x01\x01\x12\x1a\n" +
+	"\x03lte\x18\x05 \x01(\x01B\x03\xe0A\x01H\x03R\x03lte\x88\x01\x01\x12\"\n" +
+	"\x06any_of\x18\x06 \x03(\x01B\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10dR\x05anyOfB\x05\n" +
+	"\x03_gtB\x06\n" +
+	"\x04_gteB\x05\n" +
+	"\x03_ltB\x06\n" +
+	"\x04_lte\"\xba\x01\n" +
+	"\x05Boost\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\xe0A\x01\xbaH\x04r\x02(@R\x04name\x121\n" +
+	"\x06filter\x18\x02 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\x122\n" +
+	"\x06weight\x18\x03 \x01(\x01B\x1a\xe0A\x02\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00Y@)\x00\x00\x00\x00\x00\x00Y\xc0R\x06weight\x12*\n" +
+	"\x02by\x18\x04 \x01(\v2\x15.gsimc.v1.NumberCurveB\x03\xe0A\x01R\x02by\"\xae\x02\n" +
+	"\vNumberCurve\x12F\n" +
+	"\x06number\x18\x01 \x01(\tB.\xe0A\x02\xbaH(r&(@2\"^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$R\x06number\x12>\n" +
+	"\x05shape\x18\x02 \x01(\x0e2\x1b.gsimc.v1.NumberCurve.ShapeB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x05shape\x12\x1b\n" +
+	"\x06origin\x18\x03 \x01(\x01B\x03\xe0A\x01R\x06origin\x12\x19\n" +
+	"\x05scale\x18\x04 \x01(\x01B\x03\xe0A\x02R\x05scale\"_\n" +
+	"\x05Shape\x12\x15\n" +
+	"\x11SHAPE_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fSHAPE_LINEAR\x10\x01\x12\r\n" +
+	"\tSHAPE_LOG\x10\x02\x12\x0f\n" +
+	"\vSHAPE_GAUSS\x10\x03\x12\r\n" +
+	"\tSHAPE_AGE\x10\x04\"\xcc\x02\n" +
 	"\n" +
 	"SeenPolicy\x12:\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x19.gsimc.v1.SeenPolicy.ModeB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12J\n" +
@@ -918,14 +1325,18 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12&\n" +
 	"\fscore_stddev\x18\x04 \x01(\x01H\x00R\vscoreStddev\x88\x01\x01\x127\n" +
 	"\vexplanation\x18\x05 \x01(\v2\x15.gsimc.v1.ExplanationR\vexplanationB\x0f\n" +
-	"\r_score_stddev\"\xde\x01\n" +
+	"\r_score_stddev\"\x90\x02\n" +
 	"\vExplanation\x12\x12\n" +
 	"\x04base\x18\x01 \x01(\x01R\x04base\x12<\n" +
 	"\rcontributions\x18\x02 \x03(\v2\x16.gsimc.v1.ContributionR\rcontributions\x12\x1c\n" +
 	"\tremainder\x18\x03 \x01(\x01R\tremainder\x12\x14\n" +
 	"\x05trend\x18\x04 \x01(\x01R\x05trend\x12%\n" +
 	"\x05again\x18\x05 \x01(\v2\x0f.gsimc.v1.AgainR\x05again\x12\"\n" +
-	"\rlike_item_ids\x18\x06 \x03(\tR\vlikeItemIds\"~\n" +
+	"\rlike_item_ids\x18\x06 \x03(\tR\vlikeItemIds\x120\n" +
+	"\x05rules\x18\a \x03(\v2\x1a.gsimc.v1.RuleContributionR\x05rules\"J\n" +
+	"\x10RuleContribution\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
+	"\fcontribution\x18\x02 \x01(\x01R\fcontribution\"~\n" +
 	"\x05Again\x12\x16\n" +
 	"\x06events\x18\x01 \x01(\x05R\x06events\x129\n" +
 	"\n" +
@@ -966,37 +1377,47 @@ func file_gsimc_v1_types_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_types_proto_rawDescData
 }
 
-var file_gsimc_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_gsimc_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_gsimc_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_gsimc_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_gsimc_v1_types_proto_goTypes = []any{
 	(EventDisposition)(0),         // 0: gsimc.v1.EventDisposition
 	(ResultSource)(0),             // 1: gsimc.v1.ResultSource
-	(SeenPolicy_Mode)(0),          // 2: gsimc.v1.SeenPolicy.Mode
-	(*Event)(nil),                 // 3: gsimc.v1.Event
-	(*ItemFilter)(nil),            // 4: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),            // 5: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),            // 6: gsimc.v1.ScoredItem
-	(*Explanation)(nil),           // 7: gsimc.v1.Explanation
-	(*Again)(nil),                 // 8: gsimc.v1.Again
-	(*Contribution)(nil),          // 9: gsimc.v1.Contribution
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
+	(NumberCurve_Shape)(0),        // 2: gsimc.v1.NumberCurve.Shape
+	(SeenPolicy_Mode)(0),          // 3: gsimc.v1.SeenPolicy.Mode
+	(*Event)(nil),                 // 4: gsimc.v1.Event
+	(*ItemFilter)(nil),            // 5: gsimc.v1.ItemFilter
+	(*NumberRange)(nil),           // 6: gsimc.v1.NumberRange
+	(*Boost)(nil),                 // 7: gsimc.v1.Boost
+	(*NumberCurve)(nil),           // 8: gsimc.v1.NumberCurve
+	(*SeenPolicy)(nil),            // 9: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),            // 10: gsimc.v1.ScoredItem
+	(*Explanation)(nil),           // 11: gsimc.v1.Explanation
+	(*RuleContribution)(nil),      // 12: gsimc.v1.RuleContribution
+	(*Again)(nil),                 // 13: gsimc.v1.Again
+	(*Contribution)(nil),          // 14: gsimc.v1.Contribution
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
 }
 var file_gsimc_v1_types_proto_depIdxs = []int32{
-	10, // 0: gsimc.v1.Event.event_time:type_name -> google.protobuf.Timestamp
-	2,  // 1: gsimc.v1.SeenPolicy.mode:type_name -> gsimc.v1.SeenPolicy.Mode
-	11, // 2: gsimc.v1.SeenPolicy.reappear_after:type_name -> google.protobuf.Duration
-	1,  // 3: gsimc.v1.ScoredItem.source:type_name -> gsimc.v1.ResultSource
-	7,  // 4: gsimc.v1.ScoredItem.explanation:type_name -> gsimc.v1.Explanation
-	9,  // 5: gsimc.v1.Explanation.contributions:type_name -> gsimc.v1.Contribution
-	8,  // 6: gsimc.v1.Explanation.again:type_name -> gsimc.v1.Again
-	10, // 7: gsimc.v1.Again.event_time:type_name -> google.protobuf.Timestamp
-	10, // 8: gsimc.v1.Contribution.event_time:type_name -> google.protobuf.Timestamp
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	15, // 0: gsimc.v1.Event.event_time:type_name -> google.protobuf.Timestamp
+	6,  // 1: gsimc.v1.ItemFilter.ranges:type_name -> gsimc.v1.NumberRange
+	5,  // 2: gsimc.v1.Boost.filter:type_name -> gsimc.v1.ItemFilter
+	8,  // 3: gsimc.v1.Boost.by:type_name -> gsimc.v1.NumberCurve
+	2,  // 4: gsimc.v1.NumberCurve.shape:type_name -> gsimc.v1.NumberCurve.Shape
+	3,  // 5: gsimc.v1.SeenPolicy.mode:type_name -> gsimc.v1.SeenPolicy.Mode
+	16, // 6: gsimc.v1.SeenPolicy.reappear_after:type_name -> google.protobuf.Duration
+	1,  // 7: gsimc.v1.ScoredItem.source:type_name -> gsimc.v1.ResultSource
+	11, // 8: gsimc.v1.ScoredItem.explanation:type_name -> gsimc.v1.Explanation
+	14, // 9: gsimc.v1.Explanation.contributions:type_name -> gsimc.v1.Contribution
+	13, // 10: gsimc.v1.Explanation.again:type_name -> gsimc.v1.Again
+	12, // 11: gsimc.v1.Explanation.rules:type_name -> gsimc.v1.RuleContribution
+	15, // 12: gsimc.v1.Again.event_time:type_name -> google.protobuf.Timestamp
+	15, // 13: gsimc.v1.Contribution.event_time:type_name -> google.protobuf.Timestamp
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_types_proto_init() }
@@ -1005,14 +1426,15 @@ func file_gsimc_v1_types_proto_init() {
 		return
 	}
 	file_gsimc_v1_types_proto_msgTypes[0].OneofWrappers = []any{}
-	file_gsimc_v1_types_proto_msgTypes[3].OneofWrappers = []any{}
+	file_gsimc_v1_types_proto_msgTypes[2].OneofWrappers = []any{}
+	file_gsimc_v1_types_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_types_proto_rawDesc), len(file_gsimc_v1_types_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   7,
+			NumEnums:      4,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
