@@ -60,7 +60,7 @@ server/internal/origin:
 server/internal/socket:
 server/internal/diverse: internal/ranking
 server/internal/watched: internal/fault
-server/internal/catalogue: internal/ranking model store
+server/internal/catalogue: internal/event internal/ranking model store
 server/internal/session: store
 server/internal/tenure: store
 server/internal/tracing: store
@@ -90,7 +90,7 @@ server/internal/outcome: internal/wire store server/internal/admission server/in
 server/internal/calls: api internal/wire store server/internal/admission
 	server/internal/background server/internal/doors
 	server/internal/metric server/internal/outcome server/internal/stage server/internal/tracing
-server/internal/httpjson: api server/internal/admission server/internal/outcome
+server/internal/httpjson: api internal/event server/internal/admission server/internal/outcome
 	server/internal/valid
 server/internal/recommend: api internal/ranking internal/wire kalman model store
 	server/internal/arms server/internal/catalogue server/internal/credit server/internal/diverse

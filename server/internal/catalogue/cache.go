@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"encoding/binary"
+	"math"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -80,14 +81,22 @@ func (f *Filter) key(dst []byte, listed bool) []byte {
 	return dst
 }
 
-// appendLists appends the lists of a filter. All filters have as many, so that no two rows of
-// filters append the same.
+// appendLists appends the lists and ranges of a filter. All filters have as many lists, so that no
+// two rows of filters append the same.
 func (f *Filter) appendLists(dst []byte) []byte {
 	for _, names := range f.lists() {
 		dst = binary.AppendUvarint(dst, uint64(len(names)))
 		for _, name := range names {
 			dst = binary.AppendUvarint(dst, uint64(len(name)))
 			dst = append(dst, name...)
+		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(f.Ranges)))
+	for _, r := range f.Ranges {
+		dst = append(binary.AppendUvarint(dst, uint64(len(r.Name))), r.Name...)
+		dst = binary.AppendUvarint(dst, uint64(len(r.AnyOf)))
+		for _, number := range append([]float64{r.Least, r.Most}, r.AnyOf...) {
+			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(number))
 		}
 	}
 	return dst

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -17,6 +18,10 @@ var (
 	ErrNone = errors.New("catalogue: the store keeps no items")
 	// ErrFull is the outcome of a write beyond the largest number of items. Nothing was written.
 	ErrFull = errors.New("catalogue: as many items are there as may be")
+	// ErrColumns is the outcome of a write after which numbers would have more names than they may.
+	// Nothing was written.
+	ErrColumns = fmt.Errorf("catalogue: numbers have more than %d names",
+		event.MaxNumberNames)
 	// ErrDamaged is the outcome of reading, or of changing a part of, an item that cannot be read.
 	// Nothing was written.
 	ErrDamaged = errors.New("catalogue: the stored item is damaged")
@@ -118,8 +123,8 @@ type Change struct {
 }
 
 // Upsert writes items and returns the number of those that were not there. [ErrNone]: there is no
-// catalogue. [ErrFull], [LargeError], [ErrDamaged]: see there. Other errors are those of Apply and
-// of [store.Items].
+// catalogue. [ErrFull], [ErrColumns], [LargeError], [ErrDamaged]: see there. Other errors are those
+// of Apply and of [store.Items].
 //
 // Lists see the items one by one, and all of them when Upsert returns. The end of ctx ends the
 // waiting and not the write, so that the index and the store agree.
@@ -218,7 +223,7 @@ func (c *Catalogue) putAll(items []store.Item) {
 	for len(items) > 0 {
 		n, names := 0, 0
 		for n < len(items) && names < lockedNames {
-			names += 8 + len(items[n].Categories) + len(items[n].Labels)
+			names += 8 + len(items[n].Categories) + len(items[n].Labels) + len(items[n].Numbers)
 			n++
 		}
 		c.reserve(n)
@@ -317,5 +322,5 @@ func (c *Catalogue) drop(slot int32) {
 // note tells how large the index is. Requires mu.
 func (c *Catalogue) note() {
 	c.size.Store(int64(len(c.items.slots)))
-	c.bytes.Store(c.items.bytes)
+	c.bytes.Store(c.items.bytes + c.items.columnsBytes())
 }

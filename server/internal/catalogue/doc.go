@@ -12,6 +12,9 @@
 // is the catalogue in the rows of one model: a set of rows for each term, and the set of rows that
 // must not be shown now. So a filter is a few operations on sets, whatever the catalogue's size.
 //
+// Numbers of items, such as prices, stand in columns by slot, in an order that integers have too. A
+// range goes through the column once, or looks at the few rows that names leave.
+//
 // Items that the catalogue does not have are shown and have no names. A name that no item has is
 // the empty set.
 //

@@ -17,6 +17,9 @@ type index struct {
 	terms   terms
 
 	embeddings map[int32][]float32 // by slot
+	columns    map[string]*column  // of numbers, by their names
+
+	chunks, places int // of all columns: chunks, and places for one
 
 	bytes int64 // about what it takes, see size.go
 }
@@ -33,7 +36,7 @@ type entry struct {
 
 func newIndex() index {
 	return index{slots: map[string]int32{}, terms: terms{numbers: map[name]uint32{}},
-		embeddings: map[int32][]float32{}}
+		embeddings: map[int32][]float32{}, columns: map[string]*column{}}
 }
 
 // add gives an item that is not there a slot.
@@ -60,6 +63,7 @@ func (x *index) add(item *store.Item) int32 {
 		x.embeddings[slot] = item.Embedding
 		x.bytes += embeddingSize(item.Embedding)
 	}
+	x.setNumbers(slot, item.Numbers)
 	return slot
 }
 
@@ -68,6 +72,7 @@ func (x *index) remove(slot int32) {
 	e := &x.entries[slot]
 	x.bytes -= e.size() + embeddingSize(x.embeddings[slot])
 	delete(x.embeddings, slot)
+	x.clearNumbers(slot)
 	for _, t := range e.terms {
 		if x.terms.users[t] == 1 {
 			x.bytes -= x.terms.names[t].size()

@@ -159,6 +159,7 @@ func (x *index) has(slot int32, item *store.Item) bool {
 	e := &x.entries[slot]
 	if e.damaged || e.hidden != item.Hidden || !e.shownBetween(item) ||
 		e.title != folded(item.Title) || !slices.Equal(x.embeddings[slot], item.Embedding) ||
+		!x.hasNumbers(slot, item.Numbers) ||
 		len(e.terms) != len(item.Categories)+len(item.Labels) {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -17,11 +18,12 @@ type Bounds struct {
 // What an item and a name take in the index besides their texts, with the rooms that maps and
 // slices keep free and with one view; TestCountedBytesAreThoseOfTheHeap compares.
 const (
-	itemBytes = 180
+	itemBytes = 184
 	useBytes  = 6 // of a name by an item
 	nameBytes = 200
 	// what an embedding takes besides its numbers
 	embeddingBytes = 80
+	chunkBytes     = 8 * chunkSlots
 )
 
 // A LargeError is the outcome of a write that would make the index larger than it may be. Nothing
@@ -36,7 +38,7 @@ type LargeError struct {
 func (e *LargeError) Error() string {
 	return fmt.Sprintf("the catalogue takes %d bytes of memory, and items would add %d: at most "+
 		"%d are allowed; nothing was written. Delete items, give them fewer or shorter titles, "+
-		"categories, labels and embeddings, or raise --max-catalogue-size",
+		"categories, labels, numbers and embeddings, or raise --max-catalogue-size",
 		e.Bytes, e.Growth, e.Limit)
 }
 
@@ -91,14 +93,19 @@ func (c *Catalogue) room(items []store.Item, created int) error {
 	if err := c.items.mixed(items); err != nil {
 		return err
 	}
-	growth := c.items.growth(items)
+	columns, growth := c.items.columnsAfter(items)
+	if columns > event.MaxNumberNames && columns > len(c.items.columns) {
+		return ErrColumns
+	}
+	growth += c.items.growth(items)
 	if c.bounds.Bytes > 0 && growth > 0 && c.Bytes()+growth > c.bounds.Bytes {
 		return &LargeError{Bytes: c.Bytes(), Growth: growth, Limit: c.bounds.Bytes}
 	}
 	return nil
 }
 
-// growth is by how much a write of items makes the index larger, or smaller, if below 0.
+// growth is by how much a write of items makes the index larger, or smaller, if below 0, without
+// the columns.
 func (x *index) growth(items []store.Item) int64 {
 	grown, uses := int64(0), map[name]int{} // more uses than now
 	for i := range items {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -67,6 +68,24 @@ func TestCountedBytesAreThoseOfTheHeap(t *testing.T) {
 		{"embedded", 20_000, func(i int) store.Item {
 			return store.Item{ID: strconv.Itoa(i), Embedding: slices.Repeat([]float32{1}, 100)}
 		}},
+		{"numbered", 20_000, func(i int) store.Item {
+			item := store.Item{ID: strconv.Itoa(i), Numbers: map[string]float64{}}
+			for n := range event.MaxNumbers {
+				item.Numbers[fmt.Sprint("n", n)] = float64(i)
+			}
+			return item
+		}},
+		{"numbered-apart", 20_000, func(i int) store.Item {
+			return store.Item{ID: strconv.Itoa(i),
+				Numbers: map[string]float64{fmt.Sprint("n", i%event.MaxNumberNames): 1}}
+		}},
+		{"numbered-rarely", 20_000, func(i int) store.Item {
+			item := store.Item{ID: strconv.Itoa(i)}
+			if i%200 == 0 {
+				item.Numbers = map[string]float64{fmt.Sprint("n", i/200): 1}
+			}
+			return item
+		}},
 		{"many-names", 15_000, func(i int) store.Item {
 			item := store.Item{ID: strconv.Itoa(i)}
 			for n := range 100 {
@@ -111,10 +130,16 @@ func TestGrowthIsReckonedBefore(t *testing.T) {
 			item.ID = strconv.Itoa(id)
 			items = append(items, item)
 		}
-		want := c.Bytes() + c.items.growth(items)
+		want := c.items.bytes + c.items.growth(items)
+		columns, growth := c.items.columnsAfter(items)
+		most := c.items.columnsBytes() + growth
 		must(t, put(t, c, items...))
-		if got := c.Bytes(); got != want {
+		if got := c.items.bytes; got != want {
 			t.Fatalf("step %d: %d bytes, reckoned %d", step, got, want)
+		}
+		if got := c.items.columnsBytes(); got > most || len(c.items.columns) != columns {
+			t.Fatalf("step %d: %d columns of %d bytes, reckoned %d of at most %d", step,
+				len(c.items.columns), got, columns, most)
 		}
 		check.Get(c.Delete(t.Context(), []string{items[0].ID}))(t)
 	}

@@ -17,6 +17,7 @@ type View struct {
 
 	// The catalogue's mu guards the rest.
 	rows      []int32           // by slot; noRow: the model does not know the item
+	slots     []int32           // by row; noRow: the catalogue does not have the item
 	sets      []*roaring.Bitmap // by term: the rows of the items that have it; nil: none
 	barred    *ranking.Set      // rows that must not be shown now
 	numBarred int
@@ -25,7 +26,8 @@ type View struct {
 	cache cache // has a lock of its own
 }
 
-// noRow stands for the row of an item that the model does not know.
+// noRow stands for the row of an item that the model does not know, and for the slot of one that
+// the catalogue does not have.
 const noRow = -1
 
 // View returns the view of a model of n items, whose rows rowOf knows. It reads the whole
@@ -34,16 +36,16 @@ func (c *Catalogue) View(n int, rowOf func(id string) (row int32, known bool)) *
 	v := &View{catalogue: c, rowOf: rowOf, barred: ranking.NewSet(n), users: 1}
 	c.build.Lock()
 	defer c.build.Unlock()
-	slots := v.place(n, c.items.entries)
+	v.place(n, c.items.entries)
 	v.sets = make([]*roaring.Bitmap, len(c.items.terms.names))
-	for row, slot := range slots { // by rising rows, which sets take fastest
+	for row, slot := range v.slots { // by rising rows, which sets take fastest
 		if slot != noRow {
 			v.include(c.items.entries[slot].terms, int32(row))
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, slot := range slots {
+	for _, slot := range v.slots {
 		if slot != noRow {
 			v.show(slot, c.items.entries[slot].shownAt(c.now))
 		}
@@ -52,20 +54,16 @@ func (c *Catalogue) View(n int, rowOf func(id string) (row int32, known bool)) *
 	return v
 }
 
-// place finds the rows of all items, and returns the slots of all rows, or noRow.
-func (v *View) place(n int, entries []entry) []int32 {
-	slots := make([]int32, n)
-	for row := range slots {
-		slots[row] = noRow
-	}
+// place finds the rows of all items, and the slots of all n rows.
+func (v *View) place(n int, entries []entry) {
+	v.slots = slices.Repeat([]int32{noRow}, n)
 	v.rows = make([]int32, len(entries))
 	for slot := range entries {
 		row := v.find(entries[slot].id)
 		if v.rows[slot] = row; row != noRow {
-			slots[row] = int32(slot)
+			v.slots[row] = int32(slot)
 		}
 	}
-	return slots
 }
 
 // find returns the row of an item, or noRow.
@@ -104,6 +102,7 @@ func (v *View) add(slot int32, e *entry) {
 	}
 	v.rows[slot] = v.find(e.id)
 	if row := v.rows[slot]; row != noRow {
+		v.slots[row] = slot
 		v.include(e.terms, row)
 	}
 }
@@ -133,7 +132,7 @@ func (v *View) remove(slot int32, e *entry) {
 		}
 	}
 	v.show(slot, true)
-	v.rows[slot] = noRow
+	v.rows[slot], v.slots[row] = noRow, noRow
 }
 
 // show sets whether the item of a slot is shown.
@@ -156,6 +155,7 @@ func (v *View) show(slot int32, shown bool) {
 type Filter struct {
 	AnyCategories, AllCategories, NoCategories []string
 	AnyLabels, AllLabels, NoLabels             []string
+	Ranges                                     []Range
 	// And are further filters that must let an item pass. They have no And of their own.
 	And []*Filter
 }
@@ -344,7 +344,7 @@ func (f *Filter) empty() bool {
 			return false
 		}
 	}
-	return len(f.And) == 0
+	return len(f.Ranges) == 0 && len(f.And) == 0
 }
 
 // evaluate returns the sets of a filter: if some, only the rows of passing pass, and those of
@@ -362,10 +362,13 @@ func (v *View) evaluate(f *Filter) (some bool, passing, failing *roaring.Bitmap)
 	if len(not) > 0 {
 		failing = union(not)
 	}
-	if len(must) == 0 {
-		return false, nil, failing
+	if len(must) > 0 {
+		passing = intersection(must)
 	}
-	return true, intersection(must), failing
+	if conditions := v.catalogue.items.conditions(f); len(conditions) > 0 {
+		passing = v.within(passing, conditions)
+	}
+	return passing != nil, passing, failing
 }
 
 // require appends the sets that an item must be in to pass the lists of a filter, and those that it

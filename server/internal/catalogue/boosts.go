@@ -1,0 +1,126 @@
+package catalogue
+
+import (
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// A Boost is what a rule adds to the scores of the items that its filter lets pass: a weight, times
+// what a curve makes of a number of theirs.
+type Boost struct {
+	Name   string // for people
+	Filter Filter
+	Weight float64
+	By     Curve // the zero Curve: 1
+}
+
+// A Curve makes a factor of the number x of an item. Without that number it is 0.
+type Curve struct {
+	Number        string
+	Shape         Shape
+	Origin, Scale float64 // Scale > 0
+}
+
+// Shape is the form of a curve.
+type Shape int
+
+// The shapes, with z = (x − Origin)/Scale.
+const (
+	// Linear rises from 0 at the origin to 1 at one scale above it, and stays there.
+	Linear Shape = iota + 1
+	// Log is ln(1 + z), 0 below the origin.
+	Log
+	// Gauss is exp(−z²/2), 1 at the origin.
+	Gauss
+	// Age halves with each scale, in seconds, that the time x lies in the past; 1 in the future.
+	// The origin does not count.
+	Age
+)
+
+// factor is the value of the curve at x.
+func (c *Curve) factor(x float64, now time.Time) float64 {
+	z := (x - c.Origin) / c.Scale
+	switch c.Shape {
+	case Log:
+		return math.Log1p(min(max(z, 0), math.MaxFloat64)) // below 710
+	case Gauss:
+		return math.Exp(-z * z / 2)
+	case Age:
+		age := float64(now.Unix()) - x
+		return math.Exp2(-max(age, 0) / c.Scale)
+	}
+	return min(max(z, 0), 1)
+}
+
+// AddTo adds to the element of each row what a boost adds to its item.
+func (v *View) AddTo(sums []float64, b *Boost, now time.Time) {
+	v.catalogue.mu.RLock()
+	defer v.catalogue.mu.RUnlock()
+	for rows := v.passing(&b.Filter).Iterator(); rows.HasNext(); {
+		row := rows.Next()
+		sums[row] += v.gain(b, int32(row), now)
+	}
+}
+
+// GainsOf returns what a boost adds to the items of some rows.
+func (v *View) GainsOf(rows []int32, b *Boost, now time.Time) []float64 {
+	v.catalogue.mu.RLock()
+	defer v.catalogue.mu.RUnlock()
+	passing, gains := v.passing(&b.Filter), make([]float64, len(rows))
+	for at, row := range rows {
+		if passing.Contains(uint32(row)) {
+			gains[at] = v.gain(b, row, now)
+		}
+	}
+	return gains
+}
+
+// gain is what a boost adds to the item of a row that passes. Requires mu.
+func (v *View) gain(b *Boost, row int32, now time.Time) float64 {
+	if b.By.Number == "" {
+		return b.Weight
+	}
+	x := v.catalogue.items.columns[b.By.Number].get(v.slots[row])
+	if x == none {
+		return 0
+	}
+	return float64(b.Weight * b.By.factor(number(x), now))
+}
+
+// Changes moves when what a filter or a boost says of items may be another.
+func (v *View) Changes() uint64 { return v.catalogue.Changes() }
+
+// AppendKey appends a text that is equal for boosts that add the same at a time.
+func (b *Boost) AppendKey(dst []byte) []byte {
+	dst = append(dst, b.Filter.key(nil, false)...)
+	dst = append(binary.AppendUvarint(dst, uint64(len(b.By.Number))), b.By.Number...)
+	dst = append(dst, byte(b.By.Shape))
+	for _, x := range []float64{b.Weight, b.By.Origin, b.By.Scale} {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(x))
+	}
+	return dst
+}
+
+// passing are the rows that pass a filter, shown or not. Requires mu.
+func (v *View) passing(f *Filter) *roaring.Bitmap {
+	some, passing, failing := v.evaluate(f)
+	if !some {
+		passing = roaring.New()
+		passing.AddRange(0, uint64(len(v.slots)))
+	}
+	if failing != nil {
+		passing = roaring.AndNot(passing, failing)
+	}
+	return passing
+}
+
+// number is the number that became an integer by ordered.
+func number(ordered uint64) float64 {
+	if ordered>>63 == 0 {
+		return math.Float64frombits(^ordered)
+	}
+	return math.Float64frombits(ordered &^ (1 << 63))
+}
