@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +23,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -36,10 +39,13 @@ func full() map[string][]proto.Message {
 	filter := &pb.ItemFilter{}
 	for i := range filter.ProtoReflect().Descriptor().Fields().Len() {
 		f := filter.ProtoReflect().Descriptor().Fields().Get(i)
-		if f.IsList() {
+		if f.IsList() && f.Message() == nil {
 			filter.ProtoReflect().Mutable(f).List().Append(protoreflect.ValueOf("name"))
 		}
 	}
+	filter.Ranges = []*pb.NumberRange{{Name: "price", AnyOf: []float64{1}}}
+	boosts := []*pb.Boost{{Name: "rule", Weight: 1, By: &pb.NumberCurve{Number: "price",
+		Shape: pb.NumberCurve_SHAPE_GAUSS, Scale: 1}}}
 	seen := &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_EXCLUDE_TYPES, EventTypes: []string{"like"},
 		ReappearAfter: durationpb.New(time.Hour)}
 	thompson := &pb.Exploration{Strategy: &pb.Exploration_Thompson_{
@@ -58,6 +64,7 @@ func full() map[string][]proto.Message {
 		&pb.RecommendRequest{Subject: user, ExtraHistory: history, Filter: filter, Seen: seen,
 			Exploration: thompson, PageSize: 1},
 		&pb.RecommendRequest{Subject: user, Exploration: ucb},
+		&pb.RecommendRequest{Subject: user, Boosts: boosts, NamedBoosts: []string{"name"}},
 		&pb.RecommendRequest{Subject: user, Explain: 1, List: pb.ListKind_LIST_KIND_POPULAR},
 		&pb.RecommendRequest{Subject: user, PageSize: 1000,
 			Pinned: []*pb.Pin{{ItemId: item(1), Position: 1}}},
@@ -70,14 +77,19 @@ func full() map[string][]proto.Message {
 			ExtraHistory: history},
 		&pb.GetSpectrumRequest{Subject: &pb.GetSpectrumRequest_History{History: history}},
 	}
+	batch := all[pb.RecommenderService_BatchRecommend_FullMethodName][0].(*pb.BatchRecommendRequest)
+	batch.Boosts, batch.NamedBoosts = boosts, []string{"name"}
+	scores := all[pb.RecommenderService_ScoreItems_FullMethodName][0].(*pb.ScoreItemsRequest)
+	scores.Boosts, scores.NamedBoosts = boosts, []string{"name"}
 	all[pb.AdminService_SetLogLevel_FullMethodName] = []proto.Message{
 		&pb.SetLogLevelRequest{Level: pb.LogLevel_LOG_LEVEL_INFO}}
 	all[pb.EventService_Observe_FullMethodName] = []proto.Message{&pb.ObserveRequest{Event: event}}
-	all[pb.ItemService_BatchUpsertItems_FullMethodName] = []proto.Message{
-		upsert(&pb.Item{ItemId: "i", Title: "I", Categories: []string{"c"}, Labels: []string{"l"},
-			AvailableFrom: timestamppb.New(testNow), Embedding: []float32{1}}),
-		upsert(&pb.Item{ItemId: "j", AvailableUntil: timestamppb.New(testNow)}),
-	}
+	whole := upsert(&pb.Item{ItemId: "i", Title: "I", Categories: []string{"c"},
+		Labels: []string{"l"}, AvailableFrom: timestamppb.New(testNow), Embedding: []float32{1},
+		Numbers: map[string]float64{"price": 1}})
+	whole.UpdateMask = &fieldmaskpb.FieldMask{Paths: valid.ItemFields[:]}
+	all[pb.ItemService_BatchUpsertItems_FullMethodName] = []proto.Message{whole,
+		upsert(&pb.Item{ItemId: "j", AvailableUntil: timestamppb.New(testNow)})}
 	return all
 }
 
@@ -85,7 +97,11 @@ func full() map[string][]proto.Message {
 // call good it does not refuse for it. So a client that checks its requests by protovalidate and
 // the server agree.
 func TestAnnotationsAgree(t *testing.T) {
-	ts := start(t, setup{config: func(c *Config) { c.Now = func() time.Time { return testNow } }})
+	file := filepath.Join(t.TempDir(), "filters.yaml")
+	must(t, os.WriteFile(file, []byte("name: {weight: 1}\n"), 0o600))
+	ts := start(t, setup{config: func(c *Config) {
+		c.Now, c.FiltersFile = func() time.Time { return testNow }, file
+	}})
 	met := make(map[protoreflect.FullName]bool)
 	tried := 0
 	for method, requests := range full() {
@@ -117,10 +133,13 @@ func TestAnnotationsAgree(t *testing.T) {
 func TestRequestFieldsAreAnnotated(t *testing.T) {
 	limits := maps.Clone(valid.Limits)
 	delete(limits, "google.protobuf.FieldMask.paths") // not a message of this protocol
-	for _, name := range []protoreflect.FullName{"categories", "labels"} {
+	for _, name := range []protoreflect.FullName{"categories", "labels", "numbers"} {
 		delete(limits, "gsimc.v1.Item."+name) // counted for a call as a whole
 	}
 	eachRequestField(func(f protoreflect.FieldDescriptor) {
+		if f.ContainingMessage().IsMapEntry() {
+			return
+		}
 		if f.ContainingOneof() == nil || f.HasOptionalKeyword() {
 			if len(behaviours(f)) != 1 {
 				t.Errorf("%s is neither REQUIRED nor OPTIONAL", f.FullName())
@@ -136,7 +155,7 @@ func TestRequestFieldsAreAnnotated(t *testing.T) {
 		}
 		// Numbers take no more memory than bytes of the message.
 		if (f.IsList() || f.IsMap()) && valid.Limits[f.FullName()] == 0 &&
-			f.Kind() != protoreflect.FloatKind {
+			f.Kind() != protoreflect.FloatKind && f.Kind() != protoreflect.DoubleKind {
 			t.Errorf("%s has no limit", f.FullName())
 		}
 		if limit, ok := limits[f.FullName()]; ok && uint64(limit) == rules.GetRepeated().GetMaxItems() {
@@ -198,7 +217,7 @@ func eachBoundary(
 		switch {
 		case f.IsList() && f.Message() != nil:
 			eachBoundary(v.List().Get(0).Message(), met, fn)
-		case f.Message() != nil:
+		case f.Message() != nil && !f.IsMap():
 			eachBoundary(v.Message(), met, fn)
 		}
 		return true
@@ -242,6 +261,9 @@ func eachBoundary(
 // boundaries returns values of a field that its rules allow and forbid.
 func boundaries(m protoreflect.Message, f protoreflect.FieldDescriptor) (good, bad []protoreflect.Value) {
 	rules := fieldRules(f)
+	if f.IsMap() {
+		return mapBoundaries(m, f)
+	}
 	if !f.IsList() {
 		good, bad = scalarBoundaries(rules)
 		return good, bad
@@ -272,6 +294,30 @@ func boundaries(m protoreflect.Message, f protoreflect.FieldDescriptor) (good, b
 			bad = append(bad, list(v, 1))
 		}
 	}
+	return good, bad
+}
+
+// mapBoundaries are boundaries of a map of numbers.
+func mapBoundaries(m protoreflect.Message, f protoreflect.FieldDescriptor) (good, bad []protoreflect.Value) {
+	of := func(n int, key string, value float64) protoreflect.Value {
+		pairs := m.NewField(f)
+		for i := range n {
+			pairs.Map().Set(protoreflect.ValueOfString(key+strings.Repeat("x", i)).MapKey(),
+				protoreflect.ValueOfFloat64(value))
+		}
+		return pairs
+	}
+	rules := fieldRules(f).GetMap()
+	keys, badKeys := scalarBoundaries(rules.GetKeys())
+	for _, key := range keys {
+		good = append(good, of(1, key.String(), 1))
+	}
+	for _, key := range badKeys {
+		bad = append(bad, of(1, key.String(), 1))
+	}
+	most := int(rules.GetMaxPairs())
+	good = append(good, of(most, "k", -math.MaxFloat64))
+	bad = append(bad, of(most+1, "k", 1), of(1, "k", math.NaN()), of(1, "k", math.Inf(-1)))
 	return good, bad
 }
 

@@ -2,12 +2,16 @@ package server
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
@@ -17,7 +21,8 @@ import (
 
 // BenchmarkFilters reports the median time of a Recommend in process without a filter, and with
 // filters over that: of 1, 10 and 100 categories, of which each item has one, and by which half, a
-// hundredth and a ten thousandth of the items pass. The ways take turns. The scan of these random
+// hundredth and a ten thousandth of the items pass; and of 1 and 10 ranges of numbers that let as many
+// pass, others each time, since filters that come again are remembered. The ways take turns. The scan of these random
 // bases can skip nothing, so that a trained one takes less time and a filter a larger part of it.
 func BenchmarkFilters(b *testing.B) {
 	for _, shape := range [][2]int{{20_000, 256}, {200_000, 64}} {
@@ -32,23 +37,26 @@ func BenchmarkFilters(b *testing.B) {
 				names = append(names, fmt.Sprint("c", i))
 			}
 			service := ts.services.recommend
-			ways := []struct {
-				name   string
-				filter *pb.ItemFilter
-			}{
-				{"none", nil},
-				{"1-category", &pb.ItemFilter{AnyCategories: names[:1]}},
-				{"10-categories", &pb.ItemFilter{AnyCategories: names[:10]}},
-				{"100-categories", &pb.ItemFilter{AnyCategories: names}},
-				{"half", &pb.ItemFilter{AnyCategories: []string{"half"}}},
-				{"hundredth", &pb.ItemFilter{AnyCategories: []string{"hundredth"}}},
-				{"ten-thousandth", &pb.ItemFilter{AnyCategories: []string{"ten-thousandth"}}},
+			ways := []filterWay{
+				{"none", func(int) *pb.ItemFilter { return nil }},
+				{"1-category", anyOf(names[:1])},
+				{"10-categories", anyOf(names[:10])},
+				{"100-categories", anyOf(names)},
+				{"half", anyOf([]string{"half"})},
+				{"hundredth", anyOf([]string{"hundredth"})},
+				{"ten-thousandth", anyOf([]string{"ten-thousandth"})},
+			}
+			for _, columns := range []int{1, numberColumns} {
+				for _, share := range []float64{.5, .01, .0001} {
+					ways = append(ways, filterWay{name: fmt.Sprintf("%d-ranges-%g", columns, share),
+						filter: rangesOf(columns, share)})
+				}
 			}
 			took := make([][]time.Duration, len(ways))
-			for b.Loop() {
+			for round := 0; b.Loop(); round++ {
 				for i, way := range ways {
 					req := forItems(n)
-					req.Filter = way.filter
+					req.Filter = way.filter(round)
 					begun := time.Now()
 					if _, err := service.Encoded(b.Context(), req); err != nil {
 						b.Fatal(err)
@@ -63,6 +71,33 @@ func BenchmarkFilters(b *testing.B) {
 				b.ReportMetric(float64(median(took[i+1]))/float64(none), way.name)
 			}
 		})
+	}
+}
+
+// filterWay is a kind of filter of BenchmarkFilters.
+type filterWay struct {
+	name   string
+	filter func(round int) *pb.ItemFilter
+}
+
+func anyOf(categories []string) func(int) *pb.ItemFilter {
+	return func(int) *pb.ItemFilter { return &pb.ItemFilter{AnyCategories: categories} }
+}
+
+// numberColumns is the number of numbers that categorise gives each item, uniform from 0 to 1.
+const numberColumns = 10
+
+// rangesOf are ranges of some columns that a share of the items passes all of.
+func rangesOf(columns int, share float64) func(int) *pb.ItemFilter {
+	width := math.Pow(share, 1/float64(columns))
+	return func(round int) *pb.ItemFilter {
+		f := &pb.ItemFilter{}
+		for c := range columns {
+			least := math.Mod(float64(round)*.618, 1) * (1 - width)
+			f.Ranges = append(f.Ranges, &pb.NumberRange{Name: fmt.Sprint("u", c), Gte: &least,
+				Lte: proto.Float64(least + width)})
+		}
+		return f
 	}
 }
 
@@ -133,11 +168,15 @@ func forItems(n int) *pb.RecommendRequest {
 // categorise gives each item of a random model its categories.
 func categorise(b *testing.B, ts *testServer, n int) {
 	b.Helper()
+	rng := rand.New(rand.NewPCG(29, 1))
 	for first := 0; first < n; first += 1000 {
 		var items []*pb.Item
 		for i := first; i < first+1000; i++ {
 			item := &pb.Item{ItemId: fmt.Sprintf("item %08d", i),
-				Categories: []string{fmt.Sprint("c", i*7919%100)}}
+				Categories: []string{fmt.Sprint("c", i*7919%100)}, Numbers: map[string]float64{}}
+			for c := range numberColumns {
+				item.Numbers[fmt.Sprint("u", c)] = rng.Float64()
+			}
 			for name, every := range map[string]int{
 				"half": 2, "hundredth": 100, "ten-thousandth": 10_000} {
 				if i%every == 0 {

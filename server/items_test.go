@@ -255,7 +255,8 @@ func TestUpsertKeepsWhatItDoesNotName(t *testing.T) {
 	whole := func(id string) *pb.Item {
 		return &pb.Item{ItemId: id, Title: "A", Categories: []string{"c"}, Labels: []string{"l"},
 			Hidden: proto.Bool(false), AvailableFrom: &timestamppb.Timestamp{Seconds: 7},
-			AvailableUntil: &timestamppb.Timestamp{Seconds: 9}, Embedding: []float32{1, -.5}}
+			AvailableUntil: &timestamppb.Timestamp{Seconds: 9}, Embedding: []float32{1, -.5},
+			Numbers: map[string]float64{"price": 2.5, "stock": 0}}
 	}
 	a, b := whole("a"), whole("b")
 	ts.put(t, a, b)
@@ -276,6 +277,21 @@ func TestUpsertKeepsWhatItDoesNotName(t *testing.T) {
 	upserted(&pb.Item{ItemId: "a"}, &pb.Item{ItemId: "b"})
 	a.Embedding = []float32{0, 1}
 	upserted(&pb.Item{ItemId: "a", Embedding: a.Embedding})
+	a.Numbers["price"], b.Numbers["rating"] = 3, 4.5
+	upserted(&pb.Item{ItemId: "a", Numbers: map[string]float64{"price": 3}},
+		&pb.Item{ItemId: "b", Numbers: map[string]float64{"rating": 4.5}})
+	masked := func(path string, numbers map[string]float64) {
+		req := upsert(&pb.Item{ItemId: "a", Numbers: numbers})
+		req.UpdateMask = &fieldmaskpb.FieldMask{Paths: []string{path}}
+		reply(t, ts.items.BatchUpsertItems, req)
+		upserted(&pb.Item{ItemId: "a"})
+	}
+	delete(a.Numbers, "price")
+	masked("numbers.price", nil)
+	a.Numbers = map[string]float64{"rank": 1}
+	masked("numbers", a.Numbers)
+	a.Numbers["rank"] = 2
+	masked("numbers.rank", map[string]float64{"rank": 2, "not_named": 1})
 }
 
 // The embeddings of a catalogue have one length; another one can be written when they are gone.
@@ -363,6 +379,14 @@ func lets(f *pb.ItemFilter, i *pb.Item, now time.Time) bool {
 			return false
 		}
 	}
+	for _, r := range f.GetRanges() {
+		x, there := i.GetNumbers()[r.GetName()]
+		if !there || r.Gt != nil && x <= *r.Gt || r.Gte != nil && x < *r.Gte ||
+			r.Lt != nil && x >= *r.Lt || r.Lte != nil && x > *r.Lte ||
+			len(r.GetAnyOf()) > 0 && !slices.Contains(r.GetAnyOf(), x) {
+			return false
+		}
+	}
 	return (len(f.GetAllowItemIds()) == 0 || slices.Contains(f.GetAllowItemIds(), i.GetItemId())) &&
 		!slices.Contains(f.GetDenyItemIds(), i.GetItemId())
 }
@@ -387,6 +411,9 @@ func names(rng *rand.Rand, of int) (drawn []string) {
 func randomItem(rng *rand.Rand, id string, now time.Time) *pb.Item {
 	i := &pb.Item{ItemId: id, Categories: append(names(rng, 6), names(rng, 2)...),
 		Labels: names(rng, 4), Hidden: proto.Bool(rng.IntN(12) == 0)}
+	if rng.IntN(3) > 0 {
+		i.Numbers = map[string]float64{"price": float64(rng.IntN(9) - 4), "stock": 1}
+	}
 	around := func() *timestamppb.Timestamp {
 		return timestamppb.New(now.Add(time.Duration(rng.IntN(200)-100) * time.Minute))
 	}
@@ -409,6 +436,18 @@ func randomFilter(rng *rand.Rand) *pb.ItemFilter {
 		AnyLabels: names(rng, 5), NoLabels: names(rng, 5)}
 	if rng.IntN(3) == 0 {
 		f.AllCategories, f.AllLabels = names(rng, 7), names(rng, 5)
+	}
+	for range max(rng.IntN(4)-2, 0) {
+		r := &pb.NumberRange{Name: "price"}
+		for _, bound := range []**float64{&r.Gt, &r.Gte, &r.Lt, &r.Lte} {
+			if rng.IntN(3) == 0 {
+				*bound = proto.Float64(float64(rng.IntN(9) - 4))
+			}
+		}
+		if rng.IntN(4) == 0 {
+			r.AnyOf = []float64{0, 1, -2, 3}
+		}
+		f.Ranges = append(f.Ranges, r)
 	}
 	if rng.IntN(4) == 0 {
 		for range rng.IntN(testItems) {
@@ -437,10 +476,31 @@ func namedFilters(t *testing.T, rng *rand.Rand) (file string, named map[string]*
 			"any_labels": f.AnyLabels, "all_labels": f.AllLabels, "no_labels": f.NoLabels} {
 			fmt.Fprintf(&text, "  %s: [%s]\n", condition, strings.Join(names, ", "))
 		}
+		if len(f.GetRanges()) > 0 {
+			fmt.Fprintf(&text, "  ranges: %s\n", yamlOf(f.GetRanges()))
+		}
 	}
 	file = filepath.Join(t.TempDir(), "filters.yaml")
 	must(t, os.WriteFile(file, []byte(text.String()), 0o600))
 	return file, named
+}
+
+// yamlOf are ranges as a file has them.
+func yamlOf(ranges []*pb.NumberRange) string {
+	var texts []string
+	for _, r := range ranges {
+		text := "{name: " + r.GetName()
+		for name, bound := range map[string]*float64{"gt": r.Gt, "gte": r.Gte, "lt": r.Lt,
+			"lte": r.Lte} {
+			if bound != nil {
+				text += fmt.Sprintf(", %s: %v", name, *bound)
+			}
+		}
+		text += ", any_of: [" + strings.Trim(strings.ReplaceAll(fmt.Sprint(r.GetAnyOf()), " ", ", "),
+			"[]") + "]"
+		texts = append(texts, text+"}")
+	}
+	return "[" + strings.Join(texts, ", ") + "]"
 }
 
 // A name that no filter has is refused in each call with filters, and the names that there are are

@@ -27,8 +27,8 @@ func (l lines) NewDecoder(r io.Reader) runtime.Decoder {
 		}
 		if m, ok := v.(proto.Message); ok { // without a second copy of a large body
 			err := badBody(l.UnmarshalOptions.Unmarshal(text, m))
-			if req, ok := v.(*pb.BatchUpsertItemsRequest); ok && err == nil {
-				err = nameFields(req, text)
+			if req, ok := v.(*pb.BatchUpsertItemsRequest); ok {
+				return upserted(req, text, err)
 			}
 			return err
 		}

@@ -120,6 +120,8 @@ func TestBadBodies(t *testing.T) {
 	for _, tt := range []struct{ path, body, field, text string }{
 		{"/v1/events", `{"itemId": 17}`, "item_id", "must be a text in quotes"},
 		{"/v1/events", `{"value": "much"}`, "value", "must be a number"},
+		{"/v1/items:batchUpsert", `{"items": [{"itemId": "a", "numbers": {"price": null}}]}`,
+			"numbers", "must be a number"},
 		{"/v1/recommend", `{"pageSize": 1.5}`, "page_size", "must be a whole number"},
 		{"/v1/recommend", `{"seen": {"mode": "INCLUDE"}}`, "mode",
 			"must be one of the names that /openapi.json has for it"},

@@ -2,15 +2,29 @@ package httpjson
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
+
+// upserted completes an upsert that was read from text, or words the error of that.
+func upserted(req *pb.BatchUpsertItemsRequest, text []byte, err error) error {
+	if err == nil {
+		return nameFields(req, text)
+	}
+	if bad, ok := errors.AsType[*fault](err); ok && bad.field == "value" {
+		bad.field = valid.FieldNumbers // the library calls the values of a map so
+	}
+	return err
+}
 
 // nameFields gives an upsert without a mask one, if an item names a field whose value is empty,
 // such as "categories": []. The message cannot tell it from a field that is not there, which the
@@ -39,7 +53,8 @@ func nameFields(req *pb.BatchUpsertItemsRequest, text []byte) error {
 		differ = differ || !slices.Equal(mask, names)
 		m := req.GetItems()[i].ProtoReflect()
 		for _, name := range names {
-			f := m.Descriptor().Fields().ByName(protoreflect.Name(name))
+			field, _, _ := strings.Cut(name, ".")
+			f := m.Descriptor().Fields().ByName(protoreflect.Name(field))
 			if empty == "" && !m.Has(f) {
 				empty = fmt.Sprintf("items[%d].%s", i, name)
 			}
@@ -56,10 +71,20 @@ func nameFields(req *pb.BatchUpsertItemsRequest, text []byte) error {
 	return nil
 }
 
-// fieldsOf returns the fields that a JSON item names beside its id, sorted.
+// fieldsOf returns the fields that a JSON item names beside its id, sorted. Numbers are named one
+// by one, unless there are none.
 func fieldsOf(item map[string]json.RawMessage) (names []string) {
-	for key := range item {
-		if name := snake(key); name != "item_id" {
+	for key, value := range item {
+		name := snake(key)
+		var numbers map[string]json.RawMessage
+		if name == valid.FieldNumbers && json.Unmarshal(value, &numbers) == nil {
+			for number := range numbers {
+				if event.ValidNumberName(number) { // the others are refused where they stand
+					names = append(names, valid.FieldNumber+number)
+				}
+			}
+		}
+		if name != "item_id" && len(numbers) == 0 {
 			names = append(names, name)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -59,10 +61,11 @@ func (s service) BatchUpsertItems(
 	created, err := s.catalogue.Upsert(ctx, catalogue.Change{IDs: ids, Whole: all,
 		Apply: func(i int, item *store.Item) error {
 			to := req.GetItems()[i]
+			item.Numbers = maps.Clone(item.Numbers)
 			for _, field := range written(mask, to) {
 				setItemField(item, field, to)
 			}
-			return valid.ItemTimes(i, item)
+			return valid.WrittenItem(i, item)
 		}})
 	if mixed, ok := errors.AsType[*catalogue.MixedError](err); ok {
 		return nil, valid.Embeddings(mixed.At, mixed.Error())
@@ -81,9 +84,13 @@ func written(mask []string, item *pb.Item) []string {
 	}
 	m := item.ProtoReflect()
 	fields := m.Descriptor().Fields()
-	return slices.DeleteFunc(slices.Clone(valid.ItemFields[:]), func(field string) bool {
-		return !m.Has(fields.ByName(protoreflect.Name(field)))
+	has := slices.DeleteFunc(slices.Clone(valid.ItemFields[:]), func(field string) bool {
+		return field == valid.FieldNumbers || !m.Has(fields.ByName(protoreflect.Name(field)))
 	})
+	for name := range item.GetNumbers() {
+		has = append(has, valid.FieldNumber+name)
+	}
+	return has
 }
 
 // setItemField sets a field of an item to its value in a message.
@@ -103,7 +110,24 @@ func setItemField(item *store.Item, field string, to *pb.Item) {
 		item.Title = to.GetTitle()
 	case valid.FieldEmbedding:
 		item.Embedding = to.GetEmbedding()
+	case valid.FieldNumbers:
+		item.Numbers = maps.Clone(to.GetNumbers())
+	default:
+		setNumber(item, strings.TrimPrefix(field, valid.FieldNumber), to)
 	}
+}
+
+// setNumber sets one of the numbers of an item, or removes it if the message does not have it.
+func setNumber(item *store.Item, name string, to *pb.Item) {
+	number, there := to.GetNumbers()[name]
+	if !there {
+		delete(item.Numbers, name)
+		return
+	}
+	if item.Numbers == nil {
+		item.Numbers = map[string]float64{}
+	}
+	item.Numbers[name] = number
 }
 
 // distinct returns the names sorted, each once.
@@ -135,7 +159,8 @@ func (s service) GetItem(ctx context.Context, req *pb.GetItemRequest) (*pb.GetIt
 
 func itemMessage(i *store.Item) *pb.Item {
 	m := &pb.Item{ItemId: i.ID, Categories: i.Categories, Labels: i.Labels,
-		Hidden: proto.Bool(i.Hidden), Title: i.Title, Embedding: i.Embedding}
+		Hidden: proto.Bool(i.Hidden), Title: i.Title, Embedding: i.Embedding,
+		Numbers: i.Numbers}
 	if !i.From.IsZero() {
 		m.AvailableFrom = timestamppb.New(i.From)
 	}
@@ -181,6 +206,9 @@ func (s service) ListItems(
 // messageSize is about the encoded size of an item.
 func messageSize(m *pb.Item) int {
 	n := 64 + len(m.GetItemId()) + len(m.GetTitle()) + 4*len(m.GetEmbedding())
+	for name := range m.GetNumbers() {
+		n += 14 + len(name)
+	}
 	for _, names := range [][]string{m.GetCategories(), m.GetLabels()} {
 		for _, name := range names {
 			n += 4 + len(name)

@@ -81,6 +81,9 @@ var outcomes = []struct {
 	{catalogue.ErrFull, codes.ResourceExhausted, "TOO_MANY_ITEMS",
 		"the catalogue has as many items as this server takes; delete some, or raise --max-items",
 		0},
+	{catalogue.ErrColumns, codes.ResourceExhausted, "TOO_MANY_NUMBERS",
+		"numbers of items have as many names in this catalogue as may be; use one of them, or " +
+			"remove the numbers of a name first", 0},
 	{catalogue.ErrDamaged, codes.DataLoss, "STORE_CORRUPT",
 		"the stored item is damaged, and not shown; write it with an update_mask of all fields, " +
 			"or delete it", 0},

@@ -1,7 +1,13 @@
 package valid
 
 import (
+	"fmt"
+	"math"
+	"slices"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/store"
 )
 
 // checkFilter checks a filter.
@@ -22,6 +28,74 @@ func checkFilter(c *checker, f *pb.ItemFilter) {
 		checkIDs(c, names.list, names.of, 0, maxFilterNames)
 	}
 	checkIDs(c, "filter.named_filters", f.GetNamedFilters(), 0, maxNamedFilters)
+	checkRanges(c, f.GetRanges())
+}
+
+// checkRanges checks the ranges of a filter.
+func checkRanges(c *checker, ranges []*pb.NumberRange) {
+	const list = "filter.ranges"
+	if text := badCount(len(ranges), 0, maxRanges); text != "" {
+		c.check(list, text)
+		return
+	}
+	for i, r := range ranges {
+		if !event.ValidNumberName(r.GetName()) {
+			c.checkAt(list, i, "name", "must match "+event.NumberPattern)
+		}
+		bounds := []*float64{r.Gt, r.Gte, r.Lt, r.Lte}
+		for at, field := range []string{"gt", "gte", "lt", "lte"} {
+			if bounds[at] != nil && math.IsNaN(*bounds[at]) {
+				c.checkAt(list, i, field, "must be a number")
+			}
+		}
+		c.checkAt(list, i, "any_of", badCount(len(r.GetAnyOf()), 0, maxAnyOf))
+		if slices.ContainsFunc(r.GetAnyOf(), math.IsNaN) {
+			c.checkAt(list, i, "any_of", "must be numbers")
+		}
+	}
+}
+
+// checkBoosts checks the boosts of a request.
+func checkBoosts(c *checker, boosts []*pb.Boost) {
+	const list = "boosts"
+	if text := badCount(len(boosts), 0, maxBoosts); text != "" {
+		c.check(list, text)
+		return
+	}
+	for i, b := range boosts {
+		var of checker
+		checkBoost(&of, b)
+		for _, fault := range of.faults {
+			c.checkAt(list, i, fault.Field, fault.Text)
+		}
+	}
+}
+
+func checkBoost(c *checker, b *pb.Boost) {
+	c.check("name", badText(b.GetName(), maxBoostName))
+	if w := b.GetWeight(); !(w >= -maxWeight && w <= maxWeight) || w == 0 {
+		c.check("weight", fmt.Sprintf("must be from -%d to %d, and not 0", maxWeight, maxWeight))
+	}
+	if f := b.GetFilter(); len(f.GetAllowItemIds())+len(f.GetDenyItemIds()) > 0 {
+		c.check("filter", "must have no ids")
+	}
+	checkFilter(c, b.GetFilter())
+	by := b.GetBy()
+	if by == nil {
+		return
+	}
+	if !event.ValidNumberName(by.GetNumber()) {
+		c.check("by.number", "must match "+event.NumberPattern)
+	}
+	if _, known := pb.NumberCurve_Shape_name[int32(by.GetShape())]; !known {
+		c.check("by.shape", "is not a known shape")
+	}
+	if !store.GoodNumber(by.GetOrigin()) {
+		c.check("by.origin", "must be finite")
+	}
+	if scale := by.GetScale(); !(scale > 0) || !store.GoodNumber(scale) {
+		c.check("by.scale", "must be above 0, and finite")
+	}
 }
 
 // checkIDs checks a list of ids or names, of which there may be least to most.

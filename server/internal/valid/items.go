@@ -2,7 +2,9 @@ package valid
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
@@ -18,15 +20,19 @@ const (
 	FieldUntil      = "available_until"
 	FieldTitle      = "title"
 	FieldEmbedding  = "embedding"
+	FieldNumbers    = "numbers"
 
-	numItemFields = 7
+	// FieldNumber begins the name of one of the numbers.
+	FieldNumber = FieldNumbers + "."
+
+	numItemFields = 8
 )
 
 // ItemFields are all of them.
 var ItemFields = [numItemFields]string{FieldCategories, FieldLabels, FieldHidden, FieldFrom,
-	FieldUntil, FieldTitle, FieldEmbedding}
+	FieldUntil, FieldTitle, FieldEmbedding, FieldNumbers}
 
-// UpsertItems checks a request; see [ItemTimes] for what depends on the stored items.
+// UpsertItems checks a request; see [WrittenItem] for what depends on the stored items.
 func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
 	const list = "items"
 	var c checker
@@ -35,7 +41,8 @@ func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
 		return c.err()
 	}
 	for i, path := range r.GetUpdateMask().GetPaths() {
-		if !slices.Contains(ItemFields[:], path) {
+		number, one := strings.CutPrefix(path, FieldNumber)
+		if !slices.Contains(ItemFields[:], path) && (!one || !event.ValidNumberName(number)) {
 			c.checkAt("update_mask.paths", i, "", "is not the name of a field to write")
 		}
 	}
@@ -54,6 +61,7 @@ func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
 			c.checkAt(list, i, FieldEmbedding, fmt.Sprintf("has %d numbers, want at most %d, "+
 				"finite ones and not all 0", len(item.GetEmbedding()), store.MaxEmbedding))
 		}
+		c.checkAt(list, i, FieldNumbers, badNumbers(item.GetNumbers()))
 		c.checkAt(list, i, FieldFrom, badTime(item.GetAvailableFrom()))
 		c.checkAt(list, i, FieldUntil, badTime(item.GetAvailableUntil()))
 	}
@@ -71,12 +79,26 @@ func checkNames(c *checker, list string, i int, field string, names []string) {
 	}
 }
 
-// ItemTimes checks element i of the items as it is going to be written.
-func ItemTimes(i int, item *store.Item) error {
+// badNumbers says what is wrong with the numbers of an item; empty: nothing.
+func badNumbers(numbers map[string]float64) string {
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		switch {
+		case !event.ValidNumberName(name):
+			return "has a name that must match " + event.NumberPattern
+		case !store.GoodNumber(numbers[name]):
+			return name + " must be finite"
+		}
+	}
+	return badCount(len(numbers), 0, event.MaxNumbers)
+}
+
+// WrittenItem checks element i of the items as it is going to be written.
+func WrittenItem(i int, item *store.Item) error {
 	var c checker
 	if !item.From.IsZero() && !item.Until.IsZero() && !item.Until.After(item.From) {
 		c.checkAt("items", i, FieldUntil, "must be after available_from")
 	}
+	c.checkAt("items", i, FieldNumbers, badCount(len(item.Numbers), 0, event.MaxNumbers))
 	return c.err()
 }
 

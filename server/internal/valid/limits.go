@@ -3,6 +3,7 @@ package valid
 import (
 	"time"
 
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/store"
 )
@@ -32,8 +33,14 @@ const (
 	maxItemNames    = store.MaxItemNames
 	maxFilterNames  = 100
 	maxNamedFilters = 10
+	maxRanges       = 20
+	maxAnyOf        = 100 // numbers of a range
+	maxBoosts       = 10
+	maxBoostName    = 64
+	maxWeight       = 100
 	// of full calls, in tenths, as [wire.Limits] counts them
-	maxNamesTogether = MaxItems * maxItemNames / 10
+	maxNamesTogether   = MaxItems * maxItemNames / 10
+	maxNumbersTogether = MaxItems * event.MaxNumbers / 10
 
 	maxPins    = 100
 	maxDiverse = 100 // items of a diverse list
@@ -45,28 +52,36 @@ const (
 
 // Limits bound the elements of repeated fields, for the decoder.
 var Limits = wire.Limits{
-	"gsimc.v1.BatchObserveRequest.events":       MaxBatch,
-	"gsimc.v1.StreamObserveRequest.events":      MaxBatch,
-	"gsimc.v1.InlineHistory.entries":            MaxHistory,
-	"gsimc.v1.ItemFilter.allow_item_ids":        MaxFilterIDs,
-	"gsimc.v1.ItemFilter.deny_item_ids":         MaxFilterIDs,
-	"gsimc.v1.ItemFilter.any_categories":        maxFilterNames,
-	"gsimc.v1.ItemFilter.all_categories":        maxFilterNames,
-	"gsimc.v1.ItemFilter.no_categories":         maxFilterNames,
-	"gsimc.v1.ItemFilter.any_labels":            maxFilterNames,
-	"gsimc.v1.ItemFilter.all_labels":            maxFilterNames,
-	"gsimc.v1.ItemFilter.no_labels":             maxFilterNames,
-	"gsimc.v1.ItemFilter.named_filters":         maxNamedFilters,
-	"gsimc.v1.RecommendRequest.pinned":          maxPins,
-	"gsimc.v1.SeenPolicy.event_types":           maxSeenTypes,
-	"gsimc.v1.BatchUpsertItemsRequest.items":    MaxItems,
-	"gsimc.v1.Item.categories":                  maxNamesTogether,
-	"gsimc.v1.Item.labels":                      maxNamesTogether,
-	"gsimc.v1.BatchDeleteItemsRequest.item_ids": MaxItems,
-	"gsimc.v1.BatchGetItemsRequest.item_ids":    MaxFound,
-	"google.protobuf.FieldMask.paths":           2 * numItemFields,
-	"gsimc.v1.ScoreItemsRequest.item_ids":       maxScored,
-	"gsimc.v1.BatchRecommendRequest.subjects":   maxSubjects,
-	"gsimc.v1.RetractEventsRequest.event_ids":   maxRetract,
-	"gsimc.v1.RetractEventsRequest.item_ids":    maxRetract,
+	"gsimc.v1.BatchObserveRequest.events":         MaxBatch,
+	"gsimc.v1.StreamObserveRequest.events":        MaxBatch,
+	"gsimc.v1.InlineHistory.entries":              MaxHistory,
+	"gsimc.v1.ItemFilter.allow_item_ids":          MaxFilterIDs,
+	"gsimc.v1.ItemFilter.deny_item_ids":           MaxFilterIDs,
+	"gsimc.v1.ItemFilter.any_categories":          maxFilterNames,
+	"gsimc.v1.ItemFilter.all_categories":          maxFilterNames,
+	"gsimc.v1.ItemFilter.no_categories":           maxFilterNames,
+	"gsimc.v1.ItemFilter.any_labels":              maxFilterNames,
+	"gsimc.v1.ItemFilter.all_labels":              maxFilterNames,
+	"gsimc.v1.ItemFilter.no_labels":               maxFilterNames,
+	"gsimc.v1.ItemFilter.named_filters":           maxNamedFilters,
+	"gsimc.v1.ItemFilter.ranges":                  maxRanges,
+	"gsimc.v1.RecommendRequest.pinned":            maxPins,
+	"gsimc.v1.RecommendRequest.named_boosts":      maxBoosts,
+	"gsimc.v1.RecommendRequest.boosts":            maxBoosts,
+	"gsimc.v1.BatchRecommendRequest.named_boosts": maxBoosts,
+	"gsimc.v1.BatchRecommendRequest.boosts":       maxBoosts,
+	"gsimc.v1.ScoreItemsRequest.named_boosts":     maxBoosts,
+	"gsimc.v1.ScoreItemsRequest.boosts":           maxBoosts,
+	"gsimc.v1.SeenPolicy.event_types":             maxSeenTypes,
+	"gsimc.v1.BatchUpsertItemsRequest.items":      MaxItems,
+	"gsimc.v1.Item.categories":                    maxNamesTogether,
+	"gsimc.v1.Item.labels":                        maxNamesTogether,
+	"gsimc.v1.Item.numbers":                       maxNumbersTogether,
+	"gsimc.v1.BatchDeleteItemsRequest.item_ids":   MaxItems,
+	"gsimc.v1.BatchGetItemsRequest.item_ids":      MaxFound,
+	"google.protobuf.FieldMask.paths":             numItemFields + event.MaxNumberNames,
+	"gsimc.v1.ScoreItemsRequest.item_ids":         maxScored,
+	"gsimc.v1.BatchRecommendRequest.subjects":     maxSubjects,
+	"gsimc.v1.RetractEventsRequest.event_ids":     maxRetract,
+	"gsimc.v1.RetractEventsRequest.item_ids":      maxRetract,
 }

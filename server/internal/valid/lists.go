@@ -37,6 +37,8 @@ func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
 	}
 	c.check("page_size", badPage(r.GetPageSize()))
 	checkFilter(c, r.GetFilter())
+	checkBoosts(c, r.GetBoosts())
+	checkIDs(c, "named_boosts", r.GetNamedBoosts(), 0, maxBoosts)
 	checkSeen(c, r.GetSeen())
 	checkExplain(c, r)
 	checkPlacement(c, r)
@@ -62,6 +64,8 @@ func BatchRecommend(r *pb.BatchRecommendRequest) error {
 			maxBatchItems/n, maxBatchItems))
 	}
 	checkFilter(&c, r.GetFilter())
+	checkBoosts(&c, r.GetBoosts())
+	checkIDs(&c, "named_boosts", r.GetNamedBoosts(), 0, maxBoosts)
 	checkSeen(&c, r.GetSeen())
 	return c.err()
 }
