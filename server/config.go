@@ -131,9 +131,8 @@ type Config struct {
 	// MaxCatalogueBytes is about the memory that the catalogue may take; what would add to more is
 	// RESOURCE_EXHAUSTED. Default 2 GiB.
 	MaxCatalogueBytes int64
-	// FiltersFile names a YAML file of filters that requests use by name: a map from names to
-	// any_categories, all_categories, no_categories, any_labels, all_labels and no_labels, as in
-	// ItemFilter. It is read again when it changes. Empty (the default): there are none.
+	// FiltersFile names a YAML file of filters and boosts that requests use by name, see package
+	// filters. It is read again when it changes. Empty (the default): there are none.
 	FiltersFile string
 	// StreamIdle is the time after which a StreamObserve stream without events ends with
 	// UNAVAILABLE. Default 5 min.

@@ -1,13 +1,17 @@
-// Package filters keeps the filters that requests use by name, as a file has them.
+// Package filters keeps the filters and the boosts that requests use by name, as a file has them.
 //
 // The file is a map in YAML from names to conditions, which are those of a request's filter about
-// categories and labels:
+// categories, labels and numbers. With a weight they are those of a boost:
 //
 //	family:
 //	  no_labels: [adult, gore]
 //	summer:
 //	  any_categories: [garden, beach]
 //	  no_labels: [winter]
+//	  ranges: [{name: price, gte: 10, lt: 50}]
+//	fresh:
+//	  weight: 0.5
+//	  by: {number: published, shape: age, scale: 604800}
 //
 // It is read again when its content changes. A bad new file changes nothing, and is counted and
 // logged once.
@@ -21,6 +25,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,8 +44,10 @@ import (
 const (
 	// field is the one of the configuration that names the file.
 	field = "FiltersFile"
-	// maxFilters bounds the filters of a file, and maxNames each of their lists, as in requests.
-	maxFilters, maxNames = 1000, 100
+	// maxFilters bounds the filters of a file, maxNames each of their lists, and maxRanges their
+	// ranges, as in requests.
+	maxFilters, maxNames, maxRanges = 1000, 100, 20
+	maxWeight                       = 100 // of a boost, as in requests
 )
 
 // Set is the filters of a file. It is safe for concurrent use.
@@ -48,8 +55,11 @@ type Set struct {
 	files *watched.Files[table] // nil: there is no file, and no filter
 }
 
-// table is the filters of one version of the file, by their names.
-type table map[string]*catalogue.Filter
+// table is one version of the file, by names.
+type table struct {
+	filters map[string]*catalogue.Filter
+	boosts  map[string]*catalogue.Boost
+}
 
 // Open reads the file, which must be good now; later ones may be bad. An empty name: there are no
 // filters. The error is a fault of the field FiltersFile.
@@ -69,26 +79,41 @@ func (s *Set) Watch(ctx context.Context, every time.Duration) { s.files.Watch(ct
 // Find appends the filters of these names to dst, all of one version of the file. The error is an
 // [*UnknownError].
 func (s *Set) Find(dst []*catalogue.Filter, names []string) ([]*catalogue.Filter, error) {
-	if len(names) == 0 {
-		return dst, nil
+	return find(dst, names, s.table().filters, "filter.named_filters", "filter")
+}
+
+// FindBoosts is Find for boosts.
+func (s *Set) FindBoosts(dst []*catalogue.Boost, names []string) ([]*catalogue.Boost, error) {
+	return find(dst, names, s.table().boosts, "named_boosts", "boost")
+}
+
+func (s *Set) table() table {
+	if s.files == nil {
+		return table{}
 	}
-	var known table
-	if s.files != nil {
-		known = s.files.Get()
-	}
+	return s.files.Get()
+}
+
+// find appends the values of names to dst. field has the names, and kind is what they are of.
+func find[V any](
+	dst []V, names []string, known map[string]V, field, kind string,
+) ([]V, error) {
 	for i, name := range names {
-		f, found := known[name]
+		v, found := known[name]
 		if !found {
-			return dst, &UnknownError{Index: i, Known: slices.Sorted(maps.Keys(known))}
+			return dst, &UnknownError{Field: field, Kind: kind, Index: i,
+				Known: slices.Sorted(maps.Keys(known))}
 		}
-		dst = append(dst, f)
+		dst = append(dst, v)
 	}
 	return dst, nil
 }
 
-// UnknownError is the outcome of a name that no filter has. Like other texts for clients, its own
-// does not repeat what the request says.
+// UnknownError is the outcome of a name that no filter, or no boost, has. Like other texts for
+// clients, its own does not repeat what the request says.
 type UnknownError struct {
+	Field string   // of the names
+	Kind  string   // of what has them
 	Index int      // of the name
 	Known []string // those that there are, sorted
 }
@@ -96,7 +121,7 @@ type UnknownError struct {
 // shownNames bounds the names in the text of an [UnknownError].
 const shownNames = 20
 
-// Error names the filters that there are, unless they are very many.
+// Error names those that there are, unless they are very many.
 func (e *UnknownError) Error() string {
 	shown := strings.Join(e.Known[:min(len(e.Known), shownNames)], ", ")
 	switch more := len(e.Known) - shownNames; {
@@ -105,18 +130,31 @@ func (e *UnknownError) Error() string {
 	case more > 0:
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("filter.named_filters[%d] is the name of no filter; this server has %s",
-		e.Index, shown)
+	return fmt.Sprintf("%s[%d] is the name of no %s; this server has %s", e.Field, e.Index, e.Kind,
+		shown)
 }
 
-// conditions are a filter as it stands in the file.
+// conditions are a filter, or a boost, as it stands in the file.
 type conditions struct {
+	Weight        *float64 `yaml:"weight"`
+	By            *curve   `yaml:"by"`
 	AnyCategories []string `yaml:"any_categories"`
 	AllCategories []string `yaml:"all_categories"`
 	NoCategories  []string `yaml:"no_categories"`
 	AnyLabels     []string `yaml:"any_labels"`
 	AllLabels     []string `yaml:"all_labels"`
 	NoLabels      []string `yaml:"no_labels"`
+	Ranges        []bounds `yaml:"ranges"`
+}
+
+// bounds are a range as it stands in the file.
+type bounds struct {
+	Name  string    `yaml:"name"`
+	Gt    *float64  `yaml:"gt"`
+	Gte   *float64  `yaml:"gte"`
+	Lt    *float64  `yaml:"lt"`
+	Lte   *float64  `yaml:"lte"`
+	AnyOf []float64 `yaml:"any_of"`
 }
 
 // namePattern is the form of the names of filters.
@@ -128,31 +166,45 @@ func parse(texts [][]byte) (table, error) {
 	d.KnownFields(true)
 	read := map[string]conditions{}
 	if err := d.Decode(&read); errors.Is(err, io.EOF) {
-		return nil, bad("has no filters") // as a file that is being written
+		return table{}, bad("has no filters") // as a file that is being written
 	} else if err != nil {
-		return nil, &fault.Fault{Field: field, Err: err}
+		return table{}, &fault.Fault{Field: field, Err: err}
 	}
 	if err := d.Decode(&read); !errors.Is(err, io.EOF) {
-		return nil, bad("has more than one document")
+		return table{}, bad("has more than one document")
 	}
 	if len(read) > maxFilters {
-		return nil, bad(fmt.Sprintf("has %d filters, at most %d are allowed", len(read),
-			maxFilters))
+		return table{}, bad(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",
+			len(read), maxFilters))
 	}
-	t := make(table, len(read))
+	t := table{map[string]*catalogue.Filter{}, map[string]*catalogue.Boost{}}
 	for _, name := range slices.Sorted(maps.Keys(read)) {
 		if !namePattern.MatchString(name) {
-			return nil, bad(fmt.Sprintf("the name %q must match %s", name, namePattern))
+			return table{}, bad(fmt.Sprintf("the name %q must match %s", name, namePattern))
 		}
 		c := read[name]
 		if problem := c.problem(); problem != "" {
-			return nil, bad(name + " " + problem)
+			return table{}, bad(name + " " + problem)
 		}
-		t[name] = &catalogue.Filter{AnyCategories: c.AnyCategories, AllCategories: c.AllCategories,
-			NoCategories: c.NoCategories, AnyLabels: c.AnyLabels, AllLabels: c.AllLabels,
-			NoLabels: c.NoLabels}
+		if f := c.filter(); c.Weight == nil {
+			t.filters[name] = f
+		} else {
+			t.boosts[name] = &catalogue.Boost{Name: name, Weight: *c.Weight, Filter: *f,
+				By: c.By.curve()}
+		}
 	}
 	return t, nil
+}
+
+// filter is the filter that the conditions are, or that those of a boost are.
+func (c *conditions) filter() *catalogue.Filter {
+	f := &catalogue.Filter{AnyCategories: c.AnyCategories, AllCategories: c.AllCategories,
+		NoCategories: c.NoCategories, AnyLabels: c.AnyLabels, AllLabels: c.AllLabels,
+		NoLabels: c.NoLabels}
+	for _, r := range c.Ranges {
+		f.Ranges = append(f.Ranges, catalogue.NewRange(r.Name, r.Gt, r.Gte, r.Lt, r.Lte, r.AnyOf))
+	}
+	return f
 }
 
 func bad(problem string) error { return &fault.Fault{Field: field, Problem: problem} }
@@ -162,9 +214,20 @@ func (c *conditions) problem() string {
 	lists := [][]string{c.AnyCategories, c.AllCategories, c.NoCategories, c.AnyLabels, c.AllLabels,
 		c.NoLabels}
 	all := slices.Concat(lists...)
-	if len(all) == 0 {
+	if problem := c.boostProblem(); problem != "" {
+		return problem
+	}
+	if len(all)+len(c.Ranges) == 0 && c.Weight == nil {
 		return "has no conditions: want any_categories, all_categories, no_categories, " +
-			"any_labels, all_labels or no_labels"
+			"any_labels, all_labels, no_labels or ranges, or a weight"
+	}
+	if len(c.Ranges) > maxRanges {
+		return fmt.Sprintf("has %d ranges, at most %d are allowed", len(c.Ranges), maxRanges)
+	}
+	for _, r := range c.Ranges {
+		if problem := r.problem(); problem != "" {
+			return problem
+		}
 	}
 	for _, list := range lists {
 		if len(list) > maxNames {
@@ -177,6 +240,72 @@ func (c *conditions) problem() string {
 			return fmt.Sprintf("has the name %.80q, want 1 to %d bytes of UTF-8", name,
 				event.MaxIDBytes)
 		}
+	}
+	return ""
+}
+
+// curve is by which number a boost goes, as it stands in the file.
+type curve struct {
+	Number string  `yaml:"number"`
+	Shape  string  `yaml:"shape"`
+	Origin float64 `yaml:"origin"`
+	Scale  float64 `yaml:"scale"`
+}
+
+// shapes are those of curves, by the names of the protocol in small letters.
+var shapes = map[string]catalogue.Shape{"": catalogue.Linear, "linear": catalogue.Linear,
+	"log": catalogue.Log, "gauss": catalogue.Gauss, "age": catalogue.Age}
+
+// curve returns the curve; c may be nil.
+func (c *curve) curve() catalogue.Curve {
+	if c == nil {
+		return catalogue.Curve{}
+	}
+	return catalogue.Curve{Number: c.Number, Shape: shapes[c.Shape], Origin: c.Origin,
+		Scale: c.Scale}
+}
+
+// boostProblem says what is wrong with what a boost has beside a filter; empty: nothing.
+func (c *conditions) boostProblem() string {
+	switch by := c.By; {
+	case c.Weight == nil && by == nil:
+	case c.Weight == nil:
+		return "has by without a weight"
+	case !(math.Abs(*c.Weight) <= maxWeight) || *c.Weight == 0:
+		return fmt.Sprintf("has the weight %v, want -%d to %d, and not 0", *c.Weight, maxWeight,
+			maxWeight)
+	case by == nil:
+	case !event.ValidNumberName(by.Number):
+		return fmt.Sprintf("goes by the number %.80q, whose name must match %s", by.Number,
+			event.NumberPattern)
+	case shapes[by.Shape] == 0:
+		return fmt.Sprintf("has the shape %.80q, want linear, log, gauss or age", by.Shape)
+	case math.IsNaN(by.Origin - by.Origin):
+		return "has an origin that is not finite"
+	case !(by.Scale > 0) || math.IsInf(by.Scale, 1):
+		return fmt.Sprintf("has the scale %v, want a finite number above 0", by.Scale)
+	}
+	return ""
+}
+
+// problem says what is wrong with the bounds; empty: nothing.
+func (b *bounds) problem() string {
+	if !event.ValidNumberName(b.Name) {
+		return fmt.Sprintf("has a range of the name %.80q, which must match %s", b.Name,
+			event.NumberPattern)
+	}
+	numbers := slices.Clone(b.AnyOf)
+	for _, bound := range []*float64{b.Gt, b.Gte, b.Lt, b.Lte} {
+		if bound != nil {
+			numbers = append(numbers, *bound)
+		}
+	}
+	switch {
+	case slices.ContainsFunc(numbers, math.IsNaN):
+		return "has a bound of " + b.Name + " that is no number"
+	case len(b.AnyOf) > maxNames:
+		return fmt.Sprintf("has a list of %d numbers, at most %d are allowed", len(b.AnyOf),
+			maxNames)
 	}
 	return ""
 }

@@ -32,26 +32,38 @@ func write(t *testing.T, path, text string) {
 func TestParse(t *testing.T) {
 	names := strings.Repeat("x, ", 101)
 	for text, want := range map[string]string{
-		"":                                      "has no filters",
-		"# nothing yet\n":                       "has no filters",
-		"a:\n  no_labels: [b]\n":                "",
-		"a: {any_categories: [2024, c d]}\n":    "",
-		"a:\n":                                  "a has no conditions",
-		"a: {no_labels: []}\n":                  "a has no conditions",
-		"a: {nolabels: [b]}\n":                  "nolabels not found",
-		"a: {no_labels: {b: c}}\n":              "cannot unmarshal",
-		"a: {no_labels: [[b]]}\n":               "cannot unmarshal",
-		"- a\n":                                 "cannot unmarshal",
-		"a: {no_labels: [b]}\na: {}\n":          "already defined",
-		"a: [\n":                                "did not find",
-		"a b: {no_labels: [b]}\n":               `the name "a b" must match`,
-		"\"\": {no_labels: [b]}\n":              `the name "" must match`,
-		"a: {no_labels: [\"\"]}\n":              `a has the name "", want 1 to 256 bytes`,
-		"a: {no_labels: [" + names + "]}\n":     "a has a list of 101 names",
-		"a: {no_labels: [b]}\n---\nb: {}\n":     "more than one document",
-		"a: &x {no_labels: [b]}\nb: *x\n":       "",
-		"a: {no_labels: [\xff]}\n":              "invalid",
-		strings.Repeat("a: {no_labels: [", 999): "", // ends
+		"":                                             "has no filters",
+		"# nothing yet\n":                              "has no filters",
+		"a:\n  no_labels: [b]\n":                       "",
+		"a: {any_categories: [2024, c d]}\n":           "",
+		"a:\n":                                         "a has no conditions",
+		"a: {no_labels: []}\n":                         "a has no conditions",
+		"a: {nolabels: [b]}\n":                         "nolabels not found",
+		"a: {no_labels: {b: c}}\n":                     "cannot unmarshal",
+		"a: {no_labels: [[b]]}\n":                      "cannot unmarshal",
+		"- a\n":                                        "cannot unmarshal",
+		"a: {no_labels: [b]}\na: {}\n":                 "already defined",
+		"a: [\n":                                       "did not find",
+		"a b: {no_labels: [b]}\n":                      `the name "a b" must match`,
+		"\"\": {no_labels: [b]}\n":                     `the name "" must match`,
+		"a: {no_labels: [\"\"]}\n":                     `a has the name "", want 1 to 256 bytes`,
+		"a: {no_labels: [" + names + "]}\n":            "a has a list of 101 names",
+		"a: {no_labels: [b]}\n---\nb: {}\n":            "more than one document",
+		"a: &x {no_labels: [b]}\nb: *x\n":              "",
+		"a: {no_labels: [\xff]}\n":                     "invalid",
+		"a: {ranges: [{name: p, gt: 1}]}\n":            "",
+		"a: {ranges: [{name: P}]}\n":                   `a has a range of the name "P", which must match`,
+		"a: {ranges: [{name: p, gt: .nan}]}\n":         "a has a bound of p that is no number",
+		"a: {weight: 1}\n":                             "",
+		"a: {weight: 0, no_labels: [b]}\n":             "a has the weight 0, want -100 to 100, and not 0",
+		"a: {weight: .nan}\n":                          "a has the weight NaN",
+		"a: {no_labels: [b], by: {number: p}}\n":       "a has by without a weight",
+		"a: {weight: 1, by: {number: p, scale: 2}}\n":  "",
+		"a: {weight: 1, by: {number: p}}\n":            "a has the scale 0, want a finite number",
+		"a: {weight: 1, by: {number: '', scale: 1}}\n": `a goes by the number "", whose name`,
+		"a: {weight: 1, by: {number: p, scale: 1, origin: .inf}}\n": "a has an origin that is not",
+		"a: {weight: 1, by: {number: p, scale: 1, shape: new}}\n":   `a has the shape "new", want`,
+		strings.Repeat("a: {no_labels: [", 999):                     "", // ends
 	} {
 		_, err := parse([][]byte{[]byte(text)})
 		if strings.HasSuffix(text, "[") && err != nil {
@@ -67,28 +79,37 @@ func TestParse(t *testing.T) {
 		fmt.Fprintf(&many, "f%d: {no_labels: [b]}\n", i)
 	}
 	_, err := parse([][]byte{[]byte(many.String())})
-	check.Says(t, err, "has 1001 filters", "a file of many filters")
+	check.Says(t, err, "has 1001 filters and boosts", "a file of many filters")
 }
 
 // All conditions of a filter arrive.
 func TestFind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filters.yaml")
 	write(t, path, "one:\n  any_categories: [a]\n  all_categories: [b]\n  no_categories: [c, d]\n"+
-		"  any_labels: [e]\n  all_labels: [f]\n  no_labels: [g]\ntwo: {no_labels: [h]}\n")
+		"  any_labels: [e]\n  all_labels: [f]\n  no_labels: [g]\ntwo: {no_labels: [h], ranges: [{name: p, lte: 3}]}\n"+
+		"three: {weight: -2, any_labels: [i], by: {number: q, shape: age, origin: 1, scale: 2}}\n")
 	s, err := Open(path, log, NewMetrics())
 	must(t, err)
 	got, err := s.Find(nil, []string{"two", "one"})
 	must(t, err)
-	want := []*catalogue.Filter{{NoLabels: []string{"h"}}, {
+	most := 3.0
+	want := []*catalogue.Filter{{NoLabels: []string{"h"}, Ranges: []catalogue.Range{
+		catalogue.NewRange("p", nil, nil, nil, &most, nil)}}, {
 		AnyCategories: []string{"a"}, AllCategories: []string{"b"},
 		NoCategories: []string{"c", "d"}, AnyLabels: []string{"e"}, AllLabels: []string{"f"},
 		NoLabels: []string{"g"}}}
 	check.Same(t, want, got, "filters")
+	boosts := check.Get(s.FindBoosts(nil, []string{"three"}))(t)
+	check.Same(t, []*catalogue.Boost{{Name: "three", Weight: -2,
+		Filter: catalogue.Filter{AnyLabels: []string{"i"}},
+		By:     catalogue.Curve{Number: "q", Shape: catalogue.Age, Origin: 1, Scale: 2}}}, boosts, "boosts")
+	_, err = s.FindBoosts(nil, []string{"one"})
+	check.Says(t, err, "named_boosts[0] is the name of no boost; this server has three", "a filter")
 }
 
 // The names in an error are sorted, and few.
 func TestUnknownError(t *testing.T) {
-	e := &UnknownError{Index: 3}
+	e := &UnknownError{Field: "filter.named_filters", Kind: "filter", Index: 3}
 	for i := range 25 {
 		e.Known = append(e.Known, fmt.Sprintf("f%02d", i))
 	}

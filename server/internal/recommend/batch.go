@@ -45,6 +45,10 @@ func (s *Service) encodedBatch(
 		m := a.Acquire()
 		of := &side{Lease: m, filter: s.take(m, nil, b.now), pass: passes.NewCall()}
 		b.sides = append(b.sides, of)
+		if err := of.filter.boost(req); err != nil {
+			b.giveFilters()
+			return nil, err
+		}
 		of.filter.filter = req.GetFilter()
 		of.filter.named = append(of.filter.named[:0], named...)
 		of.filter.exclude()
@@ -156,6 +160,8 @@ func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *list {
 	if l.err = valid.Recommend(l.req, b.now); l.err != nil {
 		return l
 	}
+	l.Model, l.out.Items = by.filter.Model, by.filter.Model
+	l.boosts, l.ruled = by.filter.boosts, by.filter.ruled
 	l.watch = stage.Start(ctx)
 	if l.err = l.prepare(ctx); l.err == nil {
 		l.excludeAs(by.filter)
@@ -198,8 +204,8 @@ func (b *batch) search(ctx context.Context) error {
 		if len(of.requests) == 0 {
 			continue
 		}
-		of.pass.Context, of.pass.Model = ctx, of.Model
-		of.pass.Alone = func() { of.TopNBatch(of.requests) }
+		of.pass.Context, of.pass.Model = ctx, of.filter.Model
+		of.pass.Alone = func() { of.filter.TopNBatch(of.requests) }
 		if err := b.Batcher.TopN(of.pass); err != nil {
 			return err
 		}

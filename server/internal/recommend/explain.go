@@ -24,12 +24,13 @@ func (l *list) explain() {
 		items[i] = scored.Item
 	}
 	x := l.Explain(t.Before, t.Events, items, l.s.Estimator)
-	groups := groupByItem(t.Events)
+	groups, rules := groupByItem(t.Events), l.rulesOf(items)
 	l.out.Explanations = make([]*pb.Explanation, len(items))
 	for i := range items {
 		l.out.Explanations[i] = explanation(l.Model, int(l.req.GetExplain()), x, i, groups,
 			l.timed)
 		l.out.Explanations[i].Again = l.againOf(items[i])
+		l.out.Explanations[i].Rules = rules[i]
 		for _, alike := range l.Items.Shown(l.Like(items[i]), l.now) {
 			l.out.Explanations[i].LikeItemIds = append(l.out.Explanations[i].LikeItemIds,
 				l.ItemID(alike))

@@ -22,7 +22,7 @@ import (
 // then pins, then the items that it may have (skipped, or call.Among), then a ranking in out.
 type list struct {
 	arms.Lease
-	*model.Model // of the lease, without its trends if the request wants that
+	*model.Model // of the lease, without its trends if the request wants that, with its boosts
 	s            *Service
 	request
 	now   time.Time
@@ -41,6 +41,8 @@ type list struct {
 	hashes   []uint16     // of a recommendation id
 	before   int          // items on the pages before
 	pins     []pin        // to be shown, by rising positions
+	boosts   []catalogue.Boost
+	ruled    *ruled // the model, if it has boosts
 	out      wire.List
 }
 
@@ -99,7 +101,8 @@ func (l *list) give() {
 	pool := &l.s.lists[l.Arm.Index]
 	l.Lease, l.Model, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil, nil
 	l.watch, l.subject, l.rule = stage.Watch{}, subject{}, seenRule{kinds: l.rule.kinds}
-	l.before, l.pins = 0, l.pins[:0]
+	l.before, l.pins, l.boosts = 0, l.pins[:0], nil
+	l.ruled = nil
 	clear(l.named)
 	l.named = l.named[:0]
 	l.call.Reset()

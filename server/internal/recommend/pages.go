@@ -41,7 +41,8 @@ func (l *list) pageBefore() (*session.Page, error) {
 // on, as that of a user does.
 func (l *list) requestHash() (uint64, error) {
 	same := &pb.RecommendRequest{Filter: l.req.GetFilter(), Seen: l.req.GetSeen(),
-		Exploration: l.req.GetExploration(), List: l.req.GetList()}
+		Exploration: l.req.GetExploration(), List: l.req.GetList(),
+		Boosts: l.req.GetBoosts(), NamedBoosts: l.req.GetNamedBoosts()}
 	if l.req.GetHistory() == nil {
 		same.Subject = l.req.GetSubject()
 	}

@@ -28,7 +28,7 @@ func (l *list) pin() {
 	if len(l.req.GetPinned()) == 0 {
 		return
 	}
-	filter := l.catalogueFilter()
+	filter := catalogueFilter(l.filter, l.named)
 	var may catalogue.Selection
 	l.Items.Select(&may, &filter, l.now, true)
 	for _, p := range l.req.GetPinned() {

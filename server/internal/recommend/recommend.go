@@ -46,6 +46,7 @@ type Service struct {
 	pb.UnsafeRecommenderServiceServer
 	Deps
 	lists [1 + arms.MaxArms]sync.Pool // of *list, for each arm
+	books [1 + arms.MaxArms]rulebook
 }
 
 // New returns the service.
@@ -149,6 +150,9 @@ func (l *list) fill(ctx context.Context) error {
 // prepare goes through the stages state and filter.
 func (l *list) prepare(ctx context.Context) error {
 	if err := l.findNamed(); err != nil {
+		return err
+	}
+	if err := l.boost(l.req); err != nil {
 		return err
 	}
 	if err := l.findSubject(ctx); err != nil {

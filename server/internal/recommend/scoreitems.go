@@ -35,7 +35,8 @@ func (s *Service) ScoreItems(
 func ScoringList(req *pb.ScoreItemsRequest) *pb.RecommendRequest {
 	list := &pb.RecommendRequest{
 		Seen: req.GetSeen(), MinUserRevision: req.GetMinUserRevision(),
-		Explain: req.GetExplain(), SessionToken: req.GetSessionToken(),
+		Explain: req.GetExplain(), SessionToken: req.GetSessionToken(), Boosts: req.GetBoosts(),
+		NamedBoosts: req.GetNamedBoosts(),
 	}
 	switch subject := req.GetSubject().(type) {
 	case *pb.ScoreItemsRequest_UserId:

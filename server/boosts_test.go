@@ -1,0 +1,205 @@
+package server
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/server/internal/items"
+	"github.com/gsimc/gsimc/server/internal/recommend"
+)
+
+// randomBoosts draws rules about the items of randomItem.
+func randomBoosts(rng *rand.Rand) (boosts []*pb.Boost) {
+	for at := range 1 + rng.IntN(3) {
+		b := &pb.Boost{Name: fmt.Sprint("rule ", at), Weight: rng.NormFloat64()}
+		if rng.IntN(3) > 0 {
+			b.Filter = randomFilter(rng)
+			b.Filter.AllowItemIds, b.Filter.DenyItemIds = nil, nil
+		}
+		if rng.IntN(2) == 0 {
+			b.By = &pb.NumberCurve{Number: "price", Shape: pb.NumberCurve_Shape(rng.IntN(5)),
+				Origin: rng.NormFloat64(), Scale: 1 + rng.Float64()}
+		}
+		boosts = append(boosts, b)
+	}
+	return boosts
+}
+
+// gainOf is the rule of a boost for one item, spelled out, in spreads.
+func gainOf(b *pb.Boost, i *pb.Item, now time.Time) float64 {
+	shown := proto.CloneOf(i) // rules are about items whether they are shown or not
+	shown.Hidden, shown.AvailableFrom, shown.AvailableUntil = nil, nil, nil
+	if !lets(b.GetFilter(), shown, now) {
+		return 0
+	}
+	by := b.GetBy()
+	if by == nil {
+		return b.GetWeight()
+	}
+	x, there := i.GetNumbers()[by.GetNumber()]
+	z := (x - by.GetOrigin()) / by.GetScale()
+	switch {
+	case !there:
+		return 0
+	case by.GetShape() == pb.NumberCurve_SHAPE_LOG:
+		return b.GetWeight() * math.Log(1+max(0, z))
+	case by.GetShape() == pb.NumberCurve_SHAPE_GAUSS:
+		return b.GetWeight() * math.Exp(-z*z/2)
+	case by.GetShape() == pb.NumberCurve_SHAPE_AGE:
+		age := max(0, float64(now.Truncate(time.Minute).Unix())-x)
+		return b.GetWeight() * math.Pow(2, -age/by.GetScale())
+	}
+	return b.GetWeight() * max(0, min(z, 1))
+}
+
+// spreadOf is the unit of weights, as a boost of all items by 1 tells it.
+func spreadOf(t *testing.T, service *recommend.Service) float64 {
+	t.Helper()
+	req := page(forHistory(1), 1)
+	plain := check.Get(service.Recommend(t.Context(), req))(t).GetItems()[0].GetScore()
+	req.Boosts = []*pb.Boost{{Weight: 1}}
+	return check.Get(service.Recommend(t.Context(), req))(t).GetItems()[0].GetScore() - plain
+}
+
+// TestBoostsAgainstOracle compares lists with boosts with those of all scores and of the rules one
+// by one, while items change; batches, scores of given items and explanations say the same.
+func TestBoostsAgainstOracle(t *testing.T) {
+	t.Parallel()
+	var clock atomic.Pointer[time.Time]
+	rng := rand.New(rand.NewPCG(29, 2))
+	ts := startLearnedAt(t, &clock)
+	now := *clock.Load()
+	catalogue := items.New(items.Deps{Catalogue: ts.catalogue, Models: ts.arms.Main().Models})
+	known := map[string]*pb.Item{}
+	service, boosts := ts.services.recommend, randomBoosts(rng)
+	spread := spreadOf(t, service)
+	for round := range 1000 {
+		if rng.IntN(3) == 0 {
+			id := item(rng.IntN(testItems))
+			known[id] = randomItem(rng, id, now)
+			check.Get(catalogue.BatchUpsertItems(t.Context(), replace(known[id])))(t)
+		}
+		if rng.IntN(2) == 0 { // others come again
+			boosts = randomBoosts(rng)
+		}
+		req := page(forHistory(rng.Perm(testItems)[:1+rng.IntN(4)]...), testItems)
+		plain := check.Get(service.Recommend(t.Context(), req))(t)
+		want := map[string]float64{}
+		for _, i := range plain.GetItems() {
+			want[i.GetItemId()] = i.GetScore()
+			attributes := known[i.GetItemId()]
+			if attributes == nil {
+				attributes = &pb.Item{ItemId: i.GetItemId()}
+			}
+			for _, b := range boosts {
+				want[i.GetItemId()] += spread * gainOf(b, attributes, now)
+			}
+		}
+		req.Boosts, req.PageSize, req.Explain = boosts, int32(1+rng.IntN(testItems)), 1
+		got := check.Get(service.Recommend(t.Context(), req))(t)
+		wantBoosted(t, fmt.Sprint("round ", round), got, want, int(req.PageSize))
+		req.Explain = 0
+		many := check.Get(service.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
+			Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_History{
+				History: req.GetHistory()}}}, PageSize: req.PageSize, Boosts: boosts}))(t)
+		mustSame(t, scoresByID(got), scoresByID(many.GetResults()[0].GetResponse()), "the batch")
+		scores := &pb.ScoreItemsRequest{Boosts: boosts, Subject: &pb.ScoreItemsRequest_History{
+			History: req.GetHistory()}}
+		for _, i := range got.GetItems() {
+			scores.ItemIds = append(scores.ItemIds, i.GetItemId())
+		}
+		scored := check.Get(service.ScoreItems(t.Context(), scores))(t)
+		mustSame(t, scoresByID(got), scoresByID(&pb.RecommendResponse{Items: scored.GetItems()}),
+			"the scores of the items")
+	}
+}
+
+// wantBoosted checks a list of n items against all scores, and that its explanations add up.
+func wantBoosted(
+	t *testing.T, what string, got *pb.RecommendResponse, want map[string]float64, n int,
+) {
+	t.Helper()
+	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*max(1, math.Abs(a), math.Abs(b)) }
+	if n = min(n, len(want)); len(got.GetItems()) != n {
+		t.Fatalf("%s: %d items, want %d", what, len(got.GetItems()), n)
+	}
+	least := math.Inf(1)
+	for _, i := range got.GetItems() {
+		if i.GetScore() > least || !near(i.GetScore(), want[i.GetItemId()]) {
+			t.Fatalf("%s: %s has score %v behind %v, want %v", what, i.GetItemId(), i.GetScore(),
+				least, want[i.GetItemId()])
+		}
+		least = i.GetScore()
+		delete(want, i.GetItemId())
+		x := i.GetExplanation()
+		sum := x.GetBase() + x.GetTrend() + x.GetRemainder()
+		for _, c := range x.GetContributions() {
+			sum += c.GetContribution()
+		}
+		for _, r := range x.GetRules() {
+			sum += r.GetContribution()
+		}
+		if !near(sum, i.GetScore()) {
+			t.Fatalf("%s: the explanation of %s adds up to %v, not %v: %v", what, i.GetItemId(), sum,
+				i.GetScore(), x)
+		}
+	}
+	for id, score := range want {
+		if score > least && !near(score, least) {
+			t.Fatalf("%s: %s with score %v is not on the list that ends with %v", what, id, score,
+				least)
+		}
+	}
+}
+
+// Boosts by name do what they do in requests. Boosts are left out of lists that are not personal, and the pages of a list are the list.
+func TestBoostsOfPages(t *testing.T) {
+	var clock atomic.Pointer[time.Time]
+	file := filepath.Join(t.TempDir(), "filters.yaml")
+	must(t, os.WriteFile(file, []byte("ours: {any_labels: [own], weight: 50}\n"), 0o600))
+	ts := startLearnedAt(t, &clock, func(c *Config) { c.FiltersFile = file })
+	ts.put(t, &pb.Item{ItemId: item(3), Labels: []string{"own"}},
+		&pb.Item{ItemId: item(7), Labels: []string{"own"}})
+	own := []*pb.Boost{{Weight: 50, Filter: &pb.ItemFilter{AnyLabels: []string{"own"}}}}
+	req := page(forHistory(1, 2), 10)
+	req.Boosts = own
+	whole := reply(t, ts.recommend.Recommend, req)
+	first := []string{whole.GetItems()[0].GetItemId(), whole.GetItems()[1].GetItemId()}
+	slices.Sort(first)
+	same(t, []string{item(3), item(7)}, first, "the own brand")
+	req.Boosts, req.NamedBoosts, req.Explain = nil, []string{"ours"}, 1
+	byName := reply(t, ts.recommend.Recommend, req)
+	same(t, scoresByID(whole), scoresByID(byName), "the boost by name")
+	same(t, "ours", byName.GetItems()[0].GetExplanation().GetRules()[0].GetName(), "the rule's name")
+	req.NamedBoosts[0] = "theirs"
+	_, err := ts.recommend.Recommend(t.Context(), req)
+	check.Says(t, err, "named_boosts[0] is the name of no boost; this server has ours", "no boost")
+	req.Boosts, req.NamedBoosts, req.Explain = own, nil, 0
+	var ids []string
+	req.PageSize, req.Paged = 3, true
+	for len(ids) < 10 {
+		r := reply(t, ts.recommend.Recommend, req)
+		ids = append(ids, scoresByID(r)...)
+		req.PageToken = r.GetNextPageToken()
+	}
+	same(t, scoresByID(whole), ids[:10], "the pages")
+	req.Boosts = nil
+	if _, err := ts.recommend.Recommend(t.Context(), req); err == nil {
+		t.Error("the next page without the boosts is served")
+	}
+	popular := page(forUser("nobody"), 10)
+	want := scoresByID(reply(t, ts.recommend.Recommend, popular))
+	popular.Boosts = own
+	same(t, want, scoresByID(reply(t, ts.recommend.Recommend, popular)), "popular items")
+}
