@@ -27,10 +27,10 @@ func TestItemCommands(t *testing.T) {
 	}
 	all := recommendJSON(t, server, "--user", "nobody", "--items", "120").Items
 	var csv strings.Builder
-	csv.WriteString("item_id,title,categories,labels,year,embedding\n")
+	csv.WriteString("item_id,title,categories,labels,year,embedding,numbers.price\n")
 	for i, item := range all {
-		fmt.Fprintf(&csv, "%s,\"Title, %d\",%s,l%d,1999,%d 1\n", item.ID, i,
-			[]string{"a", "a;b", "b", ""}[i%4], i%3, i)
+		fmt.Fprintf(&csv, "%s,\"Title, %d\",%s,l%d,1999,%d 1,%d.5\n", item.ID, i,
+			[]string{"a", "a;b", "b", ""}[i%4], i%3, i, i)
 	}
 	path := writeFile(t, "items.csv", csv.String())
 	if got := on("items", "import", path); !strings.HasPrefix(got, "120 items written in ") ||
@@ -54,7 +54,8 @@ func TestItemCommands(t *testing.T) {
 	server = serve()
 	hides("after kill -9")
 	want := fmt.Sprintf(`{"item_id":%q,"title":"Title, 0","categories":["a"],"labels":["l0"],`+
-		`"hidden":true,"available_from":null,"available_until":null,"embedding":[0,1]}`+"\n", all[0].ID)
+		`"hidden":true,"available_from":null,"available_until":null,"embedding":[0,1],"numbers":{"price":0.5}}`+
+		"\n", all[0].ID)
 	check.Same(t, want, on("items", "get", all[0].ID, "--json"), "items get")
 	says(t, "items get", on("items", "get", all[1].ID), "Title, 1  a; b        l1")
 
@@ -97,6 +98,11 @@ func TestItemCommands(t *testing.T) {
 		if i >= len(passing) || item.ID != passing[i] {
 			t.Errorf("item %d of the list by named filters is %s", i, item.ID)
 		}
+	}
+	cheap := recommendJSON(t, server, "--user", "nobody", "--items", "120", "--range",
+		"price=..9.5,price=2.5..").Items
+	if len(cheap) != 8 || cheap[0].ID != all[2].ID || cheap[7].ID != all[9].ID {
+		t.Errorf("the list by price is %v, want items 2 to 9 of %v", cheap, all[:10])
 	}
 	for _, i := range recommendJSON(t, server, "--similar-to", all[5].ID, "--items", "120",
 		"--no-categories", "a").Items {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
@@ -23,9 +25,10 @@ type ItemRow struct {
 	Hidden             bool
 	From, Until        time.Time // the zero Time: none
 	Embedding          []float32
+	Numbers            map[string]float64
 
-	// Fields are the columns that the row has besides the id, in the order of [ItemFields]. The
-	// others say nothing.
+	// Fields are the columns that the row has besides the id: those of [ItemFields] in that order,
+	// and then those of single numbers, such as numbers.price. The others say nothing.
 	Fields []string
 	// Line is the line at which the row starts, from 1.
 	Line int64
@@ -34,7 +37,10 @@ type ItemRow struct {
 // ItemFields are the columns of an item besides its id, by the names of their fields in the
 // protocol.
 var ItemFields = []string{"title", "categories", "labels", "hidden", "available_from",
-	"available_until", "embedding"}
+	"available_until", "embedding", "numbers"}
+
+// numberPrefix begins the columns of single numbers.
+const numberPrefix = "numbers."
 
 // ItemRowsOptions say how to read a file of items.
 type ItemRowsOptions struct {
@@ -52,7 +58,8 @@ type ItemRowsOptions struct {
 // plain or compressed, as [Read] recognises them. The column item_id is needed, those of
 // [ItemFields] are optional, and others are ignored. hidden is true, false, 1, 0, yes, no or empty;
 // times are dates, RFC 3339 or seconds since 1970, or empty; the numbers of an embedding stand in
-// brackets or not, with commas or blanks between them; in JSON, lists may be arrays.
+// brackets or not, with commas or blanks between them; in JSON, lists may be arrays. Columns such
+// as numbers.price have a number or a time each, or none; in JSON, numbers is an object of these.
 //
 // A row with a fault is passed to bad as a [*RowError]. An error of fn or bad ends the reading and
 // is returned.
@@ -88,7 +95,7 @@ func ReadItemRows(
 // itemRows reads the items of one source: of a table, or of lines of JSON.
 type itemRows struct {
 	table   *rows.Table
-	columns []int // of the table: the id and the fields, -1: not there
+	columns []int // of the table: the id and what fields names
 	objects *rows.Objects
 
 	separator string   // empty: the usual ones
@@ -106,13 +113,23 @@ func newItemRows(s *rows.Source, opt ItemRowsOptions) (*itemRows, error) {
 	if r.table, r.columns, err = rows.OpenTable(s, "a file of items", id); err != nil {
 		return nil, err
 	}
-	for _, name := range ItemFields {
+	names := slices.Clone(ItemFields)
+	for _, name := range r.table.Header() {
+		if number, ok := strings.CutPrefix(name, numberPrefix); ok {
+			if !event.ValidNumberName(number) {
+				return nil, fmt.Errorf("%s: column %s: the name of a number must match %s", s.Path,
+					name, event.NumberPattern)
+			}
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		at, err := r.table.Find(rows.Column{Name: name, Optional: true})
 		if err != nil {
 			return nil, err
 		}
-		if r.columns = append(r.columns, at); at >= 0 {
-			r.fields = append(r.fields, name)
+		if at >= 0 {
+			r.columns, r.fields = append(r.columns, at), append(r.fields, name)
 		}
 	}
 	return r, nil
@@ -128,23 +145,15 @@ func (r *itemRows) next() (ItemRow, error) {
 	}
 	row := ItemRow{Fields: r.fields, Line: r.table.Line()}
 	for i, at := range r.columns {
-		if at < 0 {
-			continue
+		name := DefaultItemColumn
+		if i > 0 {
+			name = r.fields[i-1]
 		}
-		name := itemColumnName(i)
 		if err := r.take(&row, name, fields[at]); err != nil {
 			return ItemRow{}, r.table.Bad(name, err)
 		}
 	}
 	return row, nil
-}
-
-// itemColumnName is the name of column i of an item: the id, then the fields.
-func itemColumnName(i int) string {
-	if i == 0 {
-		return DefaultItemColumn
-	}
-	return ItemFields[i-1]
 }
 
 // nextObject is next for JSON Lines.
@@ -156,8 +165,7 @@ func (r *itemRows) nextObject() (ItemRow, error) {
 	values := map[string][]byte{}
 	rows.EachMember(object, func(key, value []byte) { values[string(key)] = value })
 	row := ItemRow{Line: r.objects.Line()}
-	for i := range len(ItemFields) + 1 {
-		name := itemColumnName(i)
+	for i, name := range append([]string{DefaultItemColumn}, ItemFields...) {
 		value, there := values[name]
 		switch {
 		case there:
@@ -169,10 +177,24 @@ func (r *itemRows) nextObject() (ItemRow, error) {
 			return ItemRow{}, r.objects.Bad(name, err)
 		}
 		if there && i > 0 {
-			row.Fields = append(row.Fields, name)
+			row.Fields = append(row.Fields, row.named(name, value)...)
 		}
 	}
 	return row, nil
+}
+
+// named are the fields that a member of an object is about: each of the numbers, if there are some.
+func (row *ItemRow) named(name string, value []byte) (fields []string) {
+	if name == "numbers" && value[0] == '{' {
+		rows.EachMember(value, func(number, _ []byte) {
+			fields = append(fields, numberPrefix+string(number))
+		})
+		slices.Sort(fields)
+	}
+	if fields == nil {
+		fields = []string{name}
+	}
+	return fields
 }
 
 // takeJSON puts a JSON value into a row: an array of strings, or what a cell of a table may have.
@@ -182,7 +204,7 @@ func (r *itemRows) takeJSON(row *ItemRow, name string, value []byte) error {
 		return r.take(row, name, nil)
 	case string(value) == "true" || string(value) == "false":
 		return r.take(row, name, value)
-	case value[0] == '[' && name == "embedding":
+	case value[0] == '[' && name == "embedding", value[0] == '{' && name == "numbers":
 		return r.take(row, name, value)
 	case value[0] == '[':
 		var names []string
@@ -226,9 +248,67 @@ func (r *itemRows) take(row *ItemRow, name string, cell []byte) (err error) {
 	case "available_until":
 		row.Until, err = parseTime(cell)
 	case "embedding":
-		row.Embedding, err = parseNumbers(cell)
+		row.Embedding, err = parseCoordinates(cell)
+	case "numbers":
+		err = row.setNumbers(cell)
+	default:
+		err = row.setNumber(strings.TrimPrefix(name, numberPrefix), cell)
+	}
+	if err == nil && len(row.Numbers) > event.MaxNumbers {
+		err = rows.Refusef("more than %d numbers of one item", event.MaxNumbers)
 	}
 	return err
+}
+
+// setNumbers sets the numbers that a JSON object names.
+func (row *ItemRow) setNumbers(cell []byte) error {
+	if len(cell) == 0 {
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(cell, &object); err != nil {
+		return rows.Refusef("%s, want an object of numbers", rows.Quote(cell))
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if !event.ValidNumberName(name) {
+			return rows.Refusef("the name %s, which must match %s", rows.Quote([]byte(name)),
+				event.NumberPattern)
+		}
+		if string(object[name]) == "null" {
+			continue
+		}
+		text, err := rows.Scalar(object[name], false)
+		if err == nil {
+			err = row.setNumber(name, text)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// setNumber sets a number: the text of one, or of a time; empty is none.
+func (row *ItemRow) setNumber(name string, text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	x, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		t, err := parseTime(text)
+		if err != nil {
+			return rows.Refusef("%s, want a number or a time", rows.Quote(text))
+		}
+		x = float64(t.UnixMicro()) / 1e6
+	}
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return rows.Refusef("%s, want a finite number", rows.Quote(text))
+	}
+	if row.Numbers == nil {
+		row.Numbers = map[string]float64{}
+	}
+	row.Numbers[name] = x
+	return nil
 }
 
 // setNames sets the categories or labels.
@@ -260,8 +340,8 @@ func parseBool(b []byte) (bool, error) {
 	return false, rows.Refusef("%s, want true or false", rows.Quote(b))
 }
 
-// parseNumbers reads an embedding; empty is none.
-func parseNumbers(b []byte) (all []float32, err error) {
+// parseCoordinates reads an embedding; empty is none.
+func parseCoordinates(b []byte) (all []float32, err error) {
 	text := strings.TrimSpace(string(b))
 	if inner, array := strings.CutPrefix(text, "["); array {
 		text = strings.TrimSuffix(inner, "]")

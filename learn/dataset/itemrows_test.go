@@ -2,8 +2,10 @@ package dataset
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,18 +19,27 @@ func TestReadItemRows(t *testing.T) {
 	from := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	full := ItemRow{ID: "1", Title: "Toy, Story", Categories: []string{"Fun", "Kids"},
 		Labels: []string{"new"}, Hidden: true, From: from, Until: from.Add(1500 * time.Millisecond),
-		Embedding: []float32{1, -0.5, 200}, Fields: ItemFields, Line: 2}
-	bare := ItemRow{ID: "2", Fields: ItemFields, Line: 3}
+		Embedding: []float32{1, -0.5, 200}, Line: 2, Fields: append(
+			slices.DeleteFunc(slices.Clone(ItemFields), func(f string) bool { return f == "numbers" }),
+			"numbers.price", "numbers.since"),
+		Numbers: map[string]float64{"price": 9.5, "since": 1796083200}}
+	bare := ItemRow{ID: "2", Fields: full.Fields, Line: 3}
 	jsonFull := full
-	jsonFull.Line = 1
+	jsonFull.Line, jsonFull.Fields = 1, append(full.Fields[:len(full.Fields)-2:len(full.Fields)-2],
+		"numbers.none", "numbers.price", "numbers.since")
+	var some []string
+	for at := range 21 {
+		some = append(some, fmt.Sprintf(`"n%d":1`, at))
+	}
+	twentyOne := strings.Join(some, ",")
 	for name, c := range map[string]struct {
 		text, separator string
 		want            []ItemRow
 		bad             []string
 	}{
-		"csv": {text: "year,embedding,available_until,available_from,hidden,labels,categories,title,item_id\n" +
-			"1995,1 -.5 2e2,2026-12-01T00:00:01.5Z,2026-12-01,yes,new,Fun; Kids;,\"Toy, Story\",1\n" +
-			",,,,,,,,2\n", want: []ItemRow{full, bare}},
+		"csv": {text: "numbers.price,embedding,available_until,available_from,hidden,labels,categories,title,item_id,year,numbers.since\n" +
+			"9.5,1 -.5 2e2,2026-12-01T00:00:01.5Z,2026-12-01,yes,new,Fun; Kids;,\"Toy, Story\",1,1995,2026-12-01\n" +
+			",,,,,,,,2,,\n", want: []ItemRow{full, bare}},
 		"separator": {text: "item_id\tcategories\n1\tA|B;C\n", separator: "|",
 			want: []ItemRow{{ID: "1", Categories: []string{"A", "B;C"},
 				Fields: []string{"categories"}, Line: 2}}},
@@ -37,7 +48,7 @@ func TestReadItemRows(t *testing.T) {
 				Fields: []string{"categories"}, Line: 2}}},
 		"jsonl": {text: `{"item_id":1,"title":"Toy, Story","categories":["Fun","Kids"],` +
 			`"labels":"new","hidden":true,"available_from":"2026-12-01","more":[],` +
-			`"embedding":[1, -0.5, 2e2],"available_until":"2026-12-01T00:00:01.5Z"}` + "\n" + `{"item_id":"2","hidden":null}`,
+			`"numbers":{"since":"2026-12-01","price":9.5,"none":null},"embedding":[1, -0.5, 2e2],"available_until":"2026-12-01T00:00:01.5Z"}` + "\n" + `{"item_id":"2","hidden":null}`,
 			want: []ItemRow{jsonFull, {ID: "2", Fields: []string{"hidden"}, Line: 2}}},
 		"bad csv": {text: "item_id,hidden,available_from\n1,maybe,\n2,no,soon\n,,\n3,1\n4,1,7\n",
 			want: []ItemRow{{ID: "4", Hidden: true, From: time.Unix(7, 0).UTC(),
@@ -51,10 +62,20 @@ nothing
 {"item_id":["1"]}
 {"item_id":"5","labels":["` + strings.Repeat("x", 257) + `"]}
 {"item_id":1.5}
-{"item_id":"7","embedding":[1,"x"]}`,
+{"item_id":"7","embedding":[1,"x"]}
+{"item_id":"8","numbers":{"price":"cheap"}}
+{"item_id":"9","numbers":[1]}
+{"item_id":"10","numbers":{"price":1e999}}
+{"item_id":"11","numbers":{"max_2":1}}
+{"item_id":"12","numbers":{` + twentyOne + `}}`,
 			bad: []string{`:1: column categories: "[1]", want an array`, ":2: column item_id: missing",
 				":3: not a JSON object", ":4: column item_id: a list", ":5: column labels: a name",
-				":6: column item_id: id", `:7: column embedding: "\"x\"", want numbers`}},
+				":6: column item_id: id", `:7: column embedding: "\"x\"", want numbers`,
+				`:8: column numbers: price: "cheap", want a number or a time`,
+				`:9: column numbers: "[1]", want an array of strings`,
+				`:10: column numbers: price: "1e999", want a number or a time`,
+				`:11: column numbers: the name "max_2", which must match`,
+				`:12: column numbers: more than 20 numbers`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := writeFile(t, "items", pack(t, "gzip", []byte(c.text)))

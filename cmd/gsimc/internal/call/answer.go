@@ -73,6 +73,9 @@ func newExplanation(x *pb.Explanation, titles map[string]string) *Explanation {
 		out.Again = &Again{Events: again.GetEvents(), Contribution: again.GetContribution(),
 			Time: stampText(again.GetEventTime())}
 	}
+	for _, r := range x.GetRules() {
+		out.Rules = append(out.Rules, Rule{r.GetName(), r.GetContribution()})
+	}
 	for _, c := range x.GetContributions() {
 		part := Contribution{
 			ID: c.GetItemId(), Title: titles[c.GetItemId()], Events: c.GetEvents(),

@@ -6,15 +6,23 @@ import (
 	"strings"
 )
 
-// Explanation takes a score apart: base, trend, again, contributions and remainder add up to it.
+// Explanation takes a score apart: base, trend, again, contributions, remainder and rules add up to
+// it.
 type Explanation struct {
 	Base          float64        `json:"base"`  // without any event of the user
 	Trend         float64        `json:"trend"` // of the item
 	Again         *Again         `json:"again,omitempty"`
 	Contributions []Contribution `json:"contributions"`
 	Remainder     float64        `json:"remainder"` // of all other events
+	Rules         []Rule         `json:"rules,omitempty"`
 	// Like are the items that a new one borrowed the score from, closest first.
 	Like []string `json:"like_item_ids,omitempty"`
+}
+
+// Rule is what a boost added to a score.
+type Rule struct {
+	Name         string  `json:"name"`
+	Contribution float64 `json:"contribution"`
 }
 
 // mostLike is the largest number of trained items that an explanation names for a new item.
@@ -66,7 +74,7 @@ const explanationKey = "The percentages are shares of all that raises or lowers 
 	"A new user, without a history, would get only what everybody likes and what is taken now."
 
 // rows are the parts of a score with their shares, as bars: base, trend, again, contributions by
-// size, remainder.
+// size, remainder, rules.
 func (x *Explanation) rows() [][]string {
 	total := math.Abs(x.Base) + math.Abs(x.Trend) + math.Abs(x.Remainder)
 	if x.Again != nil {
@@ -74,6 +82,9 @@ func (x *Explanation) rows() [][]string {
 	}
 	for _, c := range x.Contributions {
 		total += math.Abs(c.Contribution)
+	}
+	for _, r := range x.Rules {
+		total += math.Abs(r.Contribution)
 	}
 	rows := [][]string{part(x.Base, total, "what everybody likes")}
 	if x.Trend != 0 {
@@ -87,6 +98,11 @@ func (x *Explanation) rows() [][]string {
 	}
 	if x.Remainder != 0 {
 		rows = append(rows, part(x.Remainder, total, "the other events"))
+	}
+	for _, r := range x.Rules {
+		if r.Contribution != 0 {
+			rows = append(rows, part(r.Contribution, total, "rule: "+r.Name))
+		}
 	}
 	return rows
 }

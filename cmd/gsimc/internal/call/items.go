@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,19 +35,22 @@ func callItems(f *cli.ServerFlags, fn func(context.Context, pb.ItemServiceClient
 // catalogueItem is an item as `gsimc items` prints it. The names are those of columns that items
 // import reads.
 type catalogueItem struct {
-	ID         string     `json:"item_id"`
-	Title      string     `json:"title"`
-	Categories []string   `json:"categories"`
-	Labels     []string   `json:"labels"`
-	Hidden     bool       `json:"hidden"`
-	From       *time.Time `json:"available_from"`
-	Until      *time.Time `json:"available_until"`
-	Embedding  []float32  `json:"embedding"`
+	ID         string             `json:"item_id"`
+	Title      string             `json:"title"`
+	Categories []string           `json:"categories"`
+	Labels     []string           `json:"labels"`
+	Hidden     bool               `json:"hidden"`
+	From       *time.Time         `json:"available_from"`
+	Until      *time.Time         `json:"available_until"`
+	Embedding  []float32          `json:"embedding"`
+	Numbers    map[string]float64 `json:"numbers"`
 }
 
 func newCatalogueItem(i *pb.Item) catalogueItem {
 	out := catalogueItem{ID: i.GetItemId(), Title: i.GetTitle(), Categories: []string{},
-		Labels: []string{}, Hidden: i.GetHidden(), Embedding: []float32{}}
+		Labels: []string{}, Hidden: i.GetHidden(), Embedding: []float32{},
+		Numbers: map[string]float64{}}
+	maps.Copy(out.Numbers, i.GetNumbers())
 	out.Embedding = append(out.Embedding, i.GetEmbedding()...)
 	out.Categories = append(out.Categories, i.GetCategories()...)
 	out.Labels = append(out.Labels, i.GetLabels()...)
@@ -61,7 +67,7 @@ func newCatalogueItem(i *pb.Item) catalogueItem {
 
 // printItems prints items as JSON Lines or as a table.
 func printItems(a *cli.App, items []*pb.Item, jsonLines bool) error {
-	rows := [][]string{{"item", "title", "categories", "labels", "shown"}}
+	rows := [][]string{{"item", "title", "categories", "labels", "numbers", "shown"}}
 	out := json.NewEncoder(a.Stdout)
 	for _, item := range items {
 		i := newCatalogueItem(item)
@@ -72,7 +78,7 @@ func printItems(a *cli.App, items []*pb.Item, jsonLines bool) error {
 			continue
 		}
 		rows = append(rows, []string{cli.IDText(i.ID), cli.IDText(i.Title), namesText(i.Categories),
-			namesText(i.Labels), i.shownText()})
+			namesText(i.Labels), i.numbersText(), i.shownText()})
 	}
 	if !jsonLines {
 		cli.PrintTable(a.Stdout, rows)
@@ -86,6 +92,15 @@ func namesText(names []string) string {
 		texts[i] = cli.IDText(name)
 	}
 	return strings.Join(texts, "; ")
+}
+
+// numbersText has the numbers with their names.
+func (i *catalogueItem) numbersText() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(i.Numbers)) {
+		parts = append(parts, name+"="+strconv.FormatFloat(i.Numbers[name], 'f', -1, 64))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // shownText says when an item is shown.

@@ -36,9 +36,10 @@ type ItemsImport struct {
 // Help is the manual under the flags.
 func (ItemsImport) Help() string {
 	return `The file has the column item_id, and any of title, categories, labels, hidden (true or
-false), available_from and available_until (dates, RFC 3339 or seconds since 1970), and embedding
-(numbers with blanks or commas between them). An item keeps what the file has no column of. JSON
-Lines may have arrays of categories, labels and numbers.
+false), available_from and available_until (dates, RFC 3339 or seconds since 1970), embedding
+(numbers with blanks or commas between them), and numbers by their names, such as numbers.price
+(times as above). An item keeps what the file has no column of. JSON Lines may have arrays of
+categories, labels and coordinates, and an object of numbers, of which null removes one.
 
   item_id,title,categories
   1375666,Inception,thriller;science fiction
@@ -116,6 +117,9 @@ func (i *itemImport) add(row dataset.ItemRow) error {
 	}
 	i.met[row.ID] = struct{}{}
 	size := len(row.ID) + len(row.Title) + 4*len(row.Embedding) + 64
+	for name := range row.Numbers {
+		size += 14 + len(name)
+	}
 	for _, name := range slices.Concat(row.Categories, row.Labels) {
 		size += len(name) + 4
 	}
@@ -185,7 +189,8 @@ func (i *itemImport) request() *pb.BatchUpsertItemsRequest {
 		UpdateMask: &fieldmaskpb.FieldMask{Paths: i.batch[0].Fields}}
 	for _, row := range i.batch {
 		item := &pb.Item{ItemId: row.ID, Title: row.Title, Categories: row.Categories,
-			Labels: row.Labels, Hidden: proto.Bool(row.Hidden), Embedding: row.Embedding}
+			Labels: row.Labels, Hidden: proto.Bool(row.Hidden), Embedding: row.Embedding,
+			Numbers: row.Numbers}
 		if !row.From.IsZero() {
 			item.AvailableFrom = timestamppb.New(row.From)
 		}

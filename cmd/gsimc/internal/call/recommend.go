@@ -27,6 +27,7 @@ type Recommend struct {
 	Seen          string        `group:"The list:" default:"exclude" enum:"exclude,include,only" help:"Items of the history: exclude, include, or only these, a list of what the user comes back to."`
 	SeenTypes     []string      `group:"The list:" placeholder:"TYPE,..." help:"Exclude only items with an event of these types."`
 	ReappearAfter time.Duration `group:"The list:" default:"0s" help:"Seen items come back after this time. 0s: never."`
+	NamedBoosts   []string      `group:"The list:" placeholder:"NAME,..." help:"Raise and lower scores by these boosts of the server, see serve --filters-file."`
 	MinRevision   uint64        `group:"The list:" placeholder:"R" help:"Answer from a history of at least this revision."`
 
 	filterFlags
@@ -105,7 +106,7 @@ func (c *Recommend) Check() error {
 // forSomebody reports whether a flag is given that needs somebody to recommend to.
 func (c *Recommend) forSomebody() bool {
 	return c.Seen != "exclude" || len(c.SeenTypes) > 0 || c.ReappearAfter > 0 ||
-		c.MinRevision > 0 || c.Attribute || c.List != "personal" ||
+		c.MinRevision > 0 || len(c.NamedBoosts) > 0 || c.Attribute || c.List != "personal" ||
 		c.Explain > 0 || c.Explore != "none" || c.placeFlags.given()
 }
 
@@ -114,7 +115,7 @@ func (c *Recommend) request() *pb.RecommendRequest {
 		PageSize: int32(c.Items), MinUserRevision: c.MinRevision,
 		Seen:    &pb.SeenPolicy{EventTypes: c.SeenTypes},
 		Explain: int32(c.Explain), Exploration: c.exploration(), Attribute: c.Attribute,
-		List: listKinds[c.List],
+		List: listKinds[c.List], NamedBoosts: c.NamedBoosts,
 	}
 	if c.User != "" {
 		r.Subject = &pb.RecommendRequest_UserId{UserId: c.User}

@@ -212,6 +212,9 @@ func (t *Table) missing(c Column) *fault.Fault {
 	return f
 }
 
+// Header returns the names of the columns.
+func (t *Table) Header() []string { return t.header }
+
 // Next returns the fields of the next row, as many as the header has. The fields are valid until
 // the following call; errors are those of a [Reader].
 func (t *Table) Next() ([][]byte, error) {
