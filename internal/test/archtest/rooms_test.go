@@ -69,7 +69,7 @@ server/internal/valid: api internal/event internal/wire store
 server/internal/stage: server/internal/admission server/internal/metric server/internal/tracing
 server/internal/filters: internal/event internal/fault server/internal/catalogue
 	server/internal/metric server/internal/watched
-server/internal/models: api model server/internal/catalogue server/internal/metric
+server/internal/models: api internal/ranking model server/internal/catalogue server/internal/metric
 server/internal/state: internal/event internal/num kalman model store server/internal/metric
 server/internal/passes: internal/ranking model server/internal/metric
 server/internal/credit: api internal/event store server/internal/metric server/internal/session
@@ -94,8 +94,9 @@ server/internal/httpjson: api internal/event server/internal/admission server/in
 	server/internal/valid
 server/internal/recommend: api internal/ranking internal/wire kalman model store
 	server/internal/arms server/internal/catalogue server/internal/credit server/internal/diverse
-	server/internal/filters server/internal/metric server/internal/outcome server/internal/passes
-	server/internal/session server/internal/stage server/internal/state server/internal/valid
+	server/internal/filters server/internal/metric server/internal/models server/internal/outcome
+	server/internal/passes server/internal/session server/internal/stage server/internal/state
+	server/internal/valid
 server/internal/ingest: api internal/event internal/wire store server/internal/admission
 	server/internal/arms server/internal/background server/internal/credit server/internal/follow
 	server/internal/metric server/internal/outcome server/internal/session server/internal/stage

@@ -76,15 +76,18 @@ func Open(file string, log *slog.Logger, metrics *Metrics) (*Set, error) {
 // Watch takes changes of the file at this interval until ctx ends.
 func (s *Set) Watch(ctx context.Context, every time.Duration) { s.files.Watch(ctx, every) }
 
-// Find appends the filters of these names to dst, all of one version of the file. The error is an
-// [*UnknownError].
-func (s *Set) Find(dst []*catalogue.Filter, names []string) ([]*catalogue.Filter, error) {
-	return find(dst, names, s.table().filters, "filter.named_filters", "filter")
+// Find appends the filters of these names, which stand in a field, to dst, all of one version of
+// the file. The error is an [*UnknownError].
+func (s *Set) Find(
+	dst []*catalogue.Filter, names []string, field string,
+) ([]*catalogue.Filter, error) {
+	return find(dst, names, s.table().filters, field, "filter")
 }
 
-// FindBoosts is Find for boosts.
-func (s *Set) FindBoosts(dst []*catalogue.Boost, names []string) ([]*catalogue.Boost, error) {
-	return find(dst, names, s.table().boosts, "named_boosts", "boost")
+// FindBoosts returns the boosts of these names, all of one version of the file. The error is an
+// [*UnknownError].
+func (s *Set) FindBoosts(names []string) ([]*catalogue.Boost, error) {
+	return find(nil, names, s.table().boosts, "named_boosts", "boost")
 }
 
 func (s *Set) table() table {
@@ -271,9 +274,8 @@ func (c *conditions) boostProblem() string {
 	case c.Weight == nil && by == nil:
 	case c.Weight == nil:
 		return "has by without a weight"
-	case !(math.Abs(*c.Weight) <= maxWeight) || *c.Weight == 0:
-		return fmt.Sprintf("has the weight %v, want -%d to %d, and not 0", *c.Weight, maxWeight,
-			maxWeight)
+	case !(math.Abs(*c.Weight) <= maxWeight):
+		return fmt.Sprintf("has the weight %v, want -%d to %d", *c.Weight, maxWeight, maxWeight)
 	case by == nil:
 	case !event.ValidNumberName(by.Number):
 		return fmt.Sprintf("goes by the number %.80q, whose name must match %s", by.Number,

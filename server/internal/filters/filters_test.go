@@ -55,7 +55,8 @@ func TestParse(t *testing.T) {
 		"a: {ranges: [{name: P}]}\n":                   `a has a range of the name "P", which must match`,
 		"a: {ranges: [{name: p, gt: .nan}]}\n":         "a has a bound of p that is no number",
 		"a: {weight: 1}\n":                             "",
-		"a: {weight: 0, no_labels: [b]}\n":             "a has the weight 0, want -100 to 100, and not 0",
+		"a: {weight: 0, no_labels: [b]}\n":             "",
+		"a: {weight: 101, no_labels: [b]}\n":           "a has the weight 101, want -100 to 100",
 		"a: {weight: .nan}\n":                          "a has the weight NaN",
 		"a: {no_labels: [b], by: {number: p}}\n":       "a has by without a weight",
 		"a: {weight: 1, by: {number: p, scale: 2}}\n":  "",
@@ -90,7 +91,7 @@ func TestFind(t *testing.T) {
 		"three: {weight: -2, any_labels: [i], by: {number: q, shape: age, origin: 1, scale: 2}}\n")
 	s, err := Open(path, log, NewMetrics())
 	must(t, err)
-	got, err := s.Find(nil, []string{"two", "one"})
+	got, err := s.Find(nil, []string{"two", "one"}, "filter.named_filters")
 	must(t, err)
 	most := 3.0
 	want := []*catalogue.Filter{{NoLabels: []string{"h"}, Ranges: []catalogue.Range{
@@ -99,11 +100,11 @@ func TestFind(t *testing.T) {
 		NoCategories: []string{"c", "d"}, AnyLabels: []string{"e"}, AllLabels: []string{"f"},
 		NoLabels: []string{"g"}}}
 	check.Same(t, want, got, "filters")
-	boosts := check.Get(s.FindBoosts(nil, []string{"three"}))(t)
+	boosts := check.Get(s.FindBoosts([]string{"three"}))(t)
 	check.Same(t, []*catalogue.Boost{{Name: "three", Weight: -2,
 		Filter: catalogue.Filter{AnyLabels: []string{"i"}},
 		By:     catalogue.Curve{Number: "q", Shape: catalogue.Age, Origin: 1, Scale: 2}}}, boosts, "boosts")
-	_, err = s.FindBoosts(nil, []string{"one"})
+	_, err = s.FindBoosts([]string{"one"})
 	check.Says(t, err, "named_boosts[0] is the name of no boost; this server has three", "a filter")
 }
 
@@ -147,17 +148,17 @@ func TestReload(t *testing.T) {
 	}
 	write(t, path, "c: {no_labels: [d]}\n")
 	wait("success", 1)
-	if _, err := s.Find(nil, []string{"c"}); err != nil {
+	if _, err := s.Find(nil, []string{"c"}, "filter.named_filters"); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Find(nil, []string{"a"}); err == nil {
+	if _, err := s.Find(nil, []string{"a"}, "filter.named_filters"); err == nil {
 		t.Error("the old filter is still there")
 	}
 	write(t, path, "e: [")
 	wait("failure", 1)
 	must(t, os.Remove(path))
 	wait("failure", 2)
-	if _, err := s.Find(nil, []string{"c"}); err != nil {
+	if _, err := s.Find(nil, []string{"c"}, "filter.named_filters"); err != nil {
 		t.Errorf("after bad files: %v", err)
 	}
 }

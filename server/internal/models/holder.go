@@ -79,6 +79,17 @@ type Lease struct {
 	loaded time.Time
 	refs   atomic.Int64
 	of     *Lease // the loaded model that this one extends; nil for a loaded model
+
+	rules    rules
+	measured sync.Once
+	unit     float64 // of boosts, once measured, see spread; of a loaded model
+}
+
+// newLease returns a lease with one reference.
+func newLease(m *model.Model, loaded time.Time) *Lease {
+	l := &Lease{Model: m, loaded: loaded, rules: rules{turn: make(chan struct{}, 1)}}
+	l.refs.Store(1)
+	return l
 }
 
 // Root returns the lease of the loaded model: l, or the one that l extends.
@@ -141,8 +152,8 @@ func (h *Holder) view(m *model.Model) *catalogue.View {
 // install makes m the serving model. It returns the lease of the one before, if any, which is still
 // to be released.
 func (h *Holder) install(m *model.Model) *Lease {
-	l := &Lease{Model: m, loaded: h.now(), Items: h.view(m)}
-	l.refs.Store(1)
+	l := newLease(m, h.now())
+	l.Items = h.view(m)
 	return h.current.Swap(l)
 }
 
@@ -190,8 +201,8 @@ func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
 	}
 	root := l.Root()
 	root.refs.Add(1) // it is above 0, as l holds it
-	next := &Lease{Model: extended, loaded: root.loaded, of: root}
-	next.refs.Store(1)
+	next := newLease(extended, root.loaded)
+	next.of = root
 	if now := h.current.Load(); h.items != nil && now.StateVersion() == extended.StateVersion() {
 		next.Items = now.Items.Shared() // trends change no rows
 	} else {

@@ -35,7 +35,11 @@ func (s *Service) encodedBatch(
 	if err := valid.BatchRecommend(req); err != nil {
 		return nil, err
 	}
-	named, err := s.Filters.Find(nil, req.GetFilter().GetNamedFilters())
+	named, err := s.Filters.Find(nil, req.GetFilter().GetNamedFilters(), namedFilters)
+	if err != nil {
+		return nil, err
+	}
+	boosts, err := s.boostsOf(req)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +49,7 @@ func (s *Service) encodedBatch(
 		m := a.Acquire()
 		of := &side{Lease: m, filter: s.take(m, nil, b.now), pass: passes.NewCall()}
 		b.sides = append(b.sides, of)
-		if err := of.filter.boost(req); err != nil {
+		if err := of.filter.boost(ctx, boosts); err != nil {
 			b.giveFilters()
 			return nil, err
 		}
@@ -160,10 +164,9 @@ func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *list {
 	if l.err = valid.Recommend(l.req, b.now); l.err != nil {
 		return l
 	}
-	l.Model, l.out.Items = by.filter.Model, by.filter.Model
-	l.boosts, l.ruled = by.filter.boosts, by.filter.ruled
 	l.watch = stage.Start(ctx)
 	if l.err = l.prepare(ctx); l.err == nil {
+		l.useRules(by.filter.ruled)
 		l.excludeAs(by.filter)
 	}
 	return l

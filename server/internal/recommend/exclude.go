@@ -93,10 +93,13 @@ func (l *list) show(allowList bool) {
 	l.skipWith(l.selection.Skip)
 }
 
+// namedFilters is the field with the names of a request's filters.
+const namedFilters = "filter.named_filters"
+
 // findNamed finds the filters that the request names. All stages of the list use these, even if the
 // file of filters changes meanwhile.
 func (l *list) findNamed() (err error) {
-	l.named, err = l.s.Filters.Find(l.named[:0], l.filter.GetNamedFilters())
+	l.named, err = l.s.Filters.Find(l.named[:0], l.filter.GetNamedFilters(), namedFilters)
 	return err
 }
 

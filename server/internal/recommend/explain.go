@@ -24,18 +24,18 @@ func (l *list) explain() {
 		items[i] = scored.Item
 	}
 	x := l.Explain(t.Before, t.Events, items, l.s.Estimator)
-	groups, rules := groupByItem(t.Events), l.rulesOf(items)
+	groups := groupByItem(t.Events)
 	l.out.Explanations = make([]*pb.Explanation, len(items))
 	for i := range items {
 		l.out.Explanations[i] = explanation(l.Model, int(l.req.GetExplain()), x, i, groups,
 			l.timed)
 		l.out.Explanations[i].Again = l.againOf(items[i])
-		l.out.Explanations[i].Rules = rules[i]
 		for _, alike := range l.Items.Shown(l.Like(items[i]), l.now) {
 			l.out.Explanations[i].LikeItemIds = append(l.out.Explanations[i].LikeItemIds,
 				l.ItemID(alike))
 		}
 	}
+	l.addRules(items)
 }
 
 // itemEvents are the events of a history on one item, by their places.

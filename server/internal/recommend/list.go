@@ -11,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/model/again"
 	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
@@ -36,13 +37,12 @@ type list struct {
 	exclusion
 	call     *passes.Call // with the query, the filters and the result
 	query    *model.Query
-	variance []float32    // k, of the query, if the model knows it
-	draw     *model.Query // a random query; made when it is needed
-	hashes   []uint16     // of a recommendation id
-	before   int          // items on the pages before
-	pins     []pin        // to be shown, by rising positions
-	boosts   []catalogue.Boost
-	ruled    *ruled // the model, if it has boosts
+	variance []float32     // k, of the query, if the model knows it
+	draw     *model.Query  // a random query; made when it is needed
+	hashes   []uint16      // of a recommendation id
+	before   int           // items on the pages before
+	pins     []pin         // to be shown, by rising positions
+	ruled    *models.Ruled // the model, if it has rules
 	out      wire.List
 }
 
@@ -101,8 +101,7 @@ func (l *list) give() {
 	pool := &l.s.lists[l.Arm.Index]
 	l.Lease, l.Model, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil, nil
 	l.watch, l.subject, l.rule = stage.Watch{}, subject{}, seenRule{kinds: l.rule.kinds}
-	l.before, l.pins, l.boosts = 0, l.pins[:0], nil
-	l.ruled = nil
+	l.before, l.pins, l.ruled = 0, l.pins[:0], nil
 	clear(l.named)
 	l.named = l.named[:0]
 	l.call.Reset()

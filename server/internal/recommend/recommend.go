@@ -46,7 +46,6 @@ type Service struct {
 	pb.UnsafeRecommenderServiceServer
 	Deps
 	lists [1 + arms.MaxArms]sync.Pool // of *list, for each arm
-	books [1 + arms.MaxArms]rulebook
 }
 
 // New returns the service.
@@ -152,13 +151,17 @@ func (l *list) prepare(ctx context.Context) error {
 	if err := l.findNamed(); err != nil {
 		return err
 	}
-	if err := l.boost(l.req); err != nil {
+	boosts, err := l.s.boostsOf(l.req)
+	if err != nil {
 		return err
 	}
 	if err := l.findSubject(ctx); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
+		return err
+	}
+	if err := l.boost(ctx, boosts); err != nil {
 		return err
 	}
 	l.ended(ctx, stage.State)
