@@ -74,9 +74,6 @@ func (m *Model) extendBy(items []NewItem, version string) *Model {
 
 // Base returns the model that m extends, or m itself, without trends and rules.
 func (m *Model) Base() *Model {
-	if m.unruled != nil {
-		m = m.unruled
-	}
 	m = m.WithoutTrends()
 	if m.extension == nil {
 		return m

@@ -260,8 +260,8 @@ func (m *Model) Popularity(i int32) float64 {
 }
 
 // Close gives back the memory of a model that Open or Load returned. m, and slices that it handed
-// out, must not be used any more, nor must extensions of m and models with trends. Closing one of
-// these does not close the model that it was made of.
+// out, must not be used any more, nor must extensions of m and models with trends or rules. Closing
+// one of these does not close the model that it was made of.
 func (m *Model) Close() error {
 	if m.extension == nil && m.added == nil && m.top != nil {
 		m.top.Close()

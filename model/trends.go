@@ -56,8 +56,9 @@ func (m *Model) withAdditions(added []float32) *Model {
 	return &x
 }
 
-// WithRules returns a model whose score of item i is higher by rules[i], beside its trend. What
-// [Model.WithTrends] says holds for it. Rules that m has do not count. O(n).
+// WithRules returns a model whose score of item i is higher by rules[i], beside its trend, which it
+// keeps. It shares the memory of m and must not outlive it; popular items, states and all else are
+// those of m. Rules that m has do not count. The numbers must be finite. O(n).
 func (m *Model) WithRules(rules []float32) *Model {
 	if m.unruled != nil {
 		m = m.unruled
@@ -79,8 +80,11 @@ func (m *Model) Rising() []int32 { return m.rising }
 // trends.
 func (m *Model) Rise(i int32) float64 { return m.Popularity(i) / max(1, float64(m.Degree(i))) }
 
-// WithoutTrends returns the model that m was made of by WithTrends, or m itself.
+// WithoutTrends returns the model that m was made of by WithTrends and WithRules, or m itself.
 func (m *Model) WithoutTrends() *Model {
+	if m.unruled != nil {
+		m = m.unruled
+	}
 	if m.plain != nil {
 		return m.plain
 	}

@@ -92,6 +92,9 @@ func TestRules(t *testing.T) {
 				y.trendOf(i), y.additionOf(i), x.trendOf(i), x.trendOf(i)+rules[i])
 		}
 	}
+	if m.WithRules(rules).WithoutTrends() != m {
+		t.Error("the plain model of one with rules alone is another one")
+	}
 	if y.Base() != m.Base() || y.WithoutTrends() != m || y.Version() != x.Version() {
 		t.Error("a model of rules has another base, another plain model or another version")
 	}

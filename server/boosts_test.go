@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,6 +32,9 @@ func randomBoosts(rng *rand.Rand) (boosts []*pb.Boost) {
 		if rng.IntN(2) == 0 {
 			b.By = &pb.NumberCurve{Number: "price", Shape: pb.NumberCurve_Shape(rng.IntN(5)),
 				Origin: rng.NormFloat64(), Scale: 1 + rng.Float64()}
+			if b.By.Shape == pb.NumberCurve_SHAPE_AGE {
+				b.By.Number, b.By.Scale = "released", 1000
+			}
 		}
 		boosts = append(boosts, b)
 	}
@@ -63,13 +68,19 @@ func gainOf(b *pb.Boost, i *pb.Item, now time.Time) float64 {
 	return b.GetWeight() * max(0, min(z, 1))
 }
 
-// spreadOf is the unit of weights, as a boost of all items by 1 tells it.
+// spreadOf is the unit of weights by its definition: the median distance of the first and the
+// hundredth place, or the last one, in lists for single items, the 16 most popular ones.
 func spreadOf(t *testing.T, service *recommend.Service) float64 {
 	t.Helper()
-	req := page(forHistory(1), 1)
-	plain := check.Get(service.Recommend(t.Context(), req))(t).GetItems()[0].GetScore()
-	req.Boosts = []*pb.Boost{{Weight: 1}}
-	return check.Get(service.Recommend(t.Context(), req))(t).GetItems()[0].GetScore() - plain
+	var spreads []float64
+	popular := page(forUser("nobody"), 16)
+	for _, i := range check.Get(service.Recommend(t.Context(), popular))(t).GetItems() {
+		n := check.Get(strconv.Atoi(strings.TrimPrefix(i.GetItemId(), "item-")))(t)
+		of := check.Get(service.Recommend(t.Context(), page(forHistory(n), 100)))(t).GetItems()
+		spreads = append(spreads, of[0].GetScore()-of[len(of)-1].GetScore())
+	}
+	slices.Sort(spreads)
+	return spreads[len(spreads)/2]
 }
 
 // TestBoostsAgainstOracle compares lists with boosts with those of all scores and of the rules one
@@ -88,6 +99,9 @@ func TestBoostsAgainstOracle(t *testing.T) {
 		if rng.IntN(3) == 0 {
 			id := item(rng.IntN(testItems))
 			known[id] = randomItem(rng, id, now)
+			if len(known[id].Numbers) > 0 {
+				known[id].Numbers["released"] = float64(now.Unix() + int64(rng.IntN(9000)) - 8000)
+			}
 			check.Get(catalogue.BatchUpsertItems(t.Context(), replace(known[id])))(t)
 		}
 		if rng.IntN(2) == 0 { // others come again
@@ -95,7 +109,7 @@ func TestBoostsAgainstOracle(t *testing.T) {
 		}
 		req := page(forHistory(rng.Perm(testItems)[:1+rng.IntN(4)]...), testItems)
 		plain := check.Get(service.Recommend(t.Context(), req))(t)
-		want := map[string]float64{}
+		want, gains := map[string]float64{}, map[string][]float64{}
 		for _, i := range plain.GetItems() {
 			want[i.GetItemId()] = i.GetScore()
 			attributes := known[i.GetItemId()]
@@ -104,11 +118,13 @@ func TestBoostsAgainstOracle(t *testing.T) {
 			}
 			for _, b := range boosts {
 				want[i.GetItemId()] += spread * gainOf(b, attributes, now)
+				gains[i.GetItemId()] = append(gains[i.GetItemId()], spread*gainOf(b, attributes, now))
 			}
 		}
 		req.Boosts, req.PageSize, req.Explain = boosts, int32(1+rng.IntN(testItems)), 1
 		got := check.Get(service.Recommend(t.Context(), req))(t)
 		wantBoosted(t, fmt.Sprint("round ", round), got, want, int(req.PageSize))
+		wantRules(t, got, boosts, gains)
 		req.Explain = 0
 		many := check.Get(service.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
 			Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_History{
@@ -163,7 +179,28 @@ func wantBoosted(
 	}
 }
 
-// Boosts by name do what they do in requests. Boosts are left out of lists that are not personal, and the pages of a list are the list.
+// wantRules checks what the explanations of a list say of each boost.
+func wantRules(
+	t *testing.T, got *pb.RecommendResponse, boosts []*pb.Boost, gains map[string][]float64,
+) {
+	t.Helper()
+	for _, i := range got.GetItems() {
+		rules := i.GetExplanation().GetRules()
+		if len(rules) != len(boosts) {
+			t.Fatalf("%s has the rules %v of %v", i.GetItemId(), rules, boosts)
+		}
+		for at, want := range gains[i.GetItemId()] {
+			if got := rules[at].GetContribution(); math.Abs(got-want) > 1e-5*max(1, math.Abs(want)) ||
+				rules[at].GetName() != boosts[at].GetName() {
+				t.Fatalf("%s: rule %d is %v, want %v by %v", i.GetItemId(), at, rules[at], want,
+					boosts[at])
+			}
+		}
+	}
+}
+
+// Boosts by name do what they do in requests, of batches and of scores too. Boosts are left out of
+// lists that are not personal, and the pages of a list are the list.
 func TestBoostsOfPages(t *testing.T) {
 	var clock atomic.Pointer[time.Time]
 	file := filepath.Join(t.TempDir(), "filters.yaml")
@@ -182,10 +219,22 @@ func TestBoostsOfPages(t *testing.T) {
 	byName := reply(t, ts.recommend.Recommend, req)
 	same(t, scoresByID(whole), scoresByID(byName), "the boost by name")
 	same(t, "ours", byName.GetItems()[0].GetExplanation().GetRules()[0].GetName(), "the rule's name")
+	many := reply(t, ts.recommend.BatchRecommend, &pb.BatchRecommendRequest{PageSize: 10,
+		NamedBoosts: req.NamedBoosts, Subjects: []*pb.BatchSubject{
+			{Subject: &pb.BatchSubject_History{History: req.GetHistory()}}}})
+	same(t, scoresByID(whole), scoresByID(many.GetResults()[0].GetResponse()), "a batch by name")
+	one := reply(t, ts.recommend.ScoreItems, &pb.ScoreItemsRequest{NamedBoosts: req.NamedBoosts,
+		Subject: &pb.ScoreItemsRequest_History{History: req.GetHistory()},
+		ItemIds: []string{whole.GetItems()[0].GetItemId()}})
+	same(t, whole.GetItems()[0].GetScore(), one.GetItems()[0].GetScore(), "a score by name")
 	req.NamedBoosts[0] = "theirs"
 	_, err := ts.recommend.Recommend(t.Context(), req)
 	check.Says(t, err, "named_boosts[0] is the name of no boost; this server has ours", "no boost")
-	req.Boosts, req.NamedBoosts, req.Explain = own, nil, 0
+	req.Boosts, req.NamedBoosts, req.Explain = []*pb.Boost{{Weight: 1}, {Weight: 1,
+		Filter: &pb.ItemFilter{NamedFilters: []string{"cheap"}}}}, nil, 0
+	_, err = ts.recommend.Recommend(t.Context(), req)
+	check.Says(t, err, "boosts[1].filter.named_filters[0] is the name of no filter", "no filter")
+	req.Boosts = own
 	var ids []string
 	req.PageSize, req.Paged = 3, true
 	for len(ids) < 10 {
@@ -194,12 +243,80 @@ func TestBoostsOfPages(t *testing.T) {
 		req.PageToken = r.GetNextPageToken()
 	}
 	same(t, scoresByID(whole), ids[:10], "the pages")
-	req.Boosts = nil
+	req.Boosts = []*pb.Boost{{Weight: 49, Filter: own[0].Filter}}
 	if _, err := ts.recommend.Recommend(t.Context(), req); err == nil {
-		t.Error("the next page without the boosts is served")
+		t.Error("the next page by another boost is served")
 	}
 	popular := page(forUser("nobody"), 10)
 	want := scoresByID(reply(t, ts.recommend.Recommend, popular))
 	popular.Boosts = own
 	same(t, want, scoresByID(reply(t, ts.recommend.Recommend, popular)), "popular items")
+}
+
+// Boosts do what they do whatever else a list has: exploration, pins, diversity, fewer items, trends
+// or none, items of an extension, another arm, a model that was loaded again.
+func TestBoostsBesideAllElse(t *testing.T) {
+	t.Parallel()
+	ts := start(t, setup{
+		open: named(t, "learned"),
+		config: func(c *Config) {
+			c.ExtendEvery, c.Now = 5*time.Millisecond, nil
+			c.Arms = []Arm{{Name: "b", Open: named(t, "learned"), Share: 50}}
+		},
+	})
+	ts.put(t, &pb.Item{ItemId: item(3), Labels: []string{"own"}},
+		&pb.Item{ItemId: novelty, Labels: []string{"own"}})
+	ts.showNovelty(t, 3)
+	for at := range ts.arms.All() {
+		eventually(t, "the model is extended", func() bool {
+			l := ts.arms.All()[at].Models.Acquire()
+			defer l.Release()
+			return knows(novelty)(l.Model)
+		})
+	}
+	for at, change := range []func(r *pb.RecommendRequest){
+		func(*pb.RecommendRequest) {},
+		func(r *pb.RecommendRequest) { r.Exploration = thompson(7, 0.01) },
+		func(r *pb.RecommendRequest) { r.Exploration = upperConfidence(0.01) },
+		func(r *pb.RecommendRequest) { r.Pinned = []*pb.Pin{{ItemId: item(9), Position: 2}} },
+		func(r *pb.RecommendRequest) { r.Diversity = &pb.Diversity{Lambda: proto.Float64(0.99)} },
+		func(r *pb.RecommendRequest) { r.List = pb.ListKind_LIST_KIND_WITHOUT_TRENDS },
+		func(r *pb.RecommendRequest) { // few items, and a model that was loaded again
+			r.Filter = &pb.ItemFilter{AllowItemIds: []string{item(3), item(4), item(11), novelty}}
+			check.Get(ts.admin.ReloadModel(t.Context(), &pb.ReloadModelRequest{}))(t)
+			ts.awaitExtension(t, knows(novelty))
+		},
+	} {
+		for user := range 4 { // some of each arm
+			req := page(forUser(fmt.Sprint("someone-", user)), testItems)
+			ts.observe(t, newEvent(req.GetUserId(), 20+user))
+			change(req)
+			plain := scoresOf(ts.ask(t, req))
+			req.Boosts = []*pb.Boost{{Weight: 50, Filter: &pb.ItemFilter{AnyLabels: []string{"own"}}}}
+			got := ts.ask(t, req)
+			first := []string{got.GetItems()[0].GetItemId(), got.GetItems()[1].GetItemId()}
+			if len(req.Pinned) > 0 {
+				same(t, item(9), first[1], "the pinned item")
+				first[1] = got.GetItems()[2].GetItemId()
+			}
+			slices.Sort(first)
+			same(t, []string{item(3), novelty}, first, "change %d: the first items", at)
+			for id, score := range scoresOf(got) {
+				if own := id == item(3) || id == novelty; own != (score > plain[id]) ||
+					!own && score != plain[id] {
+					t.Errorf("change %d: the score of %s is %v, and %v without boosts", at, id, score,
+						plain[id])
+				}
+			}
+		}
+	}
+}
+
+// scoresOf are the scores of a list by item.
+func scoresOf(r *pb.RecommendResponse) map[string]float64 {
+	scores := map[string]float64{}
+	for _, i := range r.GetItems() {
+		scores[i.GetItemId()] = i.GetScore()
+	}
+	return scores
 }

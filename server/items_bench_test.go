@@ -21,9 +21,10 @@ import (
 
 // BenchmarkFilters reports the median time of a Recommend in process without a filter, and with
 // filters over that: of 1, 10 and 100 categories, of which each item has one, and by which half, a
-// hundredth and a ten thousandth of the items pass; and of 1 and 10 ranges of numbers that let as many
-// pass, others each time, since filters that come again are remembered. The ways take turns. The scan of these random
-// bases can skip nothing, so that a trained one takes less time and a filter a larger part of it.
+// hundredth and a ten thousandth of the items pass; and of 1 and 10 ranges of numbers that let as
+// many pass, others each time, since filters that come again are remembered. The ways take turns.
+// The scan of these random bases can skip nothing, so that a trained one takes less time and a
+// filter a larger part of it.
 func BenchmarkFilters(b *testing.B) {
 	for _, shape := range [][2]int{{20_000, 256}, {200_000, 64}} {
 		n := shape[0]

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,23 @@ func TestListKinds(t *testing.T) {
 		return len(list) > 0 && list[0].GetScore() > 5
 	})
 	personal := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_UNSPECIFIED))
+	for kind, name := range pb.ListKind_name { // a rule about all items changes no order
+		plain, boosted := kindOf(pb.ListKind(kind)), kindOf(pb.ListKind(kind))
+		boosted.Boosts = []*pb.Boost{{Weight: 1}}
+		want, got := ts.ask(t, plain), ts.ask(t, boosted)
+		same(t, listed(want), listed(got), "%s with a boost", name)
+		for i, x := range got.GetItems() {
+			by := x.GetExplanation()
+			rule := 0.0
+			for _, r := range by.GetRules() {
+				rule += r.GetContribution()
+			}
+			if before := want.GetItems()[i]; by.GetTrend() != before.GetExplanation().GetTrend() ||
+				math.Abs(x.GetScore()-rule-before.GetScore()) > 1e-5*(1+x.GetScore()) {
+				t.Errorf("%s with a boost has %v, and %v without", name, x, before)
+			}
+		}
+	}
 	for kind, want := range map[pb.ListKind]struct {
 		source pb.ResultSource
 		most   int

@@ -641,7 +641,7 @@ type Boost struct {
 	// The items that it is about; unset: all. allow_item_ids and deny_item_ids must be empty.
 	Filter *ItemFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// How much is added, in spreads of the model: about what the first item of a list is ahead of the
-	// hundredth. Below 0: taken away. From -100 to 100.
+	// hundredth. Below 0: taken away. From -100 to 100, and not 0.
 	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
 	// By which number of the items the weight is multiplied. Unset: by none.
 	By            *NumberCurve `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
@@ -956,7 +956,7 @@ type Explanation struct {
 	// not trained on, and has few users of its own or none. Hidden items are left out. Empty for other
 	// items.
 	LikeItemIds []string `protobuf:"bytes,6,rep,name=like_item_ids,json=likeItemIds,proto3" json:"like_item_ids,omitempty"`
-	// What each of RecommendRequest.boosts added, in their order.
+	// What each boost added: those of named_boosts, then boosts, in their order.
 	Rules         []*RuleContribution `protobuf:"bytes,7,rep,name=rules,proto3" json:"rules,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

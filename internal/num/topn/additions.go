@@ -35,7 +35,7 @@ func NewAdditions(x *Index, of []float32) *Additions {
 	a.wide = make([]float32, x.blocks()*vec.BlockRows)
 	for place, row := range x.row {
 		v := float64(of[row])
-		if math.Abs(v) > longest {
+		if !(math.Abs(v) <= longest) {
 			a.wide = nil
 			return a
 		}

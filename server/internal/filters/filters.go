@@ -274,8 +274,9 @@ func (c *conditions) boostProblem() string {
 	case c.Weight == nil && by == nil:
 	case c.Weight == nil:
 		return "has by without a weight"
-	case !(math.Abs(*c.Weight) <= maxWeight):
-		return fmt.Sprintf("has the weight %v, want -%d to %d", *c.Weight, maxWeight, maxWeight)
+	case !(math.Abs(*c.Weight) <= maxWeight) || *c.Weight == 0:
+		return fmt.Sprintf("has the weight %v, want -%d to %d, and not 0", *c.Weight, maxWeight,
+			maxWeight)
 	case by == nil:
 	case !event.ValidNumberName(by.Number):
 		return fmt.Sprintf("goes by the number %.80q, whose name must match %s", by.Number,

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -101,7 +102,8 @@ func (x *Explanation) rows() [][]string {
 	}
 	for _, r := range x.Rules {
 		if r.Contribution != 0 {
-			rows = append(rows, part(r.Contribution, total, "rule: "+r.Name))
+			rule := "rule: " + cmp.Or(r.Name, "without a name")
+			rows = append(rows, part(r.Contribution, total, rule))
 		}
 	}
 	return rows
