@@ -34,11 +34,15 @@ func TestListKinds(t *testing.T) {
 			c.ExtendEvery, c.Now, c.QualitySample = 20*time.Millisecond, nil, 1
 		},
 	})
-	none := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_TRENDING))
-	if len(none.GetItems()) != 0 || !slices.Equal(none.GetDegradations(),
-		[]pb.Degradation{pb.Degradation_DEGRADATION_NO_TRENDS}) {
-		t.Errorf("before there are trends %v are trending, with %v", listOf(none),
-			none.GetDegradations())
+	for _, boosts := range [][]*pb.Boost{nil, {{Weight: 1}}} {
+		trending := kindOf(pb.ListKind_LIST_KIND_TRENDING)
+		trending.Boosts = boosts
+		none := ts.ask(t, trending)
+		if len(none.GetItems()) != 0 || !slices.Equal(none.GetDegradations(),
+			[]pb.Degradation{pb.Degradation_DEGRADATION_NO_TRENDS}) {
+			t.Errorf("before there are trends %v are trending, with %v", listOf(none),
+				none.GetDegradations())
+		}
 	}
 	for u := range 60 {
 		ts.observe(t, newEvent(fmt.Sprint("user-", u), 7))

@@ -208,7 +208,9 @@ func (h *Holder) Extend(l *Lease, extended *model.Model) bool {
 	} else {
 		next.Items = h.view(extended)
 	}
-	h.current.Swap(next).Release()
+	before := h.current.Swap(next)
+	before.rules.end() // it may stay as the root of next
+	before.Release()
 	return true
 }
 

@@ -24,10 +24,10 @@ type rules struct {
 	// turn has the one who makes a model. It is one at a time, so that whoever wants the same one
 	// waits for it, and so that rules that never come again leave time for other lists.
 	turn chan struct{}
-	sums []float64 // of whoever has the turn
 
-	mu   sync.Mutex
-	kept []*Ruled // the one that was used last is the first
+	mu    sync.Mutex
+	kept  []*Ruled // the one that was used last is the first
+	ended bool     // the lease no longer serves: nothing is kept
 }
 
 // Ruled is the model of a lease with the rules that some boosts are.
@@ -51,8 +51,8 @@ func (l *Lease) Rule(
 	est model.Estimator,
 ) (*Ruled, error) {
 	now = now.Truncate(ruleSpan)
-	key := ruleKey(boosts, now)
-	if r := l.rules.find(m, key, l.Items.Changes()); r != nil {
+	key, changes := ruleKey(boosts, now), l.Items.Changes()
+	if r := l.rules.find(m, key, changes); r != nil {
 		return r, nil
 	}
 	select {
@@ -61,12 +61,11 @@ func (l *Lease) Rule(
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	changes := l.Items.Changes()
 	if r := l.rules.find(m, key, changes); r != nil { // made meanwhile
 		return r, nil
 	}
 	r := &Ruled{of: m, items: l.Items, boosts: slices.Clone(boosts), now: now, key: key,
-		changes: changes}
+		changes: l.Items.Changes()}
 	for at := range r.boosts {
 		r.boosts[at].Weight *= l.spread(est)
 	}
@@ -91,11 +90,7 @@ func ruleKey(boosts []catalogue.Boost, now time.Time) (key []byte) {
 
 // added is what the boosts of r add to each item. Requires the turn.
 func (l *Lease) added(ctx context.Context, r *Ruled) ([]float32, error) {
-	if l.rules.sums == nil {
-		l.rules.sums = make([]float64, l.NumItems())
-	}
-	sums := l.rules.sums
-	clear(sums)
+	sums := make([]float64, l.NumItems())
 	for at := range r.boosts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -129,12 +124,12 @@ func (r *Ruled) Gains(items []int32) (gains [][]float64) {
 	return gains
 }
 
-// find returns the model with the rules of a key, or nil.
+// find returns the model with the rules of a key, of a time at or after some changes, or nil.
 func (r *rules) find(of *model.Model, key []byte, changes uint64) *Ruled {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := slices.IndexFunc(r.kept, func(k *Ruled) bool {
-		return k.of == of && k.changes == changes && slices.Equal(k.key, key)
+		return k.of == of && k.changes >= changes && slices.Equal(k.key, key)
 	})
 	if at < 0 {
 		return nil
@@ -148,9 +143,19 @@ func (r *rules) find(of *model.Model, key []byte, changes uint64) *Ruled {
 func (r *rules) keep(made *Ruled) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	kept := slices.DeleteFunc(r.kept, func(k *Ruled) bool { return k.changes != made.changes })
+	if r.ended {
+		return
+	}
+	kept := slices.DeleteFunc(r.kept, func(k *Ruled) bool { return k.changes < made.changes })
 	kept = slices.Insert(kept, 0, made)
 	r.kept = slices.Delete(kept, min(maxRuled, len(kept)), len(kept))
+}
+
+// end forgets what is kept. Lists that are still under way make their own.
+func (r *rules) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept, r.ended = nil, true
 }
 
 const (

@@ -73,6 +73,10 @@ func TestRule(t *testing.T) {
 		again(now, catalogue.Boost{Weight: float64(i)})
 	}
 	check.Same(t, maxRuled, len(l.rules.kept), "models that are kept")
+	l.rules.end()
+	if first := again(now, all); again(now, all) == first || len(l.rules.kept) != 0 {
+		t.Error("a lease that no longer serves keeps models")
+	}
 	l.rules.turn <- struct{}{} // somebody makes another one
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

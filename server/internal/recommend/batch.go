@@ -2,6 +2,7 @@ package recommend
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/status"
@@ -49,9 +50,12 @@ func (s *Service) encodedBatch(
 		m := a.Acquire()
 		of := &side{Lease: m, filter: s.take(m, nil, b.now), pass: passes.NewCall()}
 		b.sides = append(b.sides, of)
-		if err := of.filter.boost(ctx, boosts); err != nil {
-			b.giveFilters()
-			return nil, err
+		if b.hasSubject(a) {
+			if err := of.filter.boost(ctx, boosts); err != nil {
+				b.out.Free()
+				b.giveFilters()
+				return nil, err
+			}
 		}
 		of.filter.filter = req.GetFilter()
 		of.filter.named = append(of.filter.named[:0], named...)
@@ -88,6 +92,13 @@ type side struct {
 	filter   *list             // of no subject, with the filter of all lists
 	pass     *passes.Call      // for the next chunk
 	requests []ranking.Request // of the chunk's searches
+}
+
+// hasSubject reports whether a subject is of an arm.
+func (b *batch) hasSubject(a *arms.Member) bool {
+	return slices.ContainsFunc(b.req.GetSubjects(), func(of *pb.BatchSubject) bool {
+		return b.Arms.Of(of.GetUserId()) == a
+	})
 }
 
 // release gives the models back.

@@ -40,7 +40,7 @@ func (s *Service) boostsOf(w wishes) (boosts []catalogue.Boost, err error) {
 	return boosts, nil
 }
 
-// boost lets the list be one of the model with the rules that boosts are.
+// boost lets the list, if its model has scores, be one of the model with the rules that boosts are.
 func (l *list) boost(ctx context.Context, boosts []catalogue.Boost) error {
 	if len(boosts) == 0 || !l.Personal() {
 		return nil
@@ -66,10 +66,10 @@ func (l *list) addRules(items []int32) {
 	if l.ruled == nil {
 		return
 	}
-	gains := l.ruled.Gains(items)
+	gains, names := l.ruled.Gains(items), l.ruled.Names()
 	for i, x := range l.out.Explanations {
 		missing, size := l.ruled.Added(items[i]), 0.0
-		for at, name := range l.ruled.Names() {
+		for at, name := range names {
 			x.Rules = append(x.Rules, &pb.RuleContribution{Name: name, Contribution: gains[at][i]})
 			missing -= gains[at][i]
 			size += math.Abs(gains[at][i])

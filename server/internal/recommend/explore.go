@@ -50,6 +50,13 @@ func (l *list) rank(ctx context.Context, size int) (err error) {
 	return err
 }
 
+// scored reports whether the list will go by scores.
+func (l *list) scored() bool {
+	kind := l.req.GetList()
+	return l.explore.GetStrategy() != nil || l.usable &&
+		kind != pb.ListKind_LIST_KIND_TRENDING && kind != pb.ListKind_LIST_KIND_POPULAR
+}
+
 // byScore makes l.call, which has its query and its filters, the request for the items with the
 // largest scores. It reports whether it is to be searched for; popular and rising items are found
 // already.

@@ -161,8 +161,10 @@ func (l *list) prepare(ctx context.Context) error {
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
 		return err
 	}
-	if err := l.boost(ctx, boosts); err != nil {
-		return err
+	if l.scored() {
+		if err := l.boost(ctx, boosts); err != nil {
+			return err
+		}
 	}
 	l.ended(ctx, stage.State)
 	l.out.Packed = l.req.GetPacked()
