@@ -81,7 +81,11 @@ func (v *View) addTo(sums []float64, rows []uint32, b *Boost, now time.Time) {
 func (v *View) GainsOf(rows []int32, b *Boost, now time.Time) []float64 {
 	v.catalogue.mu.RLock()
 	defer v.catalogue.mu.RUnlock()
-	passing, gains := v.passing(&b.Filter), make([]float64, len(rows))
+	asked, gains := roaring.New(), make([]float64, len(rows))
+	for _, row := range rows {
+		asked.Add(uint32(row))
+	}
+	passing := v.passing(&b.Filter, asked)
 	by := v.catalogue.items.columns[b.By.Number]
 	for at, row := range rows {
 		if passing.Contains(uint32(row)) {
@@ -123,12 +127,13 @@ func (b *Boost) AppendKey(dst []byte) []byte {
 func (v *View) passingNow(f *Filter) *roaring.Bitmap {
 	v.catalogue.mu.RLock()
 	defer v.catalogue.mu.RUnlock()
-	return v.passing(f).Clone()
+	return v.passing(f, nil).Clone()
 }
 
-// passing are the rows that pass a filter, shown or not. Not to be changed. Requires mu.
-func (v *View) passing(f *Filter) *roaring.Bitmap {
-	some, passing, failing := v.evaluate(f)
+// passing are those of some rows, nil: of all, that pass a filter, shown or not. Not to be changed.
+// Requires mu.
+func (v *View) passing(f *Filter, rows *roaring.Bitmap) *roaring.Bitmap {
+	some, passing, failing := v.evaluate(f, rows)
 	if !some {
 		passing = roaring.New()
 		passing.AddRange(0, uint64(len(v.slots)))

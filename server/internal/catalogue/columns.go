@@ -176,20 +176,31 @@ func (x *index) conditions(f *Filter) (all []condition) {
 		}
 	}
 	for name, r := range byName {
-		c := condition{column: x.columns[name], lowest: ordered(r.Least), pointed: r.AnyOf != nil}
-		if most := ordered(r.Most); c.lowest <= most {
-			c.width = most - c.lowest
-		} else {
-			c.column = nil
-		}
-		for _, number := range r.AnyOf {
-			c.points = append(c.points, ordered(number))
-		}
-		slices.Sort(c.points)
-		all = append(all, c)
+		all = append(all, r.condition(x.columns[name]))
 	}
 	slices.SortFunc(all, func(a, b condition) int { return a.column.size() - b.column.size() })
 	return all
+}
+
+// condition is what the range says of a column.
+func (r *Range) condition(of *column) condition {
+	c := condition{column: of, lowest: ordered(r.Least), pointed: r.AnyOf != nil}
+	most := ordered(r.Most)
+	for _, number := range r.AnyOf {
+		if at := ordered(number); at >= c.lowest && at <= most {
+			c.points = append(c.points, at)
+		}
+	}
+	slices.Sort(c.points)
+	if last := len(c.points) - 1; last >= 0 {
+		c.lowest, most = c.points[0], c.points[last]
+		c.pointed = c.lowest < most
+	}
+	if c.lowest > most || c.pointed && c.points == nil {
+		return condition{lowest: none + 1} // of no column: nothing passes
+	}
+	c.width = most - c.lowest
+	return c
 }
 
 // and is the range of what passes both. Their names are one.
@@ -213,19 +224,18 @@ func (c *condition) passes(number uint64) bool {
 	return found || !c.pointed
 }
 
-// pass returns which of the slots of a chunk pass, as bits.
-func (c *condition) pass(at int) (passing uint64) {
+// pass returns which of some slots of a chunk pass, as bits.
+func (c *condition) pass(at int, slots uint64) (passing uint64) {
 	numbers := c.column.chunk(at)
 	if numbers == nil {
 		return 0
 	}
-	for slot, number := range numbers {
-		in := uint64(0)
-		if number-c.lowest <= c.width { // without a branch, which would be predicted badly
-			in = 1
-		}
-		passing |= in << slot
+	failing := uint64(0)
+	for _, number := range numbers { // without branches, which would be predicted badly
+		_, beyond := bits.Sub64(c.width, number-c.lowest, 0)
+		failing = failing>>1 | beyond<<63
 	}
+	passing = slots &^ failing
 	if c.pointed {
 		for left := passing; left != 0; left &= left - 1 {
 			if slot := bits.TrailingZeros64(left); !c.passes(numbers[slot]) {
@@ -254,7 +264,7 @@ func (v *View) within(rows *roaring.Bitmap, conditions []condition) *roaring.Bit
 	for at := 0; at*chunkSlots < len(v.rows); at++ {
 		passing := ^uint64(0)
 		for c := 0; c < len(conditions) && passing != 0; c++ {
-			passing &= conditions[c].pass(at)
+			passing = conditions[c].pass(at, passing)
 		}
 		for ; passing != 0; passing &= passing - 1 {
 			slot := at*chunkSlots + bits.TrailingZeros64(passing)

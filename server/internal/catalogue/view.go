@@ -241,7 +241,7 @@ func (v *View) Shown(rows []int32, now time.Time) (shown []int32) {
 // selectBy evaluates a filter, without regard to the rows that must not be shown now: few rows that
 // pass, which may be the set of a term, or s.Skip.
 func (v *View) selectBy(s *Selection, f *Filter, listed bool) (few *roaring.Bitmap) {
-	some, passing, failing := v.evaluate(f)
+	some, passing, failing := v.evaluate(f, nil)
 	if failing != nil && some {
 		passing = roaring.AndNot(passing, failing)
 	}
@@ -347,10 +347,17 @@ func (f *Filter) empty() bool {
 	return len(f.Ranges) == 0 && len(f.And) == 0
 }
 
-// evaluate returns the sets of a filter: if some, only the rows of passing pass, and those of
-// failing, unless it is nil, do not. The sets may be those of terms, and must not be changed.
-func (v *View) evaluate(f *Filter) (some bool, passing, failing *roaring.Bitmap) {
-	must, not, possible := v.require(f, nil, nil)
+// evaluate returns the sets of a filter, for some rows, nil: for all: if some, only the rows of
+// passing pass, and those of failing, unless it is nil, do not. The sets may be those of terms, and
+// must not be changed.
+func (v *View) evaluate(
+	f *Filter, rows *roaring.Bitmap,
+) (some bool, passing, failing *roaring.Bitmap) {
+	var must []*roaring.Bitmap
+	if rows != nil {
+		must = append(must, rows)
+	}
+	must, not, possible := v.require(f, must, nil)
 	for _, other := range f.And {
 		if possible {
 			must, not, possible = v.require(other, must, not)
