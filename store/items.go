@@ -91,7 +91,7 @@ func (i *Item) Validate() error {
 	}
 	if !GoodNumbers(i.Numbers) {
 		return fmt.Errorf("%w: %d numbers, want at most %d finite ones with names that match %s",
-			ErrInvalid, len(i.Numbers), event.MaxNumbers, event.NumberPattern)
+			ErrInvalid, len(i.Numbers), event.MaxNumbers, event.NumberSpelling)
 	}
 	for _, names := range [][]string{i.Categories, i.Labels} {
 		if len(names) > MaxItemNames {

@@ -8,13 +8,13 @@ const (
 	// MaxNumberBytes is the longest name of a number, in bytes.
 	MaxNumberBytes = 64
 
-	// NumberPattern is the spelling of the names of numbers, up to MaxNumberBytes, as a regular
-	// expression. A letter follows each underscore, so that the names in small and in camel case
-	// tell each other.
-	NumberPattern = "^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$"
+	// NumberSpelling says how names of numbers are spelled, for errors: the regular expression that
+	// they match, and MaxNumberBytes. A letter follows each underscore, so that the names in small
+	// and in camel case tell each other.
+	NumberSpelling = "^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$ in at most 64 bytes"
 )
 
-// ValidNumberName tells whether a name is spelled as [NumberPattern] says, and not too long.
+// ValidNumberName tells whether a name is spelled as [NumberSpelling] says.
 func ValidNumberName(name string) bool {
 	begins := true // a part
 	for i := range len(name) {

@@ -59,7 +59,8 @@ type ItemRowsOptions struct {
 // [ItemFields] are optional, and others are ignored. hidden is true, false, 1, 0, yes, no or empty;
 // times are dates, RFC 3339 or seconds since 1970, or empty; the numbers of an embedding stand in
 // brackets or not, with commas or blanks between them; in JSON, lists may be arrays. Columns such
-// as numbers.price have a number or a time each, or none; in JSON, numbers is an object of these.
+// as numbers.price have a number or a time each, or none; in JSON, numbers is an object of all
+// that the item has.
 //
 // A row with a fault is passed to bad as a [*RowError]. An error of fn or bad ends the reading and
 // is returned.
@@ -118,7 +119,7 @@ func newItemRows(s *rows.Source, opt ItemRowsOptions) (*itemRows, error) {
 		if number, ok := strings.CutPrefix(name, numberPrefix); ok {
 			if !event.ValidNumberName(number) {
 				return nil, fmt.Errorf("%s: column %s: the name of a number must match %s", s.Path,
-					name, event.NumberPattern)
+					name, event.NumberSpelling)
 			}
 			names = append(names, name)
 		}
@@ -177,24 +178,10 @@ func (r *itemRows) nextObject() (ItemRow, error) {
 			return ItemRow{}, r.objects.Bad(name, err)
 		}
 		if there && i > 0 {
-			row.Fields = append(row.Fields, row.named(name, value)...)
+			row.Fields = append(row.Fields, name)
 		}
 	}
 	return row, nil
-}
-
-// named are the fields that a member of an object is about: each of the numbers, if there are some.
-func (row *ItemRow) named(name string, value []byte) (fields []string) {
-	if name == "numbers" && value[0] == '{' {
-		rows.EachMember(value, func(number, _ []byte) {
-			fields = append(fields, numberPrefix+string(number))
-		})
-		slices.Sort(fields)
-	}
-	if fields == nil {
-		fields = []string{name}
-	}
-	return fields
 }
 
 // takeJSON puts a JSON value into a row: an array of strings, or what a cell of a table may have.
@@ -206,6 +193,8 @@ func (r *itemRows) takeJSON(row *ItemRow, name string, value []byte) error {
 		return r.take(row, name, value)
 	case value[0] == '[' && name == "embedding", value[0] == '{' && name == "numbers":
 		return r.take(row, name, value)
+	case name == "numbers":
+		return rows.Refusef("%s, want an object of numbers", rows.Quote(value))
 	case value[0] == '[':
 		var names []string
 		if err := json.Unmarshal(value, &names); err != nil {
@@ -272,7 +261,7 @@ func (row *ItemRow) setNumbers(cell []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if !event.ValidNumberName(name) {
 			return rows.Refusef("the name %s, which must match %s", rows.Quote([]byte(name)),
-				event.NumberPattern)
+				event.NumberSpelling)
 		}
 		if string(object[name]) == "null" {
 			continue

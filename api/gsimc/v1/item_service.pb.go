@@ -53,8 +53,9 @@ type Item struct {
 	// is like trained items with one, by the cosine of both, and title, categories and labels do not
 	// count, unless no trained item has an embedding.
 	Embedding []float32 `protobuf:"fixed32,8,rep,packed,name=embedding,proto3" json:"embedding,omitempty"`
-	// For ItemFilter.ranges, such as price, rating and stock: at most 20 finite numbers, by names of up
-	// to 64 bytes that match ^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$, of which a catalogue has at most 100.
+	// For ItemFilter.ranges and Boost.by, such as price, rating and stock: at most 20 finite numbers, by
+	// names of up to 64 bytes that match ^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$, of which a catalogue has at
+	// most 100.
 	// A time is a number of seconds since 1970.
 	Numbers       map[string]float64 `protobuf:"bytes,9,rep,name=numbers,proto3" json:"numbers,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields

@@ -337,6 +337,7 @@ type RecommendRequest struct {
 	// What raises and lowers the scores of items: at most 10.
 	Boosts []*Boost `protobuf:"bytes,20,rep,name=boosts,proto3" json:"boosts,omitempty"`
 	// Boosts that the server has by name (serve --filters-file), beside those: at most 10 names.
+	// All of both are added up, one that is named twice too.
 	// INVALID_ARGUMENT with the reason UNKNOWN_FILTER if the server does not know one.
 	NamedBoosts   []string `protobuf:"bytes,21,rep,name=named_boosts,json=namedBoosts,proto3" json:"named_boosts,omitempty"`
 	unknownFields protoimpl.UnknownFields

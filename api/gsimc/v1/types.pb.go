@@ -170,8 +170,8 @@ const (
 	NumberCurve_SHAPE_LOG NumberCurve_Shape = 2
 	// exp(-z²/2), 1 at the origin: for what should be near a number, such as a price.
 	NumberCurve_SHAPE_GAUSS NumberCurve_Shape = 3
-	// 2^(-age/scale) with the age in seconds that the time x has: for what is new. origin does not
-	// count.
+	// 2^(-age/scale) with the age in seconds that the time x had at the last full minute, 1 for a time
+	// after that: for what is new. origin does not count.
 	NumberCurve_SHAPE_AGE NumberCurve_Shape = 4
 )
 
@@ -944,7 +944,8 @@ type Explanation struct {
 	Base float64 `protobuf:"fixed64,1,opt,name=base,proto3" json:"base,omitempty"`
 	// The items of the history that contributed most, largest absolute value first.
 	Contributions []*Contribution `protobuf:"bytes,2,rep,name=contributions,proto3" json:"contributions,omitempty"`
-	// All the other events together.
+	// All the other events together, and by how much the rules add something else by the catalogue of
+	// now than they did when the list was made.
 	Remainder float64 `protobuf:"fixed64,3,opt,name=remainder,proto3" json:"remainder,omitempty"`
 	// What the trend of the item added: how much more often than in the training data users take it
 	// now. 0 for a model without trends.

@@ -280,7 +280,7 @@ func (c *conditions) boostProblem() string {
 	case by == nil:
 	case !event.ValidNumberName(by.Number):
 		return fmt.Sprintf("goes by the number %.80q, whose name must match %s", by.Number,
-			event.NumberPattern)
+			event.NumberSpelling)
 	case shapes[by.Shape] == 0:
 		return fmt.Sprintf("has the shape %.80q, want linear, log, gauss or age", by.Shape)
 	case math.IsNaN(by.Origin - by.Origin):
@@ -295,7 +295,7 @@ func (c *conditions) boostProblem() string {
 func (b *bounds) problem() string {
 	if !event.ValidNumberName(b.Name) {
 		return fmt.Sprintf("has a range of the name %.80q, which must match %s", b.Name,
-			event.NumberPattern)
+			event.NumberSpelling)
 	}
 	numbers := slices.Clone(b.AnyOf)
 	for _, bound := range []*float64{b.Gt, b.Gte, b.Lt, b.Lte} {

@@ -40,7 +40,7 @@ func checkRanges(c *checker, ranges []*pb.NumberRange) {
 	}
 	for i, r := range ranges {
 		if !event.ValidNumberName(r.GetName()) {
-			c.checkAt(list, i, "name", "must match "+event.NumberPattern)
+			c.checkAt(list, i, "name", "must match "+event.NumberSpelling)
 		}
 		bounds := []*float64{r.Gt, r.Gte, r.Lt, r.Lte}
 		for at, field := range []string{"gt", "gte", "lt", "lte"} {
@@ -85,7 +85,7 @@ func checkBoost(c *checker, b *pb.Boost) {
 		return
 	}
 	if !event.ValidNumberName(by.GetNumber()) {
-		c.check("by.number", "must match "+event.NumberPattern)
+		c.check("by.number", "must match "+event.NumberSpelling)
 	}
 	if _, known := pb.NumberCurve_Shape_name[int32(by.GetShape())]; !known {
 		c.check("by.shape", "is not a known shape")

@@ -84,7 +84,7 @@ func badNumbers(numbers map[string]float64) string {
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
 		switch {
 		case !event.ValidNumberName(name):
-			return "has a name that must match " + event.NumberPattern
+			return "has a name that must match " + event.NumberSpelling
 		case !store.GoodNumber(numbers[name]):
 			return name + " must be finite"
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,9 +99,17 @@ func namesText(names []string) string {
 func (i *catalogueItem) numbersText() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(i.Numbers)) {
-		parts = append(parts, name+"="+strconv.FormatFloat(i.Numbers[name], 'f', -1, 64))
+		parts = append(parts, name+"="+plainNumber(i.Numbers[name]))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// plainNumber is a number without an exponent, unless it is very large.
+func plainNumber(x float64) string {
+	if math.Abs(x) >= 1e15 {
+		return strconv.FormatFloat(x, 'g', -1, 64)
+	}
+	return strconv.FormatFloat(x, 'f', -1, 64)
 }
 
 // shownText says when an item is shown.

@@ -14,7 +14,8 @@ export function explanation(item) {
     ...x.contributions.map((c) => [
       `${items.title(c.itemId)}${c.events > 1 ? ` (${c.events} events)` : ""}`, c.contribution, c.local]),
     ...(x.remainder === 0 ? [] : [["All other events", x.remainder]]),
-    ...x.rules.map((r) => [`Rule: ${r.name}`, r.contribution]),
+    ...x.rules.filter((r) => r.contribution !== 0).map((r) => [
+      `Rule: ${r.name || "without a name"}`, r.contribution]),
   ];
   const local = x.contributions.some((c) => c.local !== 0);
   const largest = Math.max(...parts.map(([, value]) => Math.abs(value)), Math.abs(item.score), 1e-12);
