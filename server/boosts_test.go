@@ -267,13 +267,16 @@ func TestBoostsBesideAllElse(t *testing.T) {
 	ts.put(t, &pb.Item{ItemId: item(3), Labels: []string{"own"}},
 		&pb.Item{ItemId: novelty, Labels: []string{"own"}})
 	ts.showNovelty(t, 3)
-	for at := range ts.arms.All() {
-		eventually(t, "the model is extended", func() bool {
-			l := ts.arms.All()[at].Models.Acquire()
-			defer l.Release()
-			return knows(novelty)(l.Model)
-		})
+	extended := func() {
+		for _, a := range ts.arms.All() {
+			eventually(t, "the model of "+a.Name+" is extended", func() bool {
+				l := a.Models.Acquire()
+				defer l.Release()
+				return knows(novelty)(l.Model)
+			})
+		}
 	}
+	extended()
 	for at, change := range []func(r *pb.RecommendRequest){
 		func(*pb.RecommendRequest) {},
 		func(r *pb.RecommendRequest) { r.Exploration = thompson(7, 0.01) },
@@ -284,7 +287,7 @@ func TestBoostsBesideAllElse(t *testing.T) {
 		func(r *pb.RecommendRequest) { // few items, and a model that was loaded again
 			r.Filter = &pb.ItemFilter{AllowItemIds: []string{item(3), item(4), item(11), novelty}}
 			check.Get(ts.admin.ReloadModel(t.Context(), &pb.ReloadModelRequest{}))(t)
-			ts.awaitExtension(t, knows(novelty))
+			extended()
 		},
 	} {
 		for user := range 4 { // some of each arm
