@@ -25,29 +25,27 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/gsimc/gsimc/internal/event"
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/metric"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/server/internal/watched"
 )
 
 const (
 	// field is the one of the configuration that names the file.
 	field = "FiltersFile"
-	// maxFilters bounds the filters of a file, maxNames each of their lists, and maxRanges their
-	// ranges, as in requests.
-	maxFilters, maxNames, maxRanges = 1000, 100, 20
-	maxWeight                       = 100 // of a boost, as in requests
+	// maxFilters bounds the filters and boosts of a file.
+	maxFilters = 1000
 )
 
 // Set is the filters of a file. It is safe for concurrent use.
@@ -160,6 +158,14 @@ type bounds struct {
 	AnyOf []float64 `yaml:"any_of"`
 }
 
+// curve is by which number a boost goes, as it stands in the file.
+type curve struct {
+	Number string  `yaml:"number"`
+	Shape  string  `yaml:"shape"`
+	Origin float64 `yaml:"origin"`
+	Scale  float64 `yaml:"scale"`
+}
+
 // namePattern is the form of the names of filters.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
@@ -186,131 +192,87 @@ func parse(texts [][]byte) (table, error) {
 			return table{}, bad(fmt.Sprintf("the name %q must match %s", name, namePattern))
 		}
 		c := read[name]
-		if problem := c.problem(); problem != "" {
-			return table{}, bad(name + " " + problem)
+		b, err := c.boost(name)
+		if err != nil {
+			return table{}, &fault.Fault{Field: field, Err: fmt.Errorf("%s: %w", name, err)}
 		}
-		if f := c.filter(); c.Weight == nil {
-			t.filters[name] = f
+		if boost := BoostOf(b, nil); c.Weight == nil {
+			t.filters[name] = &boost.Filter
 		} else {
-			t.boosts[name] = &catalogue.Boost{Name: name, Weight: *c.Weight, Filter: *f,
-				By: c.By.curve()}
+			t.boosts[name] = &boost
 		}
 	}
 	return t, nil
 }
 
-// filter is the filter that the conditions are, or that those of a boost are.
-func (c *conditions) filter() *catalogue.Filter {
-	f := &catalogue.Filter{AnyCategories: c.AnyCategories, AllCategories: c.AllCategories,
+func bad(problem string) error { return &fault.Fault{Field: field, Problem: problem} }
+
+// boost is the boost that the conditions are as a request has it; a filter is that of some boost.
+// The error says what is wrong with it, as of a request.
+func (c *conditions) boost(name string) (*pb.Boost, error) {
+	f := &pb.ItemFilter{AnyCategories: c.AnyCategories, AllCategories: c.AllCategories,
 		NoCategories: c.NoCategories, AnyLabels: c.AnyLabels, AllLabels: c.AllLabels,
 		NoLabels: c.NoLabels}
 	for _, r := range c.Ranges {
-		f.Ranges = append(f.Ranges, catalogue.NewRange(r.Name, r.Gt, r.Gte, r.Lt, r.Lte, r.AnyOf))
+		f.Ranges = append(f.Ranges, &pb.NumberRange{Name: r.Name, Gt: r.Gt, Gte: r.Gte, Lt: r.Lt,
+			Lte: r.Lte, AnyOf: r.AnyOf})
 	}
-	return f
-}
-
-func bad(problem string) error { return &fault.Fault{Field: field, Problem: problem} }
-
-// problem says what is wrong with the conditions; empty: nothing.
-func (c *conditions) problem() string {
-	lists := [][]string{c.AnyCategories, c.AllCategories, c.NoCategories, c.AnyLabels, c.AllLabels,
-		c.NoLabels}
-	all := slices.Concat(lists...)
-	if problem := c.boostProblem(); problem != "" {
-		return problem
+	b := &pb.Boost{Name: name, Filter: f, Weight: 1}
+	if c.Weight != nil {
+		b.Weight = *c.Weight
 	}
-	if len(all)+len(c.Ranges) == 0 && c.Weight == nil {
-		return "has no conditions: want any_categories, all_categories, no_categories, " +
-			"any_labels, all_labels, no_labels or ranges, or a weight"
-	}
-	if len(c.Ranges) > maxRanges {
-		return fmt.Sprintf("has %d ranges, at most %d are allowed", len(c.Ranges), maxRanges)
-	}
-	for _, r := range c.Ranges {
-		if problem := r.problem(); problem != "" {
-			return problem
+	if by := c.By; by != nil {
+		shape, known := shapes[by.Shape]
+		if !known {
+			return nil, valid.Bad("by.shape", "must be linear, log, gauss or age")
 		}
-	}
-	for _, list := range lists {
-		if len(list) > maxNames {
-			return fmt.Sprintf("has a list of %d names, at most %d are allowed", len(list),
-				maxNames)
-		}
-	}
-	for _, name := range all {
-		if name == "" || len(name) > event.MaxIDBytes || !utf8.ValidString(name) {
-			return fmt.Sprintf("has the name %.80q, want 1 to %d bytes of UTF-8", name,
-				event.MaxIDBytes)
-		}
-	}
-	return ""
-}
-
-// curve is by which number a boost goes, as it stands in the file.
-type curve struct {
-	Number string  `yaml:"number"`
-	Shape  string  `yaml:"shape"`
-	Origin float64 `yaml:"origin"`
-	Scale  float64 `yaml:"scale"`
-}
-
-// shapes are those of curves, by the names of the protocol in small letters.
-var shapes = map[string]catalogue.Shape{"": catalogue.Linear, "linear": catalogue.Linear,
-	"log": catalogue.Log, "gauss": catalogue.Gauss, "age": catalogue.Age}
-
-// curve returns the curve; c may be nil.
-func (c *curve) curve() catalogue.Curve {
-	if c == nil {
-		return catalogue.Curve{}
-	}
-	return catalogue.Curve{Number: c.Number, Shape: shapes[c.Shape], Origin: c.Origin,
-		Scale: c.Scale}
-}
-
-// boostProblem says what is wrong with what a boost has beside a filter; empty: nothing.
-func (c *conditions) boostProblem() string {
-	switch by := c.By; {
-	case c.Weight == nil && by == nil:
-	case c.Weight == nil:
-		return "has by without a weight"
-	case !(math.Abs(*c.Weight) <= maxWeight) || *c.Weight == 0:
-		return fmt.Sprintf("has the weight %v, want -%d to %d, and not 0", *c.Weight, maxWeight,
-			maxWeight)
-	case by == nil:
-	case !event.ValidNumberName(by.Number):
-		return fmt.Sprintf("goes by the number %.80q, whose name must match %s", by.Number,
-			event.NumberSpelling)
-	case shapes[by.Shape] == 0:
-		return fmt.Sprintf("has the shape %.80q, want linear, log, gauss or age", by.Shape)
-	case math.IsNaN(by.Origin - by.Origin):
-		return "has an origin that is not finite"
-	case !(by.Scale > 0) || math.IsInf(by.Scale, 1):
-		return fmt.Sprintf("has the scale %v, want a finite number above 0", by.Scale)
-	}
-	return ""
-}
-
-// problem says what is wrong with the bounds; empty: nothing.
-func (b *bounds) problem() string {
-	if !event.ValidNumberName(b.Name) {
-		return fmt.Sprintf("has a range of the name %.80q, which must match %s", b.Name,
-			event.NumberSpelling)
-	}
-	numbers := slices.Clone(b.AnyOf)
-	for _, bound := range []*float64{b.Gt, b.Gte, b.Lt, b.Lte} {
-		if bound != nil {
-			numbers = append(numbers, *bound)
-		}
+		b.By = &pb.NumberCurve{Number: by.Number, Shape: shape, Origin: by.Origin, Scale: by.Scale}
 	}
 	switch {
-	case slices.ContainsFunc(numbers, math.IsNaN):
-		return "has a bound of " + b.Name + " that is no number"
-	case len(b.AnyOf) > maxNames:
-		return fmt.Sprintf("has a list of %d numbers, at most %d are allowed", len(b.AnyOf),
-			maxNames)
+	case c.Weight == nil && c.By != nil:
+		return nil, valid.Bad("weight", "is required beside by")
+	case c.Weight == nil && proto.Equal(f, &pb.ItemFilter{}):
+		return nil, errors.New("no conditions: want any_categories, all_categories, " +
+			"no_categories, any_labels, all_labels, no_labels or ranges, or a weight")
 	}
-	return ""
+	err := valid.Boost(b)
+	if invalid, ok := errors.AsType[*valid.Error](err); ok {
+		for i := range invalid.Faults { // in the file, they are fields of the entry
+			invalid.Faults[i].Field = strings.TrimPrefix(invalid.Faults[i].Field, "filter.")
+		}
+	}
+	return b, err
+}
+
+// shapes are those of curves, by their names in the file.
+var shapes = map[string]pb.NumberCurve_Shape{
+	"": pb.NumberCurve_SHAPE_LINEAR, "linear": pb.NumberCurve_SHAPE_LINEAR,
+	"log": pb.NumberCurve_SHAPE_LOG, "gauss": pb.NumberCurve_SHAPE_GAUSS,
+	"age": pb.NumberCurve_SHAPE_AGE,
+}
+
+// BoostOf is a boost of a request as the catalogue knows it, with the filters that its filter
+// names.
+func BoostOf(b *pb.Boost, named []*catalogue.Filter) catalogue.Boost {
+	by := b.GetBy()
+	return catalogue.Boost{Name: b.GetName(), Weight: b.GetWeight(),
+		Filter: Of(b.GetFilter(), named), By: catalogue.Curve{Number: by.GetNumber(),
+			Shape: catalogue.Shape(by.GetShape()), Origin: by.GetOrigin(), Scale: by.GetScale()}}
+}
+
+// Of is the part of a request's filter that the catalogue evaluates, with the filters that it
+// names.
+func Of(f *pb.ItemFilter, named []*catalogue.Filter) catalogue.Filter {
+	all := catalogue.Filter{
+		AnyCategories: f.GetAnyCategories(), AllCategories: f.GetAllCategories(),
+		NoCategories: f.GetNoCategories(), AnyLabels: f.GetAnyLabels(),
+		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(), And: named,
+	}
+	for _, r := range f.GetRanges() {
+		all.Ranges = append(all.Ranges,
+			catalogue.NewRange(r.GetName(), r.Gt, r.Gte, r.Lt, r.Lte, r.GetAnyOf()))
+	}
+	return all
 }
 
 // Metrics are the series of the filters.

@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/models"
 )
 
@@ -31,11 +32,7 @@ func (s *Service) boostsOf(w wishes) (boosts []catalogue.Boost, err error) {
 		if err != nil {
 			return nil, err
 		}
-		by := b.GetBy()
-		boosts = append(boosts, catalogue.Boost{Name: b.GetName(), Weight: b.GetWeight(),
-			Filter: catalogueFilter(b.GetFilter(), and), By: catalogue.Curve{
-				Number: by.GetNumber(), Shape: catalogue.Shape(by.GetShape()),
-				Origin: by.GetOrigin(), Scale: by.GetScale()}})
+		boosts = append(boosts, filters.BoostOf(b, and))
 	}
 	return boosts, nil
 }

@@ -8,7 +8,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
-	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
 
@@ -87,7 +87,7 @@ func (l *list) exclude() {
 // show fills l.call by the catalogue, and adds l.skipped. With an allow list, which is the Among of
 // the call, the catalogue's answer is a Skip.
 func (l *list) show(allowList bool) {
-	filter := catalogueFilter(l.filter, l.named)
+	filter := filters.Of(l.filter, l.named)
 	l.Items.Select(&l.selection, &filter, l.now, allowList)
 	l.call.Among = l.selection.Among
 	l.skipWith(l.selection.Skip)
@@ -101,23 +101,6 @@ const namedFilters = "filter.named_filters"
 func (l *list) findNamed() (err error) {
 	l.named, err = l.s.Filters.Find(l.named[:0], l.filter.GetNamedFilters(), namedFilters)
 	return err
-}
-
-// catalogueFilter is the part of a filter that the catalogue evaluates, with those that it names.
-func catalogueFilter(f *pb.ItemFilter, named []*catalogue.Filter) catalogue.Filter {
-	return catalogue.Filter{
-		AnyCategories: f.GetAnyCategories(), AllCategories: f.GetAllCategories(),
-		NoCategories: f.GetNoCategories(), AnyLabels: f.GetAnyLabels(),
-		AllLabels: f.GetAllLabels(), NoLabels: f.GetNoLabels(), Ranges: rangesOf(f), And: named,
-	}
-}
-
-func rangesOf(f *pb.ItemFilter) (ranges []catalogue.Range) {
-	for _, r := range f.GetRanges() {
-		ranges = append(ranges,
-			catalogue.NewRange(r.GetName(), r.Gt, r.Gte, r.Lt, r.Lte, r.GetAnyOf()))
-	}
-	return ranges
 }
 
 // excludeAs is exclude with the filter of other, which has gone through exclude for the same model.

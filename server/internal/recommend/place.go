@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/diverse"
+	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -28,7 +29,7 @@ func (l *list) pin() {
 	if len(l.req.GetPinned()) == 0 {
 		return
 	}
-	filter := catalogueFilter(l.filter, l.named)
+	filter := filters.Of(l.filter, l.named)
 	var may catalogue.Selection
 	l.Items.Select(&may, &filter, l.now, true)
 	for _, p := range l.req.GetPinned() {

@@ -71,6 +71,13 @@ func checkBoosts(c *checker, boosts []*pb.Boost) {
 	}
 }
 
+// Boost checks a boost that is not of a request.
+func Boost(b *pb.Boost) error {
+	var c checker
+	checkBoost(&c, b)
+	return c.err()
+}
+
 func checkBoost(c *checker, b *pb.Boost) {
 	c.check("name", badText(b.GetName(), maxBoostName))
 	if w := b.GetWeight(); !(w >= -maxWeight && w <= maxWeight) || w == 0 {
