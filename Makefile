@@ -48,12 +48,13 @@ cross-%:
 	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) \
 		$(GOBUILD) -o $(BIN)-$*$(if $(filter windows-%,$*),.exe) ./cmd/gsimc
 
+# Most tests that run in parallel wait, so there are more of them than processors.
 test: ## run each test in small: few faults, hardly any other process
-	CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
+	CGO_ENABLED=0 go test -short $(TESTFLAGS) -parallel 8 -timeout 10m ./...
 	cd bench && CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
 	cd client/kafka && CGO_ENABLED=0 go test -short $(TESTFLAGS) -timeout 10m ./...
 
-# Most tests that run in parallel wait, so there are more of them than processors. A real Kafka is for make kafka-test.
+# A real Kafka is for make kafka-test.
 test-all: ## run all tests whole: databases, real programs, all faults
 	CGO_ENABLED=0 go test $(TESTFLAGS) -parallel 4 -timeout 60m ./...
 	cd bench && CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 60m ./...
@@ -87,7 +88,7 @@ test-kernels: ## run the tests of the packages with kernels for the lesser ones 
 	done
 
 race: ## run the tests of the concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -timeout 10m $(CONCURRENT_PACKAGES)
+	CGO_ENABLED=1 go test -race -parallel 4 -timeout 10m $(CONCURRENT_PACKAGES)
 	cd client/kafka && CGO_ENABLED=1 go test -short -race -timeout 10m ./...
 
 mutants: ## break the code in one place at a time and check that a test notices (MUTANTS="name ..." for some)
