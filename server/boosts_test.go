@@ -250,7 +250,15 @@ func TestBoostsOfPages(t *testing.T) {
 	popular := page(forUser("nobody"), 10)
 	want := scoresByID(reply(t, ts.recommend.Recommend, popular))
 	popular.Boosts = own
-	same(t, want, scoresByID(reply(t, ts.recommend.Recommend, popular)), "popular items")
+	got := reply(t, ts.recommend.Recommend, popular)
+	same(t, want, scoresByID(got), "popular items")
+	same(t, []pb.Degradation{pb.Degradation_DEGRADATION_UNKNOWN_USER,
+		pb.Degradation_DEGRADATION_NO_BOOSTS}, got.GetDegradations(), "why")
+	lists := reply(t, ts.recommend.BatchRecommend, &pb.BatchRecommendRequest{Boosts: own,
+		Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}},
+			{Subject: &pb.BatchSubject_History{History: req.GetHistory()}}}})
+	same(t, got.GetDegradations(), lists.GetResults()[0].GetResponse().GetDegradations(), "in a batch")
+	same(t, 0, len(lists.GetResults()[1].GetResponse().GetDegradations()), "of a personal list")
 }
 
 // Boosts do what they do whatever else a list has: exploration, pins, diversity, fewer items, trends

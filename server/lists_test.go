@@ -37,9 +37,11 @@ func TestListKinds(t *testing.T) {
 	for _, boosts := range [][]*pb.Boost{nil, {{Weight: 1}}} {
 		trending := kindOf(pb.ListKind_LIST_KIND_TRENDING)
 		trending.Boosts = boosts
-		none := ts.ask(t, trending)
-		if len(none.GetItems()) != 0 || !slices.Equal(none.GetDegradations(),
-			[]pb.Degradation{pb.Degradation_DEGRADATION_NO_TRENDS}) {
+		none, want := ts.ask(t, trending), []pb.Degradation{pb.Degradation_DEGRADATION_NO_TRENDS}
+		if boosts != nil {
+			want = append(want, pb.Degradation_DEGRADATION_NO_BOOSTS)
+		}
+		if len(none.GetItems()) != 0 || !slices.Equal(none.GetDegradations(), want) {
 			t.Errorf("before there are trends %v are trending, with %v", listOf(none),
 				none.GetDegradations())
 		}

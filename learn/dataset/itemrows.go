@@ -52,6 +52,9 @@ type ItemRowsOptions struct {
 	// Progress, unless nil, is called after each row with the bytes of the file that were read, and
 	// with all of them, 0 if that is unknown.
 	Progress func(read, total int64)
+	// Unread, unless nil, is called with the name of each column that is no field, of a table once,
+	// of JSON Lines in each row.
+	Unread func(name string)
 }
 
 // ReadItemRows calls fn for each row of a file of items: CSV or TSV with a header, or JSON Lines,
@@ -99,12 +102,16 @@ type itemRows struct {
 	columns []int // of the table: the id and what fields names
 	objects *rows.Objects
 
+	unread    func(name string)
 	separator string   // empty: the usual ones
 	fields    []string // of every row of the table
 }
 
 func newItemRows(s *rows.Source, opt ItemRowsOptions) (*itemRows, error) {
-	r := &itemRows{separator: opt.Separator}
+	r := &itemRows{separator: opt.Separator, unread: opt.Unread}
+	if r.unread == nil {
+		r.unread = func(string) {}
+	}
 	if s.Format == rows.FormatJSONL {
 		r.objects = rows.NewObjects(s)
 		return r, nil
@@ -122,6 +129,8 @@ func newItemRows(s *rows.Source, opt ItemRowsOptions) (*itemRows, error) {
 					name, event.NumberSpelling)
 			}
 			names = append(names, name)
+		} else if name != DefaultItemColumn && !slices.Contains(ItemFields, name) {
+			r.unread(name)
 		}
 	}
 	for _, name := range names {
@@ -164,7 +173,12 @@ func (r *itemRows) nextObject() (ItemRow, error) {
 		return ItemRow{}, err
 	}
 	values := map[string][]byte{}
-	rows.EachMember(object, func(key, value []byte) { values[string(key)] = value })
+	rows.EachMember(object, func(key, value []byte) {
+		name := string(key)
+		if values[name] = value; name != DefaultItemColumn && !slices.Contains(ItemFields, name) {
+			r.unread(name)
+		}
+	})
 	row := ItemRow{Line: r.objects.Line()}
 	for i, name := range append([]string{DefaultItemColumn}, ItemFields...) {
 		value, there := values[name]

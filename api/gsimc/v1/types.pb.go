@@ -633,7 +633,7 @@ func (x *NumberRange) GetAnyOf() []float64 {
 }
 
 // Boost is a rule that raises or lowers the scores of some items before the top-N is taken, so that
-// the list is exact. Lists that are not personal leave boosts out.
+// the list is exact. Lists that are not personal leave boosts out, see DEGRADATION_NO_BOOSTS.
 type Boost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// For explanations: at most 64 bytes of valid UTF-8.

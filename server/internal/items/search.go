@@ -131,7 +131,10 @@ func (s service) known(
 		item.Embedding = nil // nothing for people, and most of the answer
 		k := &pb.KnownItem{Item: itemMessage(&item)}
 		if i, ok := m.ItemIndex(id); ok {
-			k.InModel, k.TrainUsers = true, m.Degree(i)
+			k.InModel = true
+			if m.InBase(i) { // of others it is a guess, from those that are like it
+				k.TrainUsers = m.Degree(i)
+			}
 		}
 		known[at] = k
 	}

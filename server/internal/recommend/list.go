@@ -42,6 +42,7 @@ type list struct {
 	hashes   []uint16      // of a recommendation id
 	before   int           // items on the pages before
 	pins     []pin         // to be shown, by rising positions
+	boosted  bool          // the request wants boosts
 	ruled    *models.Ruled // the model, if it has rules
 	out      wire.List
 }
@@ -101,7 +102,7 @@ func (l *list) give() {
 	pool := &l.s.lists[l.Arm.Index]
 	l.Lease, l.Model, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil, nil
 	l.watch, l.subject, l.rule = stage.Watch{}, subject{}, seenRule{kinds: l.rule.kinds}
-	l.before, l.pins, l.ruled = 0, l.pins[:0], nil
+	l.before, l.pins, l.boosted, l.ruled = 0, l.pins[:0], false, nil
 	clear(l.named)
 	l.named = l.named[:0]
 	l.call.Reset()

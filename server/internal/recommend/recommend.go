@@ -161,7 +161,7 @@ func (l *list) prepare(ctx context.Context) error {
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
 		return err
 	}
-	if l.scored() {
+	if l.boosted = len(boosts) > 0; l.scored() {
 		if err := l.boost(ctx, boosts); err != nil {
 			return err
 		}
@@ -229,6 +229,9 @@ func (l *list) degrade(short bool) {
 		*d = append(*d, pb.Degradation_DEGRADATION_UNKNOWN_USER)
 	case !l.usable:
 		*d = append(*d, pb.Degradation_DEGRADATION_NO_USABLE_HISTORY)
+	}
+	if l.boosted && !l.personal() {
+		*d = append(*d, pb.Degradation_DEGRADATION_NO_BOOSTS)
 	}
 	if short && !l.rule.only { // of what a user comes back to there may be as much as there is
 		*d = append(*d, pb.Degradation_DEGRADATION_FILTER_TOO_NARROW)

@@ -84,7 +84,7 @@ func checkBoost(c *checker, b *pb.Boost) {
 		c.check("weight", fmt.Sprintf("must be from -%d to %d, and not 0", maxWeight, maxWeight))
 	}
 	if f := b.GetFilter(); len(f.GetAllowItemIds())+len(f.GetDenyItemIds()) > 0 {
-		c.check("filter", "must have no ids")
+		c.check("filter", "must have neither allow_item_ids nor deny_item_ids")
 	}
 	checkFilter(c, b.GetFilter())
 	by := b.GetBy()

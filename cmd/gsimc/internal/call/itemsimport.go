@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,8 @@ func (ItemsImport) Help() string {
 false), available_from and available_until (dates, RFC 3339 or seconds since 1970), embedding
 (numbers with blanks or commas between them), and numbers by their names, such as numbers.price
 (times as above). An item keeps what the file has no column of. JSON Lines may have arrays of
-categories, labels and coordinates, and an object of numbers, of which null removes one.
+categories, labels and coordinates, and an object of
+numbers, which are then all that the item has.
 
   item_id,title,categories
   1375666,Inception,thriller;science fiction
@@ -67,10 +69,10 @@ func (c *ItemsImport) Run(a *cli.App) (err error) {
 	defer stop()
 	p, begun := a.Progress(), time.Now()
 	i := &itemImport{ItemsImport: c, ctx: ctx, conn: conn, stderr: a.Stderr,
-		met: map[string]struct{}{}}
+		met: map[string]struct{}{}, unread: map[string]struct{}{}}
 	p.Begin("importing items", progress.Bytes)
 	err = dataset.ReadItemRows(c.File, dataset.ItemRowsOptions{Separator: c.Separator,
-		Stdin: a.Stdin, Progress: p.Update}, i.add, i.leaveOut)
+		Stdin: a.Stdin, Progress: p.Update, Unread: i.noteUnread}, i.add, i.leaveOut)
 	if err == nil {
 		err = i.send()
 	}
@@ -78,6 +80,10 @@ func (c *ItemsImport) Run(a *cli.App) (err error) {
 	if err == nil || i.written > 0 {
 		a.Printf("%d items written in %s: %d new, %d changed; %d bad rows left out\n", i.written,
 			time.Since(begun).Round(time.Millisecond), i.created, i.written-i.created, i.bad)
+	}
+	if len(i.unread) > 0 {
+		a.Printf("not read: %s; a number is a column such as numbers.price, or in the object "+
+			"numbers\n", strings.Join(slices.Sorted(maps.Keys(i.unread)), ", "))
 	}
 	if ctx.Err() != nil {
 		return cli.Interrupted("the server keeps the %d written items; the same command writes "+
@@ -98,11 +104,20 @@ type itemImport struct {
 	conn   *client.Client
 	stderr io.Writer
 
-	met   map[string]struct{} // ids
-	batch []dataset.ItemRow   // with equal fields
-	bytes int                 // about, of the batch
+	met    map[string]struct{} // ids
+	unread map[string]struct{} // columns that are no fields, the first ones
+	batch  []dataset.ItemRow   // with equal fields
+	bytes  int                 // about, of the batch
 
 	written, created, bad int
+}
+
+// noteUnread notes a column that is no field.
+func (i *itemImport) noteUnread(name string) {
+	const most = 20
+	if len(i.unread) < most {
+		i.unread[fmt.Sprintf("%.40q", name)] = struct{}{}
+	}
 }
 
 // add takes a row.
