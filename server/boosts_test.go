@@ -261,8 +261,9 @@ func TestBoostsOfPages(t *testing.T) {
 	same(t, 0, len(lists.GetResults()[1].GetResponse().GetDegradations()), "of a personal list")
 }
 
-// Boosts do what they do whatever else a list has: exploration, pins, diversity, fewer items, trends
-// or none, items of an extension, another arm, a model that was loaded again.
+// A boost raises the scores of its items and of no others, and brings them to the front: in lists
+// with exploration, pins, diversity, an allow list, no trends or items of an extension, of either
+// arm, and after the model was loaded again.
 func TestBoostsBesideAllElse(t *testing.T) {
 	t.Parallel()
 	ts := start(t, setup{

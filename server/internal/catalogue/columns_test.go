@@ -51,8 +51,9 @@ func TestEdgesOfRanges(t *testing.T) {
 	}
 }
 
-// A catalogue has numbers of so many names; beyond that a write is refused as a whole, and one that
-// takes a name away for another passes.
+// The numbers of a catalogue have at most MaxNumberNames names. A write that would bring one more
+// is refused as a whole, and a write that takes the last number of a name away for a new name
+// passes.
 func TestNamesOfNumbersAreBounded(t *testing.T) {
 	c, _ := open(t, memory.New(), time.Unix(0, 0), Bounds{})
 	of := func(name int) store.Item {

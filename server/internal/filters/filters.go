@@ -122,7 +122,7 @@ type UnknownError struct {
 // shownNames bounds the names in the text of an [UnknownError].
 const shownNames = 20
 
-// Error names those that there are, unless they are very many.
+// Error lists the first names of e.Known, at most shownNames of them.
 func (e *UnknownError) Error() string {
 	shown := strings.Join(e.Known[:min(len(e.Known), shownNames)], ", ")
 	switch more := len(e.Known) - shownNames; {
@@ -207,8 +207,8 @@ func parse(texts [][]byte) (table, error) {
 
 func bad(problem string) error { return &fault.Fault{Field: field, Problem: problem} }
 
-// boost is the boost that the conditions are as a request has it; a filter is that of some boost.
-// The error says what is wrong with it, as of a request.
+// boost returns the entry as a request's boost, whose weight is 1 if the entry is a filter. The
+// error names the field of the entry.
 func (c *conditions) boost(name string) (*pb.Boost, error) {
 	f := &pb.ItemFilter{AnyCategories: c.AnyCategories, AllCategories: c.AllCategories,
 		NoCategories: c.NoCategories, AnyLabels: c.AnyLabels, AllLabels: c.AllLabels,
@@ -251,8 +251,8 @@ var shapes = map[string]pb.NumberCurve_Shape{
 	"age": pb.NumberCurve_SHAPE_AGE,
 }
 
-// BoostOf is a boost of a request as the catalogue knows it, with the filters that its filter
-// names.
+// BoostOf returns the boost of the catalogue for a request's boost b. named are the filters whose
+// names stand in b.filter.named_filters.
 func BoostOf(b *pb.Boost, named []*catalogue.Filter) catalogue.Boost {
 	by := b.GetBy()
 	return catalogue.Boost{Name: b.GetName(), Weight: b.GetWeight(),
@@ -260,8 +260,8 @@ func BoostOf(b *pb.Boost, named []*catalogue.Filter) catalogue.Boost {
 			Shape: catalogue.Shape(by.GetShape()), Origin: by.GetOrigin(), Scale: by.GetScale()}}
 }
 
-// Of is the part of a request's filter that the catalogue evaluates, with the filters that it
-// names.
+// Of returns the filter of the catalogue for a request's filter f, without its lists of ids. named
+// are the filters whose names stand in f.named_filters.
 func Of(f *pb.ItemFilter, named []*catalogue.Filter) catalogue.Filter {
 	all := catalogue.Filter{
 		AnyCategories: f.GetAnyCategories(), AllCategories: f.GetAllCategories(),

@@ -21,8 +21,9 @@ const (
 
 // rules keeps the models with rules that a lease was asked for last.
 type rules struct {
-	// turn has the one who makes a model. It is one at a time, so that whoever wants the same one
-	// waits for it, and so that rules that never come again leave time for other lists.
+	// turn is held by the call that makes a model with rules. One call makes one at a time: calls
+	// with the same boosts wait for its model, and boosts that never come again leave processors to
+	// lists without any.
 	turn chan struct{}
 
 	mu    sync.Mutex
