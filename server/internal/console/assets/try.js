@@ -27,7 +27,14 @@ export function tryView(section) {
 
 function build(state) {
   const ui = {};
-  const refresh = api.latest(async (signal) => draw(ui, state, await ask(ui, state, signal)));
+  const refresh = api.latest(async (signal) => {
+    ui.items.setAttribute("aria-busy", "true"); // what is on the list will be replaced
+    try {
+      draw(ui, state, await ask(ui, state, signal));
+    } finally {
+      if (!signal.aborted) ui.items.removeAttribute("aria-busy");
+    }
+  });
   ui.refresh = () => refresh().catch((error) => complain(error));
   ui.like = (id) => like(ui, state, id);
   ui.search = searchBox(ui);
