@@ -69,7 +69,9 @@ func full() map[string][]proto.Message {
 		&pb.RecommendRequest{Subject: user, PageSize: 1000,
 			Pinned: []*pb.Pin{{ItemId: item(1), Position: 1}}},
 		&pb.RecommendRequest{Subject: user, PageSize: 100,
-			Diversity: &pb.Diversity{MaxPerCategory: 1, Lambda: proto.Float64(1)}},
+			Diversity: &pb.Diversity{MaxPerCategory: 1, Lambda: proto.Float64(1),
+				Shares: []*pb.Share{{Filter: &pb.ItemFilter{}, AtLeast: 1},
+					{Filter: &pb.ItemFilter{}, AtMost: proto.Int32(1)}}}},
 		&pb.RecommendRequest{Subject: &pb.RecommendRequest_History{History: history}},
 	}
 	all[pb.RecommenderService_GetSpectrum_FullMethodName] = []proto.Message{

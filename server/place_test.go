@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/diverse"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
@@ -187,4 +190,85 @@ func lambdaOf(d *pb.Diversity) *float64 {
 		return nil
 	}
 	return d.Lambda
+}
+
+// A list has its shares of sets whose items are far behind, of all kinds of lists and filters.
+func TestSharesOfLists(t *testing.T) {
+	const items = 1000
+	m := randomModel(t, items, 8)
+	ts := start(t, setup{config: quiet, open: func() (*model.Model, error) { return m, nil }})
+	id := func(i int) string { return fmt.Sprintf("item %08d", i) }
+	for i := range items {
+		of := &pb.Item{ItemId: id(i), Categories: []string{fmt.Sprint("c", i%40)}}
+		if i%50 == 7 {
+			of.Labels = []string{"own"}
+		}
+		of.Hidden = proto.Bool(i == 57)
+		ts.put(t, of)
+	}
+	own := func(i *pb.ScoredItem) bool {
+		return strings.HasSuffix(i.GetItemId(), "07") || strings.HasSuffix(i.GetItemId(), "57")
+	}
+	shares := func(least int32, most *int32) *pb.Diversity {
+		return &pb.Diversity{Shares: []*pb.Share{{AtLeast: least, AtMost: most,
+			Filter: &pb.ItemFilter{AnyLabels: []string{"own"}}}}}
+	}
+	var allow []string
+	for i := range 500 {
+		allow = append(allow, id(i))
+	}
+	for at, change := range []func(r *pb.RecommendRequest){
+		func(*pb.RecommendRequest) {},
+		func(r *pb.RecommendRequest) { r.Filter = &pb.ItemFilter{AllowItemIds: allow} },
+		func(r *pb.RecommendRequest) { // few items: c7 and c17 have the own ones, c1 many more
+			r.Filter = &pb.ItemFilter{AnyCategories: []string{"c7", "c17"}}
+		},
+		func(r *pb.RecommendRequest) { r.Filter = &pb.ItemFilter{NoCategories: []string{"c7"}} },
+		func(r *pb.RecommendRequest) { r.Subject = forUser("nobody").Subject },
+		func(r *pb.RecommendRequest) { r.List = pb.ListKind_LIST_KIND_POPULAR },
+	} {
+		req := page(forItems(items), items)
+		req.Filter, req.Boosts = &pb.ItemFilter{}, nil
+		change(req)
+		whole := ts.ask(t, req).GetItems()
+		var mine, rest []*pb.ScoredItem
+		for _, i := range whole {
+			if own(i) {
+				mine = append(mine, i)
+			} else {
+				rest = append(rest, i)
+			}
+		}
+		for _, n := range []int{1, 4, 10} {
+			for _, least := range []int{0, 2, 6, 20} {
+				req.PageSize, req.Diversity = int32(n), shares(int32(least), nil)
+				var want []string
+				missing := min(least, len(mine), n)
+				for _, i := range whole { // in order, as long as there is room for those that are missing
+					if own(i) || len(want)+missing < n {
+						want = append(want, i.GetItemId())
+						if own(i) {
+							missing = max(0, missing-1)
+						}
+					}
+				}
+				got := itemIDs(ts.ask(t, req))
+				mustSame(t, want[:min(n, len(want))], got, "change %d: at least %d of %d", at, least, n)
+			}
+		}
+		req.PageSize, req.Diversity = 10, shares(0, proto.Int32(0))
+		for i, got := range ts.ask(t, req).GetItems() {
+			same(t, rest[i].GetItemId(), got.GetItemId(), "change %d: none of the set", at)
+		}
+	}
+	bad := page(forItems(items), 10)
+	bad.Diversity = shares(3, proto.Int32(2))
+	bad.Diversity.Shares = append(bad.Diversity.Shares, &pb.Share{AtLeast: -1})
+	_, err := ts.recommend.Recommend(t.Context(), bad)
+	same(t, []string{"diversity.shares[0]", "diversity.shares[1].at_least",
+		"diversity.shares[1].filter"}, problemOf(t, err).Fields, "fields")
+	bad.Diversity = &pb.Diversity{Shares: []*pb.Share{{Filter: &pb.ItemFilter{
+		NamedFilters: []string{"ours"}}}}}
+	_, err = ts.recommend.Recommend(t.Context(), bad)
+	check.Says(t, err, "diversity.shares[0].filter.named_filters[0] is the name of no filter", "a name")
 }

@@ -47,7 +47,7 @@ type countedField struct {
 }
 
 // maxCounted is the number of fields of one message that may have limits, inner ones included.
-const maxCounted = 32
+const maxCounted = 64
 
 // counter returns the counter of a message, nil if it has no limit. Its recursion ends with the
 // schema: no request contains itself.

@@ -555,7 +555,9 @@ type Diversity struct {
 	Lambda *float64 `protobuf:"fixed64,2,opt,name=lambda,proto3,oneof" json:"lambda,omitempty"`
 	// The largest number of new items on the list: 1 to 1000, 0 for any number. An item is new if the
 	// model was not trained on it; the list may have it by its content alone.
-	MaxNewItems   int32 `protobuf:"varint,3,opt,name=max_new_items,json=maxNewItems,proto3" json:"max_new_items,omitempty"`
+	MaxNewItems int32 `protobuf:"varint,3,opt,name=max_new_items,json=maxNewItems,proto3" json:"max_new_items,omitempty"`
+	// How many items of sets the list has: at most 5. Pinned items do not count.
+	Shares        []*Share `protobuf:"bytes,4,rep,name=shares,proto3" json:"shares,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -611,6 +613,79 @@ func (x *Diversity) GetMaxNewItems() int32 {
 	return 0
 }
 
+func (x *Diversity) GetShares() []*Share {
+	if x != nil {
+		return x.Shares
+	}
+	return nil
+}
+
+// Share bounds how many items of a list are of a set, such as those of one's own brand. The list is
+// the best one within the bounds: items of the set take the last places if they are not good enough
+// for others, and with several sets that have items in common it may miss the best one.
+type Share struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: the items of the set. allow_item_ids and deny_item_ids must be empty.
+	Filter *ItemFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
+	// The list has so many of them, or all that it may have: 0 to 1000.
+	AtLeast int32 `protobuf:"varint,2,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
+	// The list has no more of them: 0 to 1000, not below at_least. Unset: any number.
+	AtMost        *int32 `protobuf:"varint,3,opt,name=at_most,json=atMost,proto3,oneof" json:"at_most,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Share) Reset() {
+	*x = Share{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Share) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Share) ProtoMessage() {}
+
+func (x *Share) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Share.ProtoReflect.Descriptor instead.
+func (*Share) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Share) GetFilter() *ItemFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *Share) GetAtLeast() int32 {
+	if x != nil {
+		return x.AtLeast
+	}
+	return 0
+}
+
+func (x *Share) GetAtMost() int32 {
+	if x != nil && x.AtMost != nil {
+		return *x.AtMost
+	}
+	return 0
+}
+
 // Pin puts an item at a place.
 type Pin struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -625,7 +700,7 @@ type Pin struct {
 
 func (x *Pin) Reset() {
 	*x = Pin{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +712,7 @@ func (x *Pin) String() string {
 func (*Pin) ProtoMessage() {}
 
 func (x *Pin) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[4]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +725,7 @@ func (x *Pin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pin.ProtoReflect.Descriptor instead.
 func (*Pin) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{4}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Pin) GetItemId() string {
@@ -685,7 +760,7 @@ type Exploration struct {
 
 func (x *Exploration) Reset() {
 	*x = Exploration{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -697,7 +772,7 @@ func (x *Exploration) String() string {
 func (*Exploration) ProtoMessage() {}
 
 func (x *Exploration) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[5]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -710,7 +785,7 @@ func (x *Exploration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exploration.ProtoReflect.Descriptor instead.
 func (*Exploration) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{5}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Exploration) GetStrategy() isExploration_Strategy {
@@ -802,7 +877,7 @@ type RecommendResponse struct {
 
 func (x *RecommendResponse) Reset() {
 	*x = RecommendResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +889,7 @@ func (x *RecommendResponse) String() string {
 func (*RecommendResponse) ProtoMessage() {}
 
 func (x *RecommendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +902,7 @@ func (x *RecommendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecommendResponse.ProtoReflect.Descriptor instead.
 func (*RecommendResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{6}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RecommendResponse) GetItems() []*ScoredItem {
@@ -927,7 +1002,7 @@ type PackedItems struct {
 
 func (x *PackedItems) Reset() {
 	*x = PackedItems{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1014,7 @@ func (x *PackedItems) String() string {
 func (*PackedItems) ProtoMessage() {}
 
 func (x *PackedItems) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1027,7 @@ func (x *PackedItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PackedItems.ProtoReflect.Descriptor instead.
 func (*PackedItems) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{7}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PackedItems) GetItemIds() []string {
@@ -1022,7 +1097,7 @@ type ScoreItemsRequest struct {
 
 func (x *ScoreItemsRequest) Reset() {
 	*x = ScoreItemsRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1109,7 @@ func (x *ScoreItemsRequest) String() string {
 func (*ScoreItemsRequest) ProtoMessage() {}
 
 func (x *ScoreItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1122,7 @@ func (x *ScoreItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoreItemsRequest.ProtoReflect.Descriptor instead.
 func (*ScoreItemsRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{8}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ScoreItemsRequest) GetSubject() isScoreItemsRequest_Subject {
@@ -1167,7 +1242,7 @@ type ScoreItemsResponse struct {
 
 func (x *ScoreItemsResponse) Reset() {
 	*x = ScoreItemsResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1254,7 @@ func (x *ScoreItemsResponse) String() string {
 func (*ScoreItemsResponse) ProtoMessage() {}
 
 func (x *ScoreItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1267,7 @@ func (x *ScoreItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoreItemsResponse.ProtoReflect.Descriptor instead.
 func (*ScoreItemsResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{9}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ScoreItemsResponse) GetItems() []*ScoredItem {
@@ -1269,7 +1344,7 @@ type BatchRecommendRequest struct {
 
 func (x *BatchRecommendRequest) Reset() {
 	*x = BatchRecommendRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1356,7 @@ func (x *BatchRecommendRequest) String() string {
 func (*BatchRecommendRequest) ProtoMessage() {}
 
 func (x *BatchRecommendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1369,7 @@ func (x *BatchRecommendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendRequest.ProtoReflect.Descriptor instead.
 func (*BatchRecommendRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{10}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *BatchRecommendRequest) GetSubjects() []*BatchSubject {
@@ -1371,7 +1446,7 @@ type BatchSubject struct {
 
 func (x *BatchSubject) Reset() {
 	*x = BatchSubject{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1458,7 @@ func (x *BatchSubject) String() string {
 func (*BatchSubject) ProtoMessage() {}
 
 func (x *BatchSubject) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1471,7 @@ func (x *BatchSubject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchSubject.ProtoReflect.Descriptor instead.
 func (*BatchSubject) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{11}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BatchSubject) GetSubject() isBatchSubject_Subject {
@@ -1463,7 +1538,7 @@ type BatchRecommendResponse struct {
 
 func (x *BatchRecommendResponse) Reset() {
 	*x = BatchRecommendResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1550,7 @@ func (x *BatchRecommendResponse) String() string {
 func (*BatchRecommendResponse) ProtoMessage() {}
 
 func (x *BatchRecommendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1563,7 @@ func (x *BatchRecommendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendResponse.ProtoReflect.Descriptor instead.
 func (*BatchRecommendResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{12}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *BatchRecommendResponse) GetResults() []*BatchRecommendResult {
@@ -1521,7 +1596,7 @@ type BatchRecommendResult struct {
 
 func (x *BatchRecommendResult) Reset() {
 	*x = BatchRecommendResult{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1608,7 @@ func (x *BatchRecommendResult) String() string {
 func (*BatchRecommendResult) ProtoMessage() {}
 
 func (x *BatchRecommendResult) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1621,7 @@ func (x *BatchRecommendResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendResult.ProtoReflect.Descriptor instead.
 func (*BatchRecommendResult) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{13}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *BatchRecommendResult) GetResult() isBatchRecommendResult_Result {
@@ -1607,7 +1682,7 @@ type SimilarItemsRequest struct {
 
 func (x *SimilarItemsRequest) Reset() {
 	*x = SimilarItemsRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1694,7 @@ func (x *SimilarItemsRequest) String() string {
 func (*SimilarItemsRequest) ProtoMessage() {}
 
 func (x *SimilarItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1707,7 @@ func (x *SimilarItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimilarItemsRequest.ProtoReflect.Descriptor instead.
 func (*SimilarItemsRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{14}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SimilarItemsRequest) GetItemId() string {
@@ -1675,7 +1750,7 @@ type SimilarItemsResponse struct {
 
 func (x *SimilarItemsResponse) Reset() {
 	*x = SimilarItemsResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1687,7 +1762,7 @@ func (x *SimilarItemsResponse) String() string {
 func (*SimilarItemsResponse) ProtoMessage() {}
 
 func (x *SimilarItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1700,7 +1775,7 @@ func (x *SimilarItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimilarItemsResponse.ProtoReflect.Descriptor instead.
 func (*SimilarItemsResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{15}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SimilarItemsResponse) GetItems() []*ScoredItem {
@@ -1749,7 +1824,7 @@ type GetSpectrumRequest struct {
 
 func (x *GetSpectrumRequest) Reset() {
 	*x = GetSpectrumRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1836,7 @@ func (x *GetSpectrumRequest) String() string {
 func (*GetSpectrumRequest) ProtoMessage() {}
 
 func (x *GetSpectrumRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1849,7 @@ func (x *GetSpectrumRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSpectrumRequest.ProtoReflect.Descriptor instead.
 func (*GetSpectrumRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{16}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetSpectrumRequest) GetSubject() isGetSpectrumRequest_Subject {
@@ -1855,7 +1930,7 @@ type GetSpectrumResponse struct {
 
 func (x *GetSpectrumResponse) Reset() {
 	*x = GetSpectrumResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +1942,7 @@ func (x *GetSpectrumResponse) String() string {
 func (*GetSpectrumResponse) ProtoMessage() {}
 
 func (x *GetSpectrumResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +1955,7 @@ func (x *GetSpectrumResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSpectrumResponse.ProtoReflect.Descriptor instead.
 func (*GetSpectrumResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{17}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetSpectrumResponse) GetFrequencies() []float64 {
@@ -1948,7 +2023,7 @@ type Exploration_Thompson struct {
 
 func (x *Exploration_Thompson) Reset() {
 	*x = Exploration_Thompson{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2035,7 @@ func (x *Exploration_Thompson) String() string {
 func (*Exploration_Thompson) ProtoMessage() {}
 
 func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2048,7 @@ func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exploration_Thompson.ProtoReflect.Descriptor instead.
 func (*Exploration_Thompson) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{5, 0}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{6, 0}
 }
 
 func (x *Exploration_Thompson) GetSeed() uint64 {
@@ -2001,7 +2076,7 @@ type Exploration_UpperConfidence struct {
 
 func (x *Exploration_UpperConfidence) Reset() {
 	*x = Exploration_UpperConfidence{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2013,7 +2088,7 @@ func (x *Exploration_UpperConfidence) String() string {
 func (*Exploration_UpperConfidence) ProtoMessage() {}
 
 func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2026,7 +2101,7 @@ func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exploration_UpperConfidence.ProtoReflect.Descriptor instead.
 func (*Exploration_UpperConfidence) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{5, 1}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{6, 1}
 }
 
 func (x *Exploration_UpperConfidence) GetBeta() float64 {
@@ -2077,12 +2152,19 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"R\x06boosts\x127\n" +
 	"\fnamed_boosts\x18\x15 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
 	"\"\ar\x05 \x01(\x80\x02R\vnamedBoostsB\x10\n" +
-	"\asubject\x12\x05\xbaH\x02\b\x01\"\xbb\x01\n" +
+	"\asubject\x12\x05\xbaH\x02\b\x01\"\xf1\x01\n" +
 	"\tDiversity\x127\n" +
 	"\x10max_per_category\x18\x01 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\x0emaxPerCategory\x127\n" +
 	"\x06lambda\x18\x02 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xf0?)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x06lambda\x88\x01\x01\x121\n" +
-	"\rmax_new_items\x18\x03 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\vmaxNewItemsB\t\n" +
-	"\a_lambda\"X\n" +
+	"\rmax_new_items\x18\x03 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\vmaxNewItems\x124\n" +
+	"\x06shares\x18\x04 \x03(\v2\x0f.gsimc.v1.ShareB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10\x05R\x06sharesB\t\n" +
+	"\a_lambda\"\x9d\x01\n" +
+	"\x05Share\x121\n" +
+	"\x06filter\x18\x01 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x02R\x06filter\x12(\n" +
+	"\bat_least\x18\x02 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00R\aatLeast\x12+\n" +
+	"\aat_most\x18\x03 \x01(\x05B\r\xe0A\x01\xbaH\a\x1a\x05\x18\xe8\a(\x00H\x00R\x06atMost\x88\x01\x01B\n" +
+	"\n" +
+	"\b_at_most\"X\n" +
 	"\x03Pin\x12&\n" +
 	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x12)\n" +
 	"\bposition\x18\x02 \x01(\x05B\r\xe0A\x02\xbaH\a\x1a\x05\x18\xe8\a(\x01R\bposition\"\xe9\x02\n" +
@@ -2225,7 +2307,7 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(ListKind)(0),                       // 0: gsimc.v1.ListKind
 	(Degradation)(0),                    // 1: gsimc.v1.Degradation
@@ -2233,84 +2315,87 @@ var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(*HistoryEntry)(nil),                // 3: gsimc.v1.HistoryEntry
 	(*RecommendRequest)(nil),            // 4: gsimc.v1.RecommendRequest
 	(*Diversity)(nil),                   // 5: gsimc.v1.Diversity
-	(*Pin)(nil),                         // 6: gsimc.v1.Pin
-	(*Exploration)(nil),                 // 7: gsimc.v1.Exploration
-	(*RecommendResponse)(nil),           // 8: gsimc.v1.RecommendResponse
-	(*PackedItems)(nil),                 // 9: gsimc.v1.PackedItems
-	(*ScoreItemsRequest)(nil),           // 10: gsimc.v1.ScoreItemsRequest
-	(*ScoreItemsResponse)(nil),          // 11: gsimc.v1.ScoreItemsResponse
-	(*BatchRecommendRequest)(nil),       // 12: gsimc.v1.BatchRecommendRequest
-	(*BatchSubject)(nil),                // 13: gsimc.v1.BatchSubject
-	(*BatchRecommendResponse)(nil),      // 14: gsimc.v1.BatchRecommendResponse
-	(*BatchRecommendResult)(nil),        // 15: gsimc.v1.BatchRecommendResult
-	(*SimilarItemsRequest)(nil),         // 16: gsimc.v1.SimilarItemsRequest
-	(*SimilarItemsResponse)(nil),        // 17: gsimc.v1.SimilarItemsResponse
-	(*GetSpectrumRequest)(nil),          // 18: gsimc.v1.GetSpectrumRequest
-	(*GetSpectrumResponse)(nil),         // 19: gsimc.v1.GetSpectrumResponse
-	(*Exploration_Thompson)(nil),        // 20: gsimc.v1.Exploration.Thompson
-	(*Exploration_UpperConfidence)(nil), // 21: gsimc.v1.Exploration.UpperConfidence
-	(*timestamppb.Timestamp)(nil),       // 22: google.protobuf.Timestamp
-	(*ItemFilter)(nil),                  // 23: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),                  // 24: gsimc.v1.SeenPolicy
-	(*Boost)(nil),                       // 25: gsimc.v1.Boost
-	(*ScoredItem)(nil),                  // 26: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 27: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 28: gsimc.v1.Explanation
-	(*status.Status)(nil),               // 29: google.rpc.Status
+	(*Share)(nil),                       // 6: gsimc.v1.Share
+	(*Pin)(nil),                         // 7: gsimc.v1.Pin
+	(*Exploration)(nil),                 // 8: gsimc.v1.Exploration
+	(*RecommendResponse)(nil),           // 9: gsimc.v1.RecommendResponse
+	(*PackedItems)(nil),                 // 10: gsimc.v1.PackedItems
+	(*ScoreItemsRequest)(nil),           // 11: gsimc.v1.ScoreItemsRequest
+	(*ScoreItemsResponse)(nil),          // 12: gsimc.v1.ScoreItemsResponse
+	(*BatchRecommendRequest)(nil),       // 13: gsimc.v1.BatchRecommendRequest
+	(*BatchSubject)(nil),                // 14: gsimc.v1.BatchSubject
+	(*BatchRecommendResponse)(nil),      // 15: gsimc.v1.BatchRecommendResponse
+	(*BatchRecommendResult)(nil),        // 16: gsimc.v1.BatchRecommendResult
+	(*SimilarItemsRequest)(nil),         // 17: gsimc.v1.SimilarItemsRequest
+	(*SimilarItemsResponse)(nil),        // 18: gsimc.v1.SimilarItemsResponse
+	(*GetSpectrumRequest)(nil),          // 19: gsimc.v1.GetSpectrumRequest
+	(*GetSpectrumResponse)(nil),         // 20: gsimc.v1.GetSpectrumResponse
+	(*Exploration_Thompson)(nil),        // 21: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 22: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 23: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 24: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 25: gsimc.v1.SeenPolicy
+	(*Boost)(nil),                       // 26: gsimc.v1.Boost
+	(*ScoredItem)(nil),                  // 27: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 28: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 29: gsimc.v1.Explanation
+	(*status.Status)(nil),               // 30: google.rpc.Status
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	3,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	22, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	23, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
 	2,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
 	2,  // 3: gsimc.v1.RecommendRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	23, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	24, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	24, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	25, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
 	5,  // 6: gsimc.v1.RecommendRequest.diversity:type_name -> gsimc.v1.Diversity
-	6,  // 7: gsimc.v1.RecommendRequest.pinned:type_name -> gsimc.v1.Pin
-	7,  // 8: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
+	7,  // 7: gsimc.v1.RecommendRequest.pinned:type_name -> gsimc.v1.Pin
+	8,  // 8: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
 	0,  // 9: gsimc.v1.RecommendRequest.list:type_name -> gsimc.v1.ListKind
-	25, // 10: gsimc.v1.RecommendRequest.boosts:type_name -> gsimc.v1.Boost
-	20, // 11: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	21, // 12: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	26, // 13: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 14: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
-	9,  // 15: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	27, // 16: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	28, // 17: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
-	2,  // 18: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	24, // 19: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	25, // 20: gsimc.v1.ScoreItemsRequest.boosts:type_name -> gsimc.v1.Boost
-	26, // 21: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 22: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	13, // 23: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
-	23, // 24: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	24, // 25: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	25, // 26: gsimc.v1.BatchRecommendRequest.boosts:type_name -> gsimc.v1.Boost
-	2,  // 27: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
-	15, // 28: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
-	8,  // 29: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
-	29, // 30: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
-	23, // 31: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
-	26, // 32: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 33: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	2,  // 34: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
-	2,  // 35: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	1,  // 36: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
-	4,  // 37: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	12, // 38: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	10, // 39: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	16, // 40: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
-	18, // 41: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
-	8,  // 42: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	14, // 43: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	11, // 44: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	17, // 45: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
-	19, // 46: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
-	42, // [42:47] is the sub-list for method output_type
-	37, // [37:42] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	26, // 10: gsimc.v1.RecommendRequest.boosts:type_name -> gsimc.v1.Boost
+	6,  // 11: gsimc.v1.Diversity.shares:type_name -> gsimc.v1.Share
+	24, // 12: gsimc.v1.Share.filter:type_name -> gsimc.v1.ItemFilter
+	21, // 13: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	22, // 14: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	27, // 15: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 16: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
+	10, // 17: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
+	28, // 18: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	29, // 19: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	2,  // 20: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
+	25, // 21: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	26, // 22: gsimc.v1.ScoreItemsRequest.boosts:type_name -> gsimc.v1.Boost
+	27, // 23: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 24: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	14, // 25: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
+	24, // 26: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	25, // 27: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	26, // 28: gsimc.v1.BatchRecommendRequest.boosts:type_name -> gsimc.v1.Boost
+	2,  // 29: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
+	16, // 30: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
+	9,  // 31: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
+	30, // 32: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	24, // 33: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
+	27, // 34: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 35: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	2,  // 36: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
+	2,  // 37: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	1,  // 38: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
+	4,  // 39: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	13, // 40: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	11, // 41: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	17, // 42: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	19, // 43: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
+	9,  // 44: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	15, // 45: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	12, // 46: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	18, // 47: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	20, // 48: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
+	44, // [44:49] is the sub-list for method output_type
+	39, // [39:44] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -2325,37 +2410,38 @@ func file_gsimc_v1_recommender_service_proto_init() {
 		(*RecommendRequest_History)(nil),
 	}
 	file_gsimc_v1_recommender_service_proto_msgTypes[3].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[5].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[4].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[6].OneofWrappers = []any{
 		(*Exploration_Thompson_)(nil),
 		(*Exploration_UpperConfidence_)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[6].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[8].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[7].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[9].OneofWrappers = []any{
 		(*ScoreItemsRequest_UserId)(nil),
 		(*ScoreItemsRequest_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[9].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[11].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[10].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[12].OneofWrappers = []any{
 		(*BatchSubject_UserId)(nil),
 		(*BatchSubject_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[13].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[14].OneofWrappers = []any{
 		(*BatchRecommendResult_Response)(nil),
 		(*BatchRecommendResult_Error)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[16].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[17].OneofWrappers = []any{
 		(*GetSpectrumRequest_UserId)(nil),
 		(*GetSpectrumRequest_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[18].OneofWrappers = []any{}
 	file_gsimc_v1_recommender_service_proto_msgTypes[19].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

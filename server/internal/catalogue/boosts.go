@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/gsimc/gsimc/internal/ranking"
 )
 
 // A Boost is what a rule adds to the scores of the items that its filter lets pass: a weight, times
@@ -121,6 +123,13 @@ func (b *Boost) AppendKey(dst []byte) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(x))
 	}
 	return dst
+}
+
+// Passing are the rows that pass a filter, shown or not.
+func (v *View) Passing(f *Filter) *ranking.Set {
+	set := ranking.NewSet(v.barred.Cap())
+	v.passingNow(f).WriteDenseTo(set.Words())
+	return set
 }
 
 // passingNow is passing for those who do not hold mu.

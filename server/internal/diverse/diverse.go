@@ -25,11 +25,18 @@ type Rule struct {
 	// Lambda, from 0 to 1, is the weight of an item's score, that of its being unlike the others
 	// being 1 - Lambda. 1: the order of the pool.
 	Lambda float64
+	Shares []Share
+}
+
+// A Share says how many items of a set the list has: Least, or all of the pool, to Most.
+type Share struct {
+	Has         func(item int32) bool
+	Least, Most int
 }
 
 // Select appends to dst up to n items of a pool, in the order of their choice. The next item is,
-// among those whose categories are not full, and the new ones unless these are, the first one with
-// the largest
+// among those whose categories and shares are not full, the new ones unless these are, and those
+// that leave room for what other shares still need, the first one with the largest
 //
 //	Lambda * r - (1 - Lambda) * max over the chosen items j of alike(i, j)
 //
@@ -42,7 +49,9 @@ func (r Rule) Select(
 	c := &choice{rule: r, pool: pool, full: map[uint32]int{}, taken: make([]bool, len(pool)),
 		nearest: make([]float32, len(pool)), categories: categories}
 	c.measure()
+	c.need()
 	for chosen := range min(n, len(pool)) {
+		c.left = min(n, len(pool)) - chosen
 		at := c.next(chosen > 0)
 		if at < 0 {
 			break
@@ -60,7 +69,10 @@ type choice struct {
 	categories [][]uint32
 	low, width float64 // of the scores
 
-	fresh   int // chosen items that are new
+	left    int   // places
+	needs   []int // by share: items that are still to be chosen
+	of      []int // by share: chosen items
+	fresh   int   // chosen items that are new
 	taken   []bool
 	nearest []float32      // by item of the pool: to the chosen item that is most alike
 	full    map[uint32]int // chosen items of a category
@@ -82,6 +94,19 @@ func (c *choice) measure() {
 	}
 	c.low = float64(slices.MinFunc(c.pool, by).Score)
 	c.width = float64(slices.MaxFunc(c.pool, by).Score) - c.low
+}
+
+// need notes what the shares need: no more than the pool has.
+func (c *choice) need() {
+	for _, s := range c.rule.Shares {
+		n := 0
+		for _, scored := range c.pool {
+			if s.Has(scored.Item) {
+				n++
+			}
+		}
+		c.needs, c.of = append(c.needs, min(s.Least, n)), append(c.of, 0)
+	}
 }
 
 // next returns the index of the next item, -1 if none is left.
@@ -110,7 +135,7 @@ func (c *choice) next(others bool) int {
 
 // allowed tells whether there is room for an item.
 func (c *choice) allowed(at int) bool {
-	if c.isNew(at) && c.fresh >= c.rule.MaxNew {
+	if c.isNew(at) && c.fresh >= c.rule.MaxNew || !c.shared(at) {
 		return false
 	}
 	if c.rule.MaxPerCategory == 0 || c.categories == nil {
@@ -120,6 +145,21 @@ func (c *choice) allowed(at int) bool {
 		func(category uint32) bool { return c.full[category] >= c.rule.MaxPerCategory })
 }
 
+// shared tells whether the shares let an item have a place.
+func (c *choice) shared(at int) bool {
+	all, met := 0, 0
+	for i, s := range c.rule.Shares {
+		if s.Has(c.pool[at].Item) {
+			if c.of[i] >= s.Most {
+				return false
+			}
+			met += min(1, c.needs[i])
+		}
+		all += c.needs[i]
+	}
+	return met > 0 || all < c.left
+}
+
 // isNew tells of items whose number is bounded.
 func (c *choice) isNew(at int) bool { return c.rule.MaxNew > 0 && c.rule.New(c.pool[at].Item) }
 
@@ -127,6 +167,12 @@ func (c *choice) take(at int, first bool, alike func(i, j int32) float32) {
 	c.taken[at] = true
 	if c.isNew(at) {
 		c.fresh++
+	}
+	for i, s := range c.rule.Shares {
+		if s.Has(c.pool[at].Item) {
+			c.of[i]++
+			c.needs[i] = max(0, c.needs[i]-1)
+		}
 	}
 	if c.categories != nil {
 		for _, category := range c.categories[at] {

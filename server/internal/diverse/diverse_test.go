@@ -107,3 +107,73 @@ func TestSelectAgainstOracle(t *testing.T) {
 		t.Errorf("the list differed from the pool in %d trials only", differs)
 	}
 }
+
+// best are the scores of the best list with a share: as many items as can be, and of these the
+// largest sum.
+func best(pool []ranking.Scored, n int, s Share) (scores []float32) {
+	var of, rest []float32
+	for _, p := range pool {
+		if s.Has(p.Item) {
+			of = append(of, p.Score)
+		} else {
+			rest = append(rest, p.Score)
+		}
+	}
+	sum := func(scores []float32) (sum float32) {
+		for _, score := range scores {
+			sum += score
+		}
+		return sum
+	}
+	for k := min(s.Least, len(of), n); k <= min(s.Most, len(of), n); k++ {
+		list := slices.Concat(of[:k], rest[:min(n-k, len(rest))])
+		if len(list) > len(scores) || len(list) == len(scores) && sum(list) > sum(scores) {
+			scores = list
+		}
+	}
+	slices.SortFunc(scores, func(a, b float32) int { return int(b - a) })
+	return scores
+}
+
+// A list with a share is the best one; several shares that have no item in common all get theirs.
+func TestShares(t *testing.T) {
+	rng := rand.New(rand.NewPCG(29, 5))
+	for trial := range 5000 {
+		pool := make([]ranking.Scored, rng.IntN(12))
+		for at, item := range rng.Perm(30)[:len(pool)] {
+			pool[at] = ranking.Scored{Item: int32(item), Score: float32(rng.IntN(9) - 3)}
+		}
+		slices.SortFunc(pool, ranking.Compare)
+		n, thirds := rng.IntN(10), make([]Share, 3)
+		for i := range thirds {
+			least := rng.IntN(4)
+			thirds[i] = Share{Has: func(item int32) bool { return item%3 == int32(i) }, Least: least,
+				Most: least + rng.IntN(4)}
+		}
+		var scores []float32
+		for _, p := range (Rule{Lambda: 1, Shares: thirds[:1]}).Select(nil, pool, n, nil, nil) {
+			scores = append(scores, p.Score)
+		}
+		check.MustSame(t, best(pool, n, thirds[0]), scores, "trial %d: %d of %v with %+v", trial, n,
+			pool, thirds[0])
+		all := Rule{Lambda: 1, Shares: thirds}.Select(nil, pool, n, nil, nil)
+		for _, s := range thirds {
+			there, chosen := 0, 0
+			for _, p := range pool {
+				if s.Has(p.Item) {
+					there++
+				}
+			}
+			for _, p := range all {
+				if s.Has(p.Item) {
+					chosen++
+				}
+			}
+			enough := chosen >= min(s.Least, there) || n < thirds[0].Least+thirds[1].Least+thirds[2].Least
+			if chosen > s.Most || !enough {
+				t.Fatalf("trial %d: %d of %d items are of a share from %d to %d", trial, chosen, there,
+					s.Least, s.Most)
+			}
+		}
+	}
+}

@@ -2,6 +2,8 @@ package recommend
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -61,19 +63,84 @@ func (l *list) rankPlain(ctx context.Context, size int) error {
 		return err
 	}
 	if diverse {
-		l.diversify(rest)
+		shares, err := l.shares()
+		if err != nil {
+			return err
+		}
+		if err := l.reserve(ctx, shares); err != nil {
+			return err
+		}
+		l.diversify(rest, shares)
 	}
 	l.out.Top = l.out.Top[:min(len(l.out.Top), rest)]
 	l.placePins()
 	return nil
 }
 
+// shares are those of the request.
+func (l *list) shares() (shares []share, err error) {
+	for i, s := range l.req.GetDiversity().GetShares() {
+		named, err := l.s.Filters.Find(nil, s.GetFilter().GetNamedFilters(),
+			fmt.Sprintf("diversity.shares[%d].%s", i, namedFilters))
+		if err != nil {
+			return nil, err
+		}
+		filter, most := filters.Of(s.GetFilter(), named), math.MaxInt
+		if s.AtMost != nil {
+			most = int(s.GetAtMost())
+		}
+		set := l.Items.Passing(&filter)
+		shares = append(shares, share{set,
+			diverse.Share{Has: set.Has, Least: int(s.GetAtLeast()), Most: most}})
+	}
+	return shares, nil
+}
+
+// share is one with its set.
+type share struct {
+	set *ranking.Set
+	diverse.Share
+}
+
+// reserve adds the best items of shares to the pool that was ranked, if it has less than they need.
+func (l *list) reserve(ctx context.Context, shares []share) error {
+	pool, skip := slices.Clone(l.out.Top), l.call.Skip
+	defer func() { l.call.Skip = skip }()
+	for _, s := range shares {
+		in := 0
+		for _, scored := range pool {
+			if s.Has(scored.Item) {
+				in++
+			}
+		}
+		if in >= s.Least {
+			continue
+		}
+		s.set.Invert()
+		l.call.Skip = ranking.NewSet(skip.Cap())
+		l.call.Skip.AddAll(s.set)
+		l.call.Skip.AddAll(skip)
+		s.set.Invert()
+		if err := l.rank(ctx, s.Least); err != nil {
+			return err
+		}
+		pool = append(pool, l.out.Top...)
+	}
+	slices.SortFunc(pool, ranking.Compare)
+	l.out.Top = slices.CompactFunc(pool,
+		func(a, b ranking.Scored) bool { return a.Item == b.Item })
+	return nil
+}
+
 // diversify chooses n items of the pool that was ranked.
-func (l *list) diversify(n int) {
+func (l *list) diversify(n int, shares []share) {
 	pool, d := l.out.Top, l.req.GetDiversity()
 	rule := diverse.Rule{MaxPerCategory: int(d.GetMaxPerCategory()),
 		Lambda: valid.Value(d.Lambda), MaxNew: int(d.GetMaxNewItems()),
 		New: func(item int32) bool { return !l.InBase(item) }}
+	for _, s := range shares {
+		rule.Shares = append(rule.Shares, s.Share)
+	}
 	var categories [][]uint32
 	if rule.MaxPerCategory > 0 {
 		categories = l.Items.Categories(len(pool),

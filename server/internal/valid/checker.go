@@ -53,6 +53,13 @@ func (c *checker) checkAt(list string, i int, name, text string) {
 	c.check(field, text)
 }
 
+// checkAll notes the faults of element i of a list.
+func (c *checker) checkAll(list string, i int, of *checker) {
+	for _, fault := range of.faults {
+		c.checkAt(list, i, fault.Field, fault.Text)
+	}
+}
+
 func (c *checker) err() error {
 	if len(c.faults) == 0 {
 		return nil

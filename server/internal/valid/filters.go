@@ -65,9 +65,7 @@ func checkBoosts(c *checker, boosts []*pb.Boost) {
 	for i, b := range boosts {
 		var of checker
 		checkBoost(&of, b)
-		for _, fault := range of.faults {
-			c.checkAt(list, i, fault.Field, fault.Text)
-		}
+		c.checkAll(list, i, &of)
 	}
 }
 
@@ -83,10 +81,7 @@ func checkBoost(c *checker, b *pb.Boost) {
 	if w := b.GetWeight(); !(w >= -maxWeight && w <= maxWeight) || w == 0 {
 		c.check("weight", fmt.Sprintf("must be from -%d to %d, and not 0", maxWeight, maxWeight))
 	}
-	if f := b.GetFilter(); len(f.GetAllowItemIds())+len(f.GetDenyItemIds()) > 0 {
-		c.check("filter", "must have neither allow_item_ids nor deny_item_ids")
-	}
-	checkFilter(c, b.GetFilter())
+	checkSet(c, b.GetFilter())
 	by := b.GetBy()
 	if by == nil {
 		return
@@ -103,6 +98,14 @@ func checkBoost(c *checker, b *pb.Boost) {
 	if scale := by.GetScale(); !(scale > 0) || !store.GoodNumber(scale) {
 		c.check("by.scale", "must be above 0, and finite")
 	}
+}
+
+// checkSet checks a filter for a set of items.
+func checkSet(c *checker, f *pb.ItemFilter) {
+	if len(f.GetAllowItemIds())+len(f.GetDenyItemIds()) > 0 {
+		c.check("filter", "must have neither allow_item_ids nor deny_item_ids")
+	}
+	checkFilter(c, f)
 }
 
 // checkIDs checks a list of ids or names, of which there may be least to most.

@@ -44,6 +44,7 @@ const (
 
 	maxPins    = 100
 	maxDiverse = 100 // items of a diverse list
+	maxShares  = 5
 	maxOfKind  = 1000
 
 	// maxRecommendationID is longer than any id that a server makes today.
@@ -72,6 +73,7 @@ var Limits = wire.Limits{
 	"gsimc.v1.BatchRecommendRequest.boosts":       maxBoosts,
 	"gsimc.v1.ScoreItemsRequest.named_boosts":     maxBoosts,
 	"gsimc.v1.ScoreItemsRequest.boosts":           maxBoosts,
+	"gsimc.v1.Diversity.shares":                   maxShares,
 	"gsimc.v1.SeenPolicy.event_types":             maxSeenTypes,
 	"gsimc.v1.BatchUpsertItemsRequest.items":      MaxItems,
 	"gsimc.v1.Item.categories":                    maxNamesTogether,

@@ -20,6 +20,7 @@ func checkPlacement(c *checker, r *pb.RecommendRequest) {
 		if l := d.Lambda; l != nil && !(*l >= 0 && *l <= 1) { // false for NaN too
 			c.check("diversity.lambda", "must be a number from 0 to 1")
 		}
+		checkShares(c, d.GetShares())
 		if r.GetPageSize() > maxDiverse {
 			c.check("page_size", fmt.Sprintf("must be at most %d with diversity", maxDiverse))
 		}
@@ -30,6 +31,30 @@ func checkPlacement(c *checker, r *pb.RecommendRequest) {
 	}
 	if len(r.GetPinned()) > 0 {
 		checkPins(c, r)
+	}
+}
+
+// checkShares checks how many items of sets a list has.
+func checkShares(c *checker, shares []*pb.Share) {
+	const list = "diversity.shares"
+	if text := badCount(len(shares), 0, maxShares); text != "" {
+		c.check(list, text)
+		return
+	}
+	for i, s := range shares {
+		var of checker
+		checkSet(&of, s.GetFilter())
+		checkMost(&of, "at_least", s.GetAtLeast())
+		if s.AtMost != nil {
+			checkMost(&of, "at_most", s.GetAtMost())
+		}
+		if s.GetFilter() == nil {
+			of.check("filter", "is required")
+		}
+		c.checkAll(list, i, &of)
+		if s.AtMost != nil && s.GetAtMost() < s.GetAtLeast() {
+			c.checkAt(list, i, "", "has at_most below at_least")
+		}
 	}
 }
 
