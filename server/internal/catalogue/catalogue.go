@@ -234,6 +234,7 @@ func (c *Catalogue) putAll(items []store.Item) {
 		})
 		items = items[n:]
 	}
+	c.rebin()
 }
 
 // reserve makes room for n more slots. Lists do not wait for the copies of what is there, which has
@@ -274,6 +275,7 @@ func (c *Catalogue) dropAll(ids []string) (dropped int) {
 			}
 		})
 	}
+	c.rebin()
 	return dropped
 }
 

@@ -60,8 +60,8 @@ func passing(v *View, f *Filter, now time.Time, listed bool) (got []int32) {
 	if s.Among != nil {
 		return append(got, s.Among...)
 	}
-	for row := range int32(rows) {
-		if !s.Skip.Has(row) {
+	for row := range int32(v.barred.Cap()) {
+		if s.Skip == nil || !s.Skip.Has(row) {
 			got = append(got, row)
 		}
 	}

@@ -1,13 +1,14 @@
 package catalogue
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -48,6 +49,7 @@ const chunkSlots = 64
 type column struct {
 	// A chunk is nil if no item of it has the number: one that few items have takes little.
 	chunks []*chunk
+	filled int // chunks that are not nil
 	users  int // items with the number
 }
 
@@ -116,6 +118,7 @@ func (x *index) setNumbers(slot int32, numbers map[string]float64) {
 		}
 		if c.chunks[at] == nil {
 			c.chunks[at] = new(chunk)
+			c.filled++
 			x.chunks++
 		}
 		c.chunks[at][slot%chunkSlots] = ordered(number)
@@ -132,6 +135,7 @@ func (x *index) clearNumbers(slot int32) {
 		}
 		if c.chunks[at][slot%chunkSlots] = none; *c.chunks[at] == (chunk{}) {
 			c.chunks[at] = nil
+			c.filled--
 			x.chunks--
 		}
 		if c.users--; c.users == 0 {
@@ -158,11 +162,13 @@ func (x *index) hasNumbers(slot int32, numbers map[string]float64) bool {
 
 // A condition is all that a filter says of the numbers of one name.
 type condition struct {
-	column        *column // nil: no item has the number
-	lowest, width uint64  // an item passes if its number is from lowest to lowest+width
-	points        []uint64
-	pointed       bool // and one of points, which rise
+	name   string
+	column *column // nil: no item has the number
+	spans  []span  // rising: an item passes if its number is in one of them
 }
+
+// A span is the numbers from least to most.
+type span struct{ least, most uint64 }
 
 // conditions returns those of a filter, the one that fewest items can pass first.
 func (x *index) conditions(f *Filter) (all []condition) {
@@ -184,22 +190,17 @@ func (x *index) conditions(f *Filter) (all []condition) {
 
 // condition is what the range says of a column.
 func (r *Range) condition(of *column) condition {
-	c := condition{column: of, lowest: ordered(r.Least), pointed: r.AnyOf != nil}
-	most := ordered(r.Most)
+	c := condition{name: r.Name, column: of}
+	all := span{ordered(r.Least), ordered(r.Most)}
+	if r.AnyOf == nil && all.least <= all.most {
+		c.spans = []span{all}
+	}
 	for _, number := range r.AnyOf {
-		if at := ordered(number); at >= c.lowest && at <= most {
-			c.points = append(c.points, at)
+		if at := ordered(number); all.least <= at && at <= all.most {
+			c.spans = append(c.spans, span{at, at})
 		}
 	}
-	slices.Sort(c.points)
-	if last := len(c.points) - 1; last >= 0 {
-		c.lowest, most = c.points[0], c.points[last]
-		c.pointed = c.lowest < most
-	}
-	if c.lowest > most || c.pointed && c.points == nil {
-		return condition{lowest: none + 1} // of no column: nothing passes
-	}
-	c.width = most - c.lowest
+	slices.SortFunc(c.spans, func(a, b span) int { return cmp.Compare(a.least, b.least) })
 	return c
 }
 
@@ -217,33 +218,22 @@ func (r *Range) and(other Range) Range {
 
 // passes tells whether a number passes.
 func (c *condition) passes(number uint64) bool {
-	if number-c.lowest > c.width { // none is one of these, since lowest is above it
-		return false
-	}
-	_, found := slices.BinarySearch(c.points, number)
-	return found || !c.pointed
+	i := sort.Search(len(c.spans), func(i int) bool { return c.spans[i].most >= number })
+	return i < len(c.spans) && c.spans[i].least <= number // none is below all of them
 }
 
-// pass returns which of some slots of a chunk pass, as bits.
-func (c *condition) pass(at int, slots uint64) (passing uint64) {
-	numbers := c.column.chunk(at)
-	if numbers == nil {
+// fails is 1 if a number does not pass, without branches that would be predicted badly, and 0 if it
+// does.
+func (c *condition) fails(number uint64) uint64 {
+	if len(c.spans) == 1 {
+		s := &c.spans[0]
+		_, beyond := bits.Sub64(s.most-s.least, number-s.least, 0)
+		return beyond
+	}
+	if c.passes(number) {
 		return 0
 	}
-	failing := uint64(0)
-	for _, number := range numbers { // without branches, which would be predicted badly
-		_, beyond := bits.Sub64(c.width, number-c.lowest, 0)
-		failing = failing>>1 | beyond<<63
-	}
-	passing = slots &^ failing
-	if c.pointed {
-		for left := passing; left != 0; left &= left - 1 {
-			if slot := bits.TrailingZeros64(left); !c.passes(numbers[slot]) {
-				passing &^= 1 << slot
-			}
-		}
-	}
-	return passing
+	return 1
 }
 
 // within returns those of some rows, nil: of all, that pass all conditions.
@@ -260,24 +250,51 @@ func (v *View) within(rows *roaring.Bitmap, conditions []condition) *roaring.Bit
 		}
 		return some
 	}
-	set := ranking.NewSet(len(v.slots))
-	for at := 0; at*chunkSlots < len(v.rows); at++ {
-		passing := ^uint64(0)
-		for c := 0; c < len(conditions) && passing != 0; c++ {
-			passing = conditions[c].pass(at, passing)
+	set := make([]uint64, lineWords*linesOf(len(v.slots)))
+	if rows == nil {
+		for w := range set {
+			set[w] = math.MaxUint64
 		}
-		for ; passing != 0; passing &= passing - 1 {
-			slot := at*chunkSlots + bits.TrailingZeros64(passing)
-			if slot < len(v.rows) && v.rows[slot] != noRow { // a closed view does not grow
-				set.Add(v.rows[slot])
+	} else {
+		rows.WriteDenseTo(set)
+	}
+	for i := range conditions {
+		c := &conditions[i]
+		if b := v.bins[c.name]; b != nil && c.column != nil {
+			b.narrow(set, c)
+		} else {
+			v.scan(set, c)
+		}
+	}
+	for i := range conditions { // when few are left
+		if b := v.bins[conditions[i].name]; b != nil {
+			b.settle(set, &conditions[i], v.slots)
+		}
+	}
+	return roaring.FromDense(set, false) // the set is of nobody else
+}
+
+// scan keeps those of a set of rows that pass a condition.
+func (v *View) scan(set []uint64, c *condition) {
+	passing := make([]uint64, len(set))
+	for at := range c.column.length() {
+		chunk := c.column.chunk(at)
+		if chunk == nil {
+			continue
+		}
+		for i, number := range chunk {
+			if number == none || !c.passes(number) {
+				continue
+			}
+			// a closed view does not grow
+			if slot := at*chunkSlots + i; slot < len(v.rows) && v.rows[slot] != noRow {
+				passing[v.rows[slot]/64] |= 1 << (v.rows[slot] % 64)
 			}
 		}
 	}
-	all := roaring.FromDense(set.Words(), false) // the set is of nobody else
-	if rows != nil {
-		all.And(rows)
+	for w := range set {
+		set[w] &= passing[w]
 	}
-	return all
 }
 
 // columnsBytes is what the columns take.

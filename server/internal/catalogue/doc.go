@@ -13,7 +13,9 @@
 // must not be shown now. So a filter is a few operations on sets, whatever the catalogue's size.
 //
 // Numbers of items, such as prices, stand in columns by slot, in an order that integers have too. A
-// range goes through the column once, or looks at the few rows that names leave.
+// view has the rows of a column in bins of about as many numbers. A range is a few operations on
+// sets of bins, and looks at the numbers of the two bins at its ends; of few rows that names leave
+// it looks at all.
 //
 // Items that the catalogue does not have are shown and have no names. A name that no item has is
 // the empty set.

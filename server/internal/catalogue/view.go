@@ -19,6 +19,7 @@ type View struct {
 	rows      []int32           // by slot; noRow: the model does not know the item
 	slots     []int32           // by row; noRow: the catalogue does not have the item
 	sets      []*roaring.Bitmap // by term: the rows of the items that have it; nil: none
+	bins      map[string]*bins  // of columns, by their names; not of all
 	barred    *ranking.Set      // rows that must not be shown now
 	numBarred int
 	users     int // calls of Close that end the view
@@ -33,7 +34,8 @@ const noRow = -1
 // View returns the view of a model of n items, whose rows rowOf knows. It reads the whole
 // catalogue. rowOf is called for items that are written, too, until the view is closed.
 func (c *Catalogue) View(n int, rowOf func(id string) (row int32, known bool)) *View {
-	v := &View{catalogue: c, rowOf: rowOf, barred: ranking.NewSet(n), users: 1}
+	v := &View{catalogue: c, rowOf: rowOf, barred: ranking.NewSet(n), users: 1,
+		bins: map[string]*bins{}}
 	c.build.Lock()
 	defer c.build.Unlock()
 	v.place(n, c.items.entries)
@@ -43,6 +45,7 @@ func (c *Catalogue) View(n int, rowOf func(id string) (row int32, known bool)) *
 			v.include(c.items.entries[slot].terms, int32(row))
 		}
 	}
+	v.rebin()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, slot := range v.slots {
@@ -104,6 +107,11 @@ func (v *View) add(slot int32, e *entry) {
 	if row := v.rows[slot]; row != noRow {
 		v.slots[row] = slot
 		v.include(e.terms, row)
+		for name, b := range v.bins {
+			if number := v.catalogue.items.columns[name].get(slot); number != none {
+				b.set(row, number)
+			}
+		}
 	}
 }
 
@@ -130,6 +138,9 @@ func (v *View) remove(slot int32, e *entry) {
 		if v.sets[t].Remove(uint32(row)); v.sets[t].IsEmpty() {
 			v.sets[t] = nil
 		}
+	}
+	for _, b := range v.bins {
+		b.clear(row)
 	}
 	v.show(slot, true)
 	v.rows[slot], v.slots[row] = noRow, noRow

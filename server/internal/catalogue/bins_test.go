@@ -1,0 +1,153 @@
+package catalogue
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// binned is a catalogue with numbers of all sizes, some that many items have, and neighbours of
+// them, whose first item is the last row of its view.
+type binned struct {
+	*Catalogue
+	view *View
+	rng  *rand.Rand
+	have []map[string]float64 // by row
+}
+
+func newBinned(t *testing.T, rows int) *binned {
+	c := check.Get(Open(t.Context(), memory.New(), time.Unix(0, 0), Bounds{}))(t)
+	v := c.View(rows, func(id string) (int32, bool) {
+		item, err := strconv.Atoi(id)
+		return int32(rows - 1 - item), err == nil && item < rows
+	})
+	t.Cleanup(v.Close)
+	return &binned{Catalogue: c, view: v, rng: rand.New(rand.NewPCG(29, uint64(rows))),
+		have: make([]map[string]float64, rows)}
+}
+
+func (b *binned) draw() float64 {
+	switch b.rng.IntN(4) {
+	case 0:
+		return float64(b.rng.IntN(5))
+	case 1:
+		return math.Nextafter(float64(b.rng.IntN(5)), float64(b.rng.IntN(7)))
+	case 2:
+		return math.Float64frombits(b.rng.Uint64()&^(0x7ff<<52) | uint64(b.rng.IntN(2047))<<52)
+	}
+	return b.rng.NormFloat64()
+}
+
+// write gives an item other numbers, or deletes it. Some items are not in the model.
+func (b *binned) write() {
+	id := b.rng.IntN(len(b.have) + len(b.have)/8)
+	item := store.Item{ID: strconv.Itoa(id), Numbers: map[string]float64{}}
+	for name, share := range map[string]float64{"x": .9, "y": .5, "rare": .001} {
+		if b.rng.Float64() < share {
+			item.Numbers[name] = b.draw()
+		}
+	}
+	if b.rng.IntN(20) == 0 {
+		b.dropAll([]string{item.ID})
+		item.Numbers = nil
+	} else {
+		b.putAll([]store.Item{item})
+	}
+	if id < len(b.have) {
+		b.have[len(b.have)-1-id] = item.Numbers
+	}
+}
+
+// someRange draws a range, at times by a number that begins a bin, or by single numbers.
+func (b *binned) someRange(name string) Range {
+	least, most := b.draw(), b.draw()
+	if bins := b.view.bins[name]; bins != nil && b.rng.IntN(3) == 0 {
+		least = number(bins.edges[b.rng.IntN(len(bins.edges))])
+		if b.rng.IntN(2) == 0 {
+			most = math.Nextafter(least, most)
+		}
+	}
+	if b.rng.IntN(4) == 0 {
+		return NewRange(name, &least, nil, nil, nil, []float64{b.draw(), 3, 4, least, 3})
+	}
+	return NewRange(name, nil, &least, nil, &most, nil)
+}
+
+// passing are the rows that pass by the numbers that the items have.
+func (b *binned) passing(ranges []Range) (want []int32) {
+	for row, have := range b.have {
+		if !slices.ContainsFunc(ranges, func(r Range) bool {
+			x, there := have[r.Name]
+			return !there || x < r.Least || x > r.Most || r.AnyOf != nil && !slices.Contains(r.AnyOf, x)
+		}) {
+			want = append(want, int32(row))
+		}
+	}
+	return want
+}
+
+// Ranges let those pass that they should, while numbers come, change and go, by bins or without.
+func TestRangesByBins(t *testing.T) {
+	for _, rows := range []int{1, 64, 300, 6001} {
+		t.Run(fmt.Sprint(rows), func(t *testing.T) {
+			b := newBinned(t, rows)
+			for round := range 20 {
+				for range rows/4 + 1 {
+					b.write()
+				}
+				for range 30 {
+					var ranges []Range
+					for _, name := range []string{"x", "y", "rare", "nobody's"} {
+						if b.rng.IntN(2) == 0 {
+							ranges = append(ranges, b.someRange(name))
+						}
+					}
+					got := passing(b.view, &Filter{Ranges: ranges}, time.Unix(0, 0), true)
+					check.MustSame(t, b.passing(ranges), got, "round %d: %+v", round, ranges)
+				}
+			}
+			if rows < 6000 {
+				return
+			}
+			if b.view.bins["x"] == nil || b.view.bins["y"] == nil || b.view.bins["rare"] != nil {
+				t.Errorf("%d columns have bins, want those of x and y", len(b.view.bins))
+			}
+		})
+	}
+}
+
+// Bins follow what a column becomes: where all numbers are replaced by larger ones, as times are, no
+// bin has many, and there are none without numbers.
+func TestBinsFollow(t *testing.T) {
+	const rows = 2000
+	b := newBinned(t, rows)
+	for now := range 4 * rows {
+		b.putAll([]store.Item{{ID: strconv.Itoa(now % rows), Numbers: map[string]float64{"x": float64(now)}}})
+	}
+	var sizes []int
+	bins, of := b.view.bins["x"], b.items.columns["x"]
+	for at := range len(bins.edges) + 1 {
+		n := 0
+		for _, slot := range b.view.slots {
+			if bins.of(of.get(slot)) == at {
+				n++
+			}
+		}
+		sizes = append(sizes, n)
+	}
+	if most := slices.Max(sizes); most > rows/movedShare+2*rows/maxEdges {
+		t.Errorf("%d of %d numbers are in one of %d bins", most, rows, len(sizes))
+	}
+	for i := range rows {
+		b.dropAll([]string{strconv.Itoa(i)})
+	}
+	check.Same(t, 0, len(b.view.bins), "columns with bins, without a number")
+}
