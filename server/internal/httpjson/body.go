@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
@@ -26,14 +30,22 @@ func (l lines) NewDecoder(r io.Reader) runtime.Decoder {
 			return err
 		}
 		if m, ok := v.(proto.Message); ok { // without a second copy of a large body
-			err := badBody(l.UnmarshalOptions.Unmarshal(text, m))
-			if req, ok := v.(*pb.BatchUpsertItemsRequest); ok {
-				return upserted(req, text, err)
+			err := l.UnmarshalOptions.Unmarshal(text, m)
+			if req, ok := v.(*pb.BatchUpsertItemsRequest); ok && err == nil {
+				return nameFields(req, text)
 			}
-			return err
+			return badBody(err, text, m.ProtoReflect().Descriptor())
 		}
-		return badBody(l.Unmarshal(text, v))
+		return badBody(l.Unmarshal(text, v), text, messageAt(v))
 	})
+}
+
+// messageAt is the message that a pointer to a field points to; nil: the field is no message.
+func messageAt(v any) protoreflect.MessageDescriptor {
+	if m, ok := reflect.ValueOf(v).Elem().Interface().(proto.Message); ok {
+		return m.ProtoReflect().Descriptor()
+	}
+	return nil
 }
 
 // document returns the document that a body consists of: a piece of one that has come, which is not
@@ -63,9 +75,10 @@ func notJSON(err error) error {
 }
 
 var (
-	badValue     = regexp.MustCompile(`: invalid value for (\w+) field (\w+): `)
-	unknownField = regexp.MustCompile(`: unknown field "([^"]+)"$`)
-	place        = regexp.MustCompile(`^proto:\s+`)
+	// the library begins with one of two kinds of space, lest anybody read its errors
+	place        = regexp.MustCompile(`^proto:[ \x{a0}](?:syntax error )?\(line (\d+):(\d+)\): `)
+	badValue     = regexp.MustCompile(`^invalid value for (\w+) field \w+: `)
+	unknownField = regexp.MustCompile(`^unknown field "[^"]+"$`)
 )
 
 // wantedByKind is what a field takes, by the kinds of which protojson tells.
@@ -79,17 +92,40 @@ var wantedByKind = map[string]string{
 	"uint32": "a whole number from 0 on", "uint64": "a whole number from 0 on",
 }
 
-// badBody words an error of protojson, which has no parts but its text. A nil error is none.
-func badBody(err error) error {
+// badBody words an error of protojson about the text of a message, of which it has no parts but its
+// text. A nil error is none.
+func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
+	text, field := err.Error(), ""
+	if m := place.FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		field = fieldAt(body, offset(body, m[1], m[2]), of)
+	}
+	if field == "" {
+		return errors.New("the body is not that of this call: " + text)
+	}
 	if m := badValue.FindStringSubmatch(text); m != nil && wantedByKind[m[1]] != "" {
-		return &fault{snake(m[2]), "must be " + wantedByKind[m[1]]}
+		return &fault{field, "must be " + wantedByKind[m[1]]}
 	}
-	if m := unknownField.FindStringSubmatch(text); m != nil {
-		return &fault{printable(m[1]), "is not a field of this call"}
+	if unknownField.MatchString(text) {
+		return &fault{field, "is not a field of this call"}
 	}
-	return errors.New("the body is not that of this call: " + place.ReplaceAllString(text, ""))
+	return &fault{field, "is not what this call takes: " + text}
+}
+
+// offset is the number of bytes before a character, whose line and column are counted from 1.
+func offset(text []byte, line, column string) int64 {
+	lines, _ := strconv.Atoi(line)
+	runes, _ := strconv.Atoi(column)
+	at := 0
+	for ; lines > 1; lines-- {
+		at += 1 + bytes.IndexByte(text[at:], '\n')
+	}
+	for ; runes > 1 && at < len(text); runes-- {
+		_, size := utf8.DecodeRune(text[at:])
+		at += size
+	}
+	return int64(at)
 }

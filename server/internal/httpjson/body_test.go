@@ -1,6 +1,7 @@
 package httpjson
 
 import (
+	"errors"
 	"net/http"
 	"runtime"
 	"strings"
@@ -121,14 +122,24 @@ func TestBadBodies(t *testing.T) {
 		{"/v1/events", `{"itemId": 17}`, "item_id", "must be a text in quotes"},
 		{"/v1/events", `{"value": "much"}`, "value", "must be a number"},
 		{"/v1/items:batchUpsert", `{"items": [{"itemId": "a", "numbers": {"price": null}}]}`,
-			"numbers", "must be a number"},
+			"items[0].numbers.price", "must be a number"},
+		{"/v1/items:batchUpsert", `{"items": [{"itemId": "ä"},
+			{"numbers": {"ä": 1, "PriceEUR": "7 €"}}]}`, "items[1].numbers.PriceEUR", "must be a number"},
+		{"/v1/items:batchUpsert", `{"items": [{"itemId": "a"}, {"item_id": "b", "titel": "B"}]}`,
+			"items[1].titel", "is not a field of this call"},
 		{"/v1/recommend", `{"pageSize": 1.5}`, "page_size", "must be a whole number"},
-		{"/v1/recommend", `{"seen": {"mode": "INCLUDE"}}`, "mode",
+		{"/v1/recommend", `{"seen": {"mode": "INCLUDE"}}`, "seen.mode",
 			"must be one of the names that /openapi.json has for it"},
 		{"/v1/recommend", `{"packed": 1}`, "packed", "must be true or false"},
 		{"/v1/recommend", `{"sessionToken": "%"}`, "session_token",
 			"must be a text of base64 in quotes"},
 		{"/v1/recommend", `{"pagesize": 1}`, "pagesize", "is not a field of this call"},
+		{"/v1/recommend", `{"filter": {"anyLabels": "new"}}`, "filter.any_labels",
+			`is not what this call takes: unexpected token "new"`},
+		{"/v1/recommend", `{"filter": {"ranges": [{"name": "p"}, []]}}`, "filter.ranges[1]",
+			"is not what this call takes: unexpected token ["},
+		{"/v1/recommend", `{"userId": "a", "userId": "b"}`, "user_id",
+			`is not what this call takes: duplicate field "userId"`},
 		{"/v1/recommend", "not json", "", "the body is not JSON: see byte 2"},
 		{"/v1/recommend", `{"userId": `, "", "the body is not JSON: it ends too early"},
 	} {
@@ -141,7 +152,12 @@ func TestBadBodies(t *testing.T) {
 			t.Errorf("%s: %d (-want +got):\n%s", tt.body, code, d)
 		}
 	}
-	for _, body := range []string{"[]", `{"userId": "\xff"}`, `{"userId": "a", "userId": "b"}`} {
+	for _, space := range []string{" ", "\u00a0"} { // of which a build of the library has one
+		err := badBody(errors.New("proto:"+space+"(line 1:12): invalid value for string field itemId: 17"),
+			[]byte(`{"itemId": 17}`), new(pb.Event).ProtoReflect().Descriptor())
+		check.Same(t, (&fault{"item_id", "must be a text in quotes"}).Error(), err.Error(), "with %q", space)
+	}
+	for _, body := range []string{"[]", `[{}]`, "7"} {
 		if code, got := ask(t, h, "POST", "/v1/recommend", body); code != http.StatusBadRequest ||
 			got.Reason != "INVALID_ARGUMENT" {
 			t.Errorf("%q: %d %v", body, code, got)

@@ -2,7 +2,6 @@ package httpjson
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,17 +13,6 @@ import (
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
-
-// upserted completes an upsert that was read from text, or words the error of that.
-func upserted(req *pb.BatchUpsertItemsRequest, text []byte, err error) error {
-	if err == nil {
-		return nameFields(req, text)
-	}
-	if bad, ok := errors.AsType[*fault](err); ok && bad.field == "value" {
-		bad.field = valid.FieldNumbers // the library calls the values of a map so
-	}
-	return err
-}
 
 // nameFields gives an upsert without a mask one, if an item names a field whose value is empty,
 // such as "categories": []. The message cannot tell it from a field that is not there, which the
