@@ -524,8 +524,9 @@ func TestUnknownFilters(t *testing.T) {
 		for _, err := range []error{one, many, similar} {
 			if p := problemOf(t, err); p.Code != codes.InvalidArgument ||
 				p.Reason != "UNKNOWN_FILTER" ||
-				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
-				t.Errorf("%v, want %q", err, c.want)
+				!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") ||
+				!slices.Equal(p.Fields, []string{c.want[:len("filter.named_filters[0]")]}) {
+				t.Errorf("%v of the fields %v, want %q", err, p.Fields, c.want)
 			}
 		}
 	}

@@ -122,8 +122,8 @@ type UnknownError struct {
 // shownNames bounds the names in the text of an [UnknownError].
 const shownNames = 20
 
-// Error lists the first names of e.Known, at most shownNames of them.
-func (e *UnknownError) Error() string {
+// Fault lists the first names of e.Known, at most shownNames of them.
+func (e *UnknownError) Fault() valid.Fault {
 	shown := strings.Join(e.Known[:min(len(e.Known), shownNames)], ", ")
 	switch more := len(e.Known) - shownNames; {
 	case len(e.Known) == 0:
@@ -131,8 +131,14 @@ func (e *UnknownError) Error() string {
 	case more > 0:
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("%s[%d] is the name of no %s; this server has %s", e.Field, e.Index, e.Kind,
-		shown)
+	return valid.Fault{Field: fmt.Sprintf("%s[%d]", e.Field, e.Index),
+		Text: fmt.Sprintf("is the name of no %s; this server has %s", e.Kind, shown)}
+}
+
+// Error is the field and the text of the fault.
+func (e *UnknownError) Error() string {
+	f := e.Fault()
+	return f.Field + " " + f.Text
 }
 
 // conditions are a filter, or a boost, as it stands in the file.
@@ -177,7 +183,7 @@ func parse(texts [][]byte) (table, error) {
 	if err := d.Decode(&read); errors.Is(err, io.EOF) {
 		return table{}, bad("has no filters") // as a file that is being written
 	} else if err != nil {
-		return table{}, &fault.Fault{Field: field, Err: err}
+		return table{}, bad(worded(err))
 	}
 	if err := d.Decode(&read); !errors.Is(err, io.EOF) {
 		return table{}, bad("has more than one document")
@@ -203,6 +209,21 @@ func parse(texts [][]byte) (table, error) {
 		}
 	}
 	return t, nil
+}
+
+var (
+	unknownKey = regexp.MustCompile(`field (\S+) not found in type [^\s;]+`)
+	wrongKind  = regexp.MustCompile("cannot unmarshal !!(\\w+)( `[^`]*`)? into [^\\s;]+")
+)
+
+// worded is the text of an error of the library, without the types of Go.
+func worded(err error) string {
+	text := err.Error()
+	if kinds, ok := errors.AsType[*yaml.TypeError](err); ok {
+		text = strings.Join(kinds.Errors, "; ")
+	}
+	text = unknownKey.ReplaceAllString(text, "there is no $1")
+	return wrongKind.ReplaceAllString(text, "a $1$2 cannot stand there")
 }
 
 func bad(problem string) error { return &fault.Fault{Field: field, Problem: problem} }

@@ -175,13 +175,17 @@ func Status(err error) *status.Status {
 		err = valid.Bad(m.Field, m.Problem)
 	}
 	if invalid, ok := errors.AsType[*valid.Error](err); ok {
-		return invalidStatus(invalid)
+		reason := "INVALID_FIELD"
+		if invalid.Faults[0].Field == valid.FieldSequence {
+			reason = "SEQUENCE_OUT_OF_ORDER"
+		}
+		return badFields(reason, invalid)
 	}
 	if rejected, ok := errors.AsType[*models.RefusedError](err); ok {
 		return New(codes.FailedPrecondition, "MODEL_REJECTED", rejected.Error(), 0)
 	}
 	if unknown, ok := errors.AsType[*filters.UnknownError](err); ok {
-		return New(codes.InvalidArgument, "UNKNOWN_FILTER", unknown.Error(), 0)
+		return badFields("UNKNOWN_FILTER", &valid.Error{Faults: []valid.Fault{unknown.Fault()}})
 	}
 	if large, ok := errors.AsType[*catalogue.LargeError](err); ok {
 		return New(codes.ResourceExhausted, "CATALOGUE_TOO_LARGE", large.Error(), 0)
@@ -216,12 +220,8 @@ func Status(err error) *status.Status {
 	return New(codes.Internal, "INTERNAL", "internal error; the server's log has more", 0)
 }
 
-// invalidStatus names every bad field.
-func invalidStatus(invalid *valid.Error) *status.Status {
-	reason := "INVALID_FIELD"
-	if invalid.Faults[0].Field == valid.FieldSequence {
-		reason = "SEQUENCE_OUT_OF_ORDER"
-	}
+// badFields names every bad field.
+func badFields(reason string, invalid *valid.Error) *status.Status {
 	b := &errdetails.BadRequest{}
 	for _, f := range invalid.Faults {
 		b.FieldViolations = append(b.FieldViolations, &errdetails.BadRequest_FieldViolation{

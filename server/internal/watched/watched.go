@@ -124,7 +124,17 @@ func (w *Files[T]) look(ctx context.Context, complete bool) (taken bool) {
 func (w *Files[T]) refuse(ctx context.Context, err error) {
 	w.Reloaded(false)
 	w.Log.LogAttrs(ctx, slog.LevelError, "new "+w.Name+" refused: the old ones stay",
-		slog.String("error", err.Error()))
+		slog.String("error", fault.Text(err, w.file)))
+}
+
+// file is the name of the file of a field.
+func (w *Files[T]) file(field string) string {
+	for _, p := range w.Paths {
+		if p.Field == field {
+			return p.Name
+		}
+	}
+	return field
 }
 
 // read returns the texts of the files and their hash.

@@ -2,12 +2,13 @@ package watched
 
 import (
 	"bytes"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -15,15 +16,16 @@ import (
 // file changes nothing and is reported once, or again on demand.
 func TestFiles(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
+	var logs bytes.Buffer
 	good, bad := 0, 0
 	f := &Files[string]{Name: "words", Paths: []Path{{"Words", name}},
 		Parse: func(texts [][]byte) (string, error) {
 			if bytes.HasPrefix(texts[0], []byte("bad")) {
-				return "", errors.New("bad")
+				return "", &fault.Fault{Field: "Words", Problem: "are bad"}
 			}
 			return string(texts[0]), nil
 		},
-		Log: slog.New(slog.DiscardHandler)}
+		Log: slog.New(slog.NewTextHandler(&logs, nil))}
 	f.Reloaded = func(ok bool) {
 		if ok {
 			good++
@@ -80,5 +82,8 @@ func TestFiles(t *testing.T) {
 			t.Errorf("step %d: %q, %d good, %d bad; want %q, %d, %d", i, f.Get(), good, bad,
 				step.want, step.good, step.bad)
 		}
+	}
+	if want := `error="` + name + `: are bad"`; strings.Count(logs.String(), want) != 3 {
+		t.Errorf("the log does not have %s thrice: %s", want, &logs)
 	}
 }
