@@ -387,8 +387,21 @@ func lets(f *pb.ItemFilter, i *pb.Item, now time.Time) bool {
 			return false
 		}
 	}
+	if n := f.GetNear(); n != nil && !isNear(n, i.GetNumbers()) {
+		return false
+	}
 	return (len(f.GetAllowItemIds()) == 0 || slices.Contains(f.GetAllowItemIds(), i.GetItemId())) &&
 		!slices.Contains(f.GetDenyItemIds(), i.GetItemId())
+}
+
+// isNear tells whether numbers, of which the price is a longitude, are near a point, by the law of
+// cosines.
+func isNear(n *pb.Near, numbers map[string]float64) bool {
+	latitude, there := numbers["latitude"]
+	sinA, cosA := math.Sincos(latitude * math.Pi / 180)
+	sinB, cosB := math.Sincos(n.GetLatitude() * math.Pi / 180)
+	far := math.Acos(sinA*sinB + cosA*cosB*math.Cos((numbers["price"]-n.GetLongitude())*math.Pi/180))
+	return there && far*6371.0088 <= n.GetRadiusKm()
 }
 
 // scoresByID are the items of a list with their scores, in order.
@@ -412,7 +425,8 @@ func randomItem(rng *rand.Rand, id string, now time.Time) *pb.Item {
 	i := &pb.Item{ItemId: id, Categories: append(names(rng, 6), names(rng, 2)...),
 		Labels: names(rng, 4), Hidden: proto.Bool(rng.IntN(12) == 0)}
 	if rng.IntN(3) > 0 {
-		i.Numbers = map[string]float64{"price": float64(rng.IntN(9) - 4), "stock": 1}
+		i.Numbers = map[string]float64{"price": float64(rng.IntN(9) - 4), "stock": 1,
+			"latitude": float64(rng.IntN(9)) - 4}
 	}
 	around := func() *timestamppb.Timestamp {
 		return timestamppb.New(now.Add(time.Duration(rng.IntN(200)-100) * time.Minute))
@@ -449,6 +463,10 @@ func randomFilter(rng *rand.Rand) *pb.ItemFilter {
 		}
 		f.Ranges = append(f.Ranges, r)
 	}
+	if rng.IntN(5) == 0 {
+		f.Near = &pb.Near{Latitude: proto.Float64(5 * rng.NormFloat64()),
+			Longitude: proto.Float64(5 * rng.NormFloat64()), RadiusKm: 1 + 1000*rng.Float64(), LongitudeNumber: "price"}
+	}
 	if rng.IntN(4) == 0 {
 		for range rng.IntN(testItems) {
 			f.AllowItemIds = append(f.AllowItemIds, item(rng.IntN(testItems+2)))
@@ -478,6 +496,10 @@ func namedFilters(t *testing.T, rng *rand.Rand) (file string, named map[string]*
 		}
 		if len(f.GetRanges()) > 0 {
 			fmt.Fprintf(&text, "  ranges: %s\n", yamlOf(f.GetRanges()))
+		}
+		if n := f.GetNear(); n != nil {
+			fmt.Fprintf(&text, "  near: {latitude: %v, longitude: %v, radius_km: %v, longitude_number: price}\n",
+				n.GetLatitude(), n.GetLongitude(), n.GetRadiusKm())
 		}
 	}
 	file = filepath.Join(t.TempDir(), "filters.yaml")

@@ -217,7 +217,7 @@ func (x NumberCurve_Shape) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use NumberCurve_Shape.Descriptor instead.
 func (NumberCurve_Shape) EnumDescriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{4, 0}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // Mode is the rule by which seen items are excluded.
@@ -283,7 +283,7 @@ func (x SeenPolicy_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SeenPolicy_Mode.Descriptor instead.
 func (SeenPolicy_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5, 0}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // Event is one interaction of a user with an item.
@@ -432,6 +432,8 @@ type ItemFilter struct {
 	NoLabels []string `protobuf:"bytes,9,rep,name=no_labels,json=noLabels,proto3" json:"no_labels,omitempty"`
 	// Items whose numbers are in all of these ranges: at most 20.
 	Ranges []*NumberRange `protobuf:"bytes,10,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	// Items that lie within a distance of a point.
+	Near *Near `protobuf:"bytes,11,opt,name=near,proto3" json:"near,omitempty"`
 	// Filters that the server has by name (serve --filters-file), all of which must let an item pass
 	// beside the lists above: at most 10 names. INVALID_ARGUMENT with the reason UNKNOWN_FILTER, and
 	// the names that there are, if the server does not know one.
@@ -529,6 +531,13 @@ func (x *ItemFilter) GetNoLabels() []string {
 func (x *ItemFilter) GetRanges() []*NumberRange {
 	if x != nil {
 		return x.Ranges
+	}
+	return nil
+}
+
+func (x *ItemFilter) GetNear() *Near {
+	if x != nil {
+		return x.Near
 	}
 	return nil
 }
@@ -632,6 +641,89 @@ func (x *NumberRange) GetAnyOf() []float64 {
 	return nil
 }
 
+// Near lets the items pass that lie within a distance of a point of the Earth, which is taken as a
+// sphere of a radius of 6371.0088 km.
+type Near struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The point, in degrees.
+	Latitude  *float64 `protobuf:"fixed64,1,opt,name=latitude,proto3,oneof" json:"latitude,omitempty"`
+	Longitude *float64 `protobuf:"fixed64,2,opt,name=longitude,proto3,oneof" json:"longitude,omitempty"`
+	// The distance in kilometres.
+	RadiusKm float64 `protobuf:"fixed64,3,opt,name=radius_km,json=radiusKm,proto3" json:"radius_km,omitempty"`
+	// The numbers of items, see Item.numbers, that are their latitude from -90 to 90 and their
+	// longitude from -180 to 180 degrees. Default: latitude and longitude. Items without both do not
+	// pass.
+	LatitudeNumber  string `protobuf:"bytes,4,opt,name=latitude_number,json=latitudeNumber,proto3" json:"latitude_number,omitempty"`
+	LongitudeNumber string `protobuf:"bytes,5,opt,name=longitude_number,json=longitudeNumber,proto3" json:"longitude_number,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Near) Reset() {
+	*x = Near{}
+	mi := &file_gsimc_v1_types_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Near) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Near) ProtoMessage() {}
+
+func (x *Near) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_types_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Near.ProtoReflect.Descriptor instead.
+func (*Near) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Near) GetLatitude() float64 {
+	if x != nil && x.Latitude != nil {
+		return *x.Latitude
+	}
+	return 0
+}
+
+func (x *Near) GetLongitude() float64 {
+	if x != nil && x.Longitude != nil {
+		return *x.Longitude
+	}
+	return 0
+}
+
+func (x *Near) GetRadiusKm() float64 {
+	if x != nil {
+		return x.RadiusKm
+	}
+	return 0
+}
+
+func (x *Near) GetLatitudeNumber() string {
+	if x != nil {
+		return x.LatitudeNumber
+	}
+	return ""
+}
+
+func (x *Near) GetLongitudeNumber() string {
+	if x != nil {
+		return x.LongitudeNumber
+	}
+	return ""
+}
+
 // Boost is a rule that raises or lowers the scores of some items before the top-N is taken, so that
 // the list is exact. Lists that are not personal leave boosts out, see DEGRADATION_NO_BOOSTS.
 type Boost struct {
@@ -651,7 +743,7 @@ type Boost struct {
 
 func (x *Boost) Reset() {
 	*x = Boost{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[3]
+	mi := &file_gsimc_v1_types_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +755,7 @@ func (x *Boost) String() string {
 func (*Boost) ProtoMessage() {}
 
 func (x *Boost) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[3]
+	mi := &file_gsimc_v1_types_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +768,7 @@ func (x *Boost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Boost.ProtoReflect.Descriptor instead.
 func (*Boost) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{3}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Boost) GetName() string {
@@ -725,7 +817,7 @@ type NumberCurve struct {
 
 func (x *NumberCurve) Reset() {
 	*x = NumberCurve{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[4]
+	mi := &file_gsimc_v1_types_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +829,7 @@ func (x *NumberCurve) String() string {
 func (*NumberCurve) ProtoMessage() {}
 
 func (x *NumberCurve) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[4]
+	mi := &file_gsimc_v1_types_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +842,7 @@ func (x *NumberCurve) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumberCurve.ProtoReflect.Descriptor instead.
 func (*NumberCurve) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{4}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NumberCurve) GetNumber() string {
@@ -798,7 +890,7 @@ type SeenPolicy struct {
 
 func (x *SeenPolicy) Reset() {
 	*x = SeenPolicy{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	mi := &file_gsimc_v1_types_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +902,7 @@ func (x *SeenPolicy) String() string {
 func (*SeenPolicy) ProtoMessage() {}
 
 func (x *SeenPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[5]
+	mi := &file_gsimc_v1_types_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +915,7 @@ func (x *SeenPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SeenPolicy.ProtoReflect.Descriptor instead.
 func (*SeenPolicy) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{5}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SeenPolicy) GetMode() SeenPolicy_Mode {
@@ -872,7 +964,7 @@ type ScoredItem struct {
 
 func (x *ScoredItem) Reset() {
 	*x = ScoredItem{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[6]
+	mi := &file_gsimc_v1_types_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -884,7 +976,7 @@ func (x *ScoredItem) String() string {
 func (*ScoredItem) ProtoMessage() {}
 
 func (x *ScoredItem) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[6]
+	mi := &file_gsimc_v1_types_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -897,7 +989,7 @@ func (x *ScoredItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoredItem.ProtoReflect.Descriptor instead.
 func (*ScoredItem) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{6}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ScoredItem) GetItemId() string {
@@ -965,7 +1057,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[7]
+	mi := &file_gsimc_v1_types_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1069,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[7]
+	mi := &file_gsimc_v1_types_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1082,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{7}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Explanation) GetBase() float64 {
@@ -1055,7 +1147,7 @@ type RuleContribution struct {
 
 func (x *RuleContribution) Reset() {
 	*x = RuleContribution{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[8]
+	mi := &file_gsimc_v1_types_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1067,7 +1159,7 @@ func (x *RuleContribution) String() string {
 func (*RuleContribution) ProtoMessage() {}
 
 func (x *RuleContribution) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[8]
+	mi := &file_gsimc_v1_types_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1080,7 +1172,7 @@ func (x *RuleContribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RuleContribution.ProtoReflect.Descriptor instead.
 func (*RuleContribution) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{8}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RuleContribution) GetName() string {
@@ -1113,7 +1205,7 @@ type Again struct {
 
 func (x *Again) Reset() {
 	*x = Again{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[9]
+	mi := &file_gsimc_v1_types_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1217,7 @@ func (x *Again) String() string {
 func (*Again) ProtoMessage() {}
 
 func (x *Again) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[9]
+	mi := &file_gsimc_v1_types_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1230,7 @@ func (x *Again) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Again.ProtoReflect.Descriptor instead.
 func (*Again) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{9}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Again) GetEvents() int32 {
@@ -1183,7 +1275,7 @@ type Contribution struct {
 
 func (x *Contribution) Reset() {
 	*x = Contribution{}
-	mi := &file_gsimc_v1_types_proto_msgTypes[10]
+	mi := &file_gsimc_v1_types_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1287,7 @@ func (x *Contribution) String() string {
 func (*Contribution) ProtoMessage() {}
 
 func (x *Contribution) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_types_proto_msgTypes[10]
+	mi := &file_gsimc_v1_types_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1300,7 @@ func (x *Contribution) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Contribution.ProtoReflect.Descriptor instead.
 func (*Contribution) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{10}
+	return file_gsimc_v1_types_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Contribution) GetItemId() string {
@@ -1262,7 +1354,7 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"event_time\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampB\v\xe0A\x01\xbaH\x05\xb2\x01\x022\x00R\teventTime\x125\n" +
 	"\x05value\x18\x06 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00@\x8f@)\x00\x00\x00\x00\x00@\x8f\xc0H\x00R\x05value\x88\x01\x01\x128\n" +
 	"\x11recommendation_id\x18\a \x01(\tB\v\xe0A\x01\xbaH\x05r\x03(\x80\x02R\x10recommendationIdB\b\n" +
-	"\x06_value\"\xcd\x04\n" +
+	"\x06_value\"\xf6\x04\n" +
 	"\n" +
 	"ItemFilter\x12;\n" +
 	"\x0eallow_item_ids\x18\x01 \x03(\tB\x15\xe0A\x01\xbaH\x0f\x92\x01\f\x10\x90N\"\ar\x05 \x01(\x80\x02R\fallowItemIds\x129\n" +
@@ -1276,7 +1368,8 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"all_labels\x18\b \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\tallLabels\x121\n" +
 	"\tno_labels\x18\t \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10d\"\ar\x05 \x01(\x80\x02R\bnoLabels\x12:\n" +
 	"\x06ranges\x18\n" +
-	" \x03(\v2\x15.gsimc.v1.NumberRangeB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10\x14R\x06ranges\x129\n" +
+	" \x03(\v2\x15.gsimc.v1.NumberRangeB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10\x14R\x06ranges\x12'\n" +
+	"\x04near\x18\v \x01(\v2\x0e.gsimc.v1.NearB\x03\xe0A\x01R\x04near\x129\n" +
 	"\rnamed_filters\x18\x06 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
 	"\"\ar\x05 \x01(\x80\x02R\fnamedFilters\"\xff\x01\n" +
 	"\vNumberRange\x12B\n" +
@@ -1289,7 +1382,16 @@ const file_gsimc_v1_types_proto_rawDesc = "" +
 	"\x03_gtB\x06\n" +
 	"\x04_gteB\x05\n" +
 	"\x03_ltB\x06\n" +
-	"\x04_lte\"\xba\x01\n" +
+	"\x04_lte\"\x90\x03\n" +
+	"\x04Near\x12;\n" +
+	"\blatitude\x18\x01 \x01(\x01B\x1a\xe0A\x02\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x80V@)\x00\x00\x00\x00\x00\x80V\xc0H\x00R\blatitude\x88\x01\x01\x12=\n" +
+	"\tlongitude\x18\x02 \x01(\x01B\x1a\xe0A\x02\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x80f@)\x00\x00\x00\x00\x00\x80f\xc0H\x01R\tlongitude\x88\x01\x01\x127\n" +
+	"\tradius_km\x18\x03 \x01(\x01B\x1a\xe0A\x02\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\xa1\xd3@)\xfc\xa9\xf1\xd2MbP?R\bradiusKm\x12Z\n" +
+	"\x0flatitude_number\x18\x04 \x01(\tB1\xe0A\x01\xbaH+r)(@2%^([a-z][a-z0-9]*(_[a-z][a-z0-9]*)*)?$R\x0elatitudeNumber\x12\\\n" +
+	"\x10longitude_number\x18\x05 \x01(\tB1\xe0A\x01\xbaH+r)(@2%^([a-z][a-z0-9]*(_[a-z][a-z0-9]*)*)?$R\x0flongitudeNumberB\v\n" +
+	"\t_latitudeB\f\n" +
+	"\n" +
+	"_longitude\"\xba\x01\n" +
 	"\x05Boost\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xe0A\x01\xbaH\x04r\x02(@R\x04name\x121\n" +
@@ -1379,7 +1481,7 @@ func file_gsimc_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_gsimc_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_gsimc_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_gsimc_v1_types_proto_goTypes = []any{
 	(EventDisposition)(0),         // 0: gsimc.v1.EventDisposition
 	(ResultSource)(0),             // 1: gsimc.v1.ResultSource
@@ -1388,37 +1490,39 @@ var file_gsimc_v1_types_proto_goTypes = []any{
 	(*Event)(nil),                 // 4: gsimc.v1.Event
 	(*ItemFilter)(nil),            // 5: gsimc.v1.ItemFilter
 	(*NumberRange)(nil),           // 6: gsimc.v1.NumberRange
-	(*Boost)(nil),                 // 7: gsimc.v1.Boost
-	(*NumberCurve)(nil),           // 8: gsimc.v1.NumberCurve
-	(*SeenPolicy)(nil),            // 9: gsimc.v1.SeenPolicy
-	(*ScoredItem)(nil),            // 10: gsimc.v1.ScoredItem
-	(*Explanation)(nil),           // 11: gsimc.v1.Explanation
-	(*RuleContribution)(nil),      // 12: gsimc.v1.RuleContribution
-	(*Again)(nil),                 // 13: gsimc.v1.Again
-	(*Contribution)(nil),          // 14: gsimc.v1.Contribution
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*Near)(nil),                  // 7: gsimc.v1.Near
+	(*Boost)(nil),                 // 8: gsimc.v1.Boost
+	(*NumberCurve)(nil),           // 9: gsimc.v1.NumberCurve
+	(*SeenPolicy)(nil),            // 10: gsimc.v1.SeenPolicy
+	(*ScoredItem)(nil),            // 11: gsimc.v1.ScoredItem
+	(*Explanation)(nil),           // 12: gsimc.v1.Explanation
+	(*RuleContribution)(nil),      // 13: gsimc.v1.RuleContribution
+	(*Again)(nil),                 // 14: gsimc.v1.Again
+	(*Contribution)(nil),          // 15: gsimc.v1.Contribution
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 17: google.protobuf.Duration
 }
 var file_gsimc_v1_types_proto_depIdxs = []int32{
-	15, // 0: gsimc.v1.Event.event_time:type_name -> google.protobuf.Timestamp
+	16, // 0: gsimc.v1.Event.event_time:type_name -> google.protobuf.Timestamp
 	6,  // 1: gsimc.v1.ItemFilter.ranges:type_name -> gsimc.v1.NumberRange
-	5,  // 2: gsimc.v1.Boost.filter:type_name -> gsimc.v1.ItemFilter
-	8,  // 3: gsimc.v1.Boost.by:type_name -> gsimc.v1.NumberCurve
-	2,  // 4: gsimc.v1.NumberCurve.shape:type_name -> gsimc.v1.NumberCurve.Shape
-	3,  // 5: gsimc.v1.SeenPolicy.mode:type_name -> gsimc.v1.SeenPolicy.Mode
-	16, // 6: gsimc.v1.SeenPolicy.reappear_after:type_name -> google.protobuf.Duration
-	1,  // 7: gsimc.v1.ScoredItem.source:type_name -> gsimc.v1.ResultSource
-	11, // 8: gsimc.v1.ScoredItem.explanation:type_name -> gsimc.v1.Explanation
-	14, // 9: gsimc.v1.Explanation.contributions:type_name -> gsimc.v1.Contribution
-	13, // 10: gsimc.v1.Explanation.again:type_name -> gsimc.v1.Again
-	12, // 11: gsimc.v1.Explanation.rules:type_name -> gsimc.v1.RuleContribution
-	15, // 12: gsimc.v1.Again.event_time:type_name -> google.protobuf.Timestamp
-	15, // 13: gsimc.v1.Contribution.event_time:type_name -> google.protobuf.Timestamp
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	7,  // 2: gsimc.v1.ItemFilter.near:type_name -> gsimc.v1.Near
+	5,  // 3: gsimc.v1.Boost.filter:type_name -> gsimc.v1.ItemFilter
+	9,  // 4: gsimc.v1.Boost.by:type_name -> gsimc.v1.NumberCurve
+	2,  // 5: gsimc.v1.NumberCurve.shape:type_name -> gsimc.v1.NumberCurve.Shape
+	3,  // 6: gsimc.v1.SeenPolicy.mode:type_name -> gsimc.v1.SeenPolicy.Mode
+	17, // 7: gsimc.v1.SeenPolicy.reappear_after:type_name -> google.protobuf.Duration
+	1,  // 8: gsimc.v1.ScoredItem.source:type_name -> gsimc.v1.ResultSource
+	12, // 9: gsimc.v1.ScoredItem.explanation:type_name -> gsimc.v1.Explanation
+	15, // 10: gsimc.v1.Explanation.contributions:type_name -> gsimc.v1.Contribution
+	14, // 11: gsimc.v1.Explanation.again:type_name -> gsimc.v1.Again
+	13, // 12: gsimc.v1.Explanation.rules:type_name -> gsimc.v1.RuleContribution
+	16, // 13: gsimc.v1.Again.event_time:type_name -> google.protobuf.Timestamp
+	16, // 14: gsimc.v1.Contribution.event_time:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_types_proto_init() }
@@ -1428,14 +1532,15 @@ func file_gsimc_v1_types_proto_init() {
 	}
 	file_gsimc_v1_types_proto_msgTypes[0].OneofWrappers = []any{}
 	file_gsimc_v1_types_proto_msgTypes[2].OneofWrappers = []any{}
-	file_gsimc_v1_types_proto_msgTypes[6].OneofWrappers = []any{}
+	file_gsimc_v1_types_proto_msgTypes[3].OneofWrappers = []any{}
+	file_gsimc_v1_types_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_types_proto_rawDesc), len(file_gsimc_v1_types_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

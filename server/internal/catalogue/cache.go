@@ -99,5 +99,5 @@ func (f *Filter) appendLists(dst []byte) []byte {
 			dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(number))
 		}
 	}
-	return dst
+	return f.Near.appendTo(dst)
 }

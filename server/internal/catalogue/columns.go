@@ -173,8 +173,13 @@ type span struct{ least, most uint64 }
 // conditions returns those of a filter, the one that fewest items can pass first.
 func (x *index) conditions(f *Filter) (all []condition) {
 	byName := map[string]*Range{}
-	for _, f := range append([]*Filter{f}, f.And...) {
-		for _, r := range f.Ranges {
+	for _, f := range f.all() {
+		ranges := f.Ranges
+		if f.Near != nil {
+			near := f.Near.ranges()
+			ranges = append(slices.Clip(ranges), near[:]...)
+		}
+		for _, r := range ranges {
 			if and, met := byName[r.Name]; met {
 				r = and.and(r)
 			}

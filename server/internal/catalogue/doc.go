@@ -15,7 +15,8 @@
 // Numbers of items, such as prices, stand in columns by slot, in an order that integers have too. A
 // view has the rows of a column in bins of about as many numbers. A range is a few operations on
 // sets of bins, and looks at the numbers of the two bins at its ends; of few rows that names leave
-// it looks at all.
+// it looks at all. A circle is a range of latitudes and one of longitudes, of which each item is
+// measured.
 //
 // Items that the catalogue does not have are shown and have no names. A name that no item has is
 // the empty set.

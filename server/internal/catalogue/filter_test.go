@@ -13,7 +13,11 @@ func TestEveryListOfAFilterCounts(t *testing.T) {
 	for i := range reflect.TypeFor[Filter]().NumField() {
 		f := new(Filter)
 		field := reflect.ValueOf(f).Elem().Field(i)
-		field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		if field.Kind() == reflect.Pointer {
+			field.Set(reflect.New(field.Type().Elem()))
+		} else {
+			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		}
 		if f.And != nil {
 			f.And[0] = &Filter{AnyLabels: []string{"x"}}
 		}

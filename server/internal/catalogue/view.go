@@ -167,6 +167,7 @@ type Filter struct {
 	AnyCategories, AllCategories, NoCategories []string
 	AnyLabels, AllLabels, NoLabels             []string
 	Ranges                                     []Range
+	Near                                       *Circle // nil: anywhere
 	// And are further filters that must let an item pass. They have no And of their own.
 	And []*Filter
 }
@@ -349,13 +350,16 @@ func (s *Selection) cleared(n int) *ranking.Set {
 	return s.skip
 }
 
+// all are the filter and its further ones.
+func (f *Filter) all() []*Filter { return append([]*Filter{f}, f.And...) }
+
 func (f *Filter) empty() bool {
 	for _, names := range f.lists() {
 		if len(names) > 0 {
 			return false
 		}
 	}
-	return len(f.Ranges) == 0 && len(f.And) == 0
+	return len(f.Ranges) == 0 && f.Near == nil && len(f.And) == 0
 }
 
 // evaluate returns the sets of a filter, for some rows, nil: for all: if some, only the rows of
@@ -385,6 +389,11 @@ func (v *View) evaluate(
 	}
 	if conditions := v.catalogue.items.conditions(f); len(conditions) > 0 {
 		passing = v.within(passing, conditions)
+	}
+	for _, f := range f.all() {
+		if f.Near != nil {
+			passing = v.around(passing, f.Near)
+		}
 	}
 	return passing != nil, passing, failing
 }

@@ -19,6 +19,7 @@ package filters
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,6 +153,7 @@ type conditions struct {
 	AllLabels     []string `yaml:"all_labels"`
 	NoLabels      []string `yaml:"no_labels"`
 	Ranges        []bounds `yaml:"ranges"`
+	Near          *near    `yaml:"near"`
 }
 
 // bounds are a range as it stands in the file.
@@ -162,6 +164,15 @@ type bounds struct {
 	Lt    *float64  `yaml:"lt"`
 	Lte   *float64  `yaml:"lte"`
 	AnyOf []float64 `yaml:"any_of"`
+}
+
+// near is a point and a distance as they stand in the file.
+type near struct {
+	Latitude        *float64 `yaml:"latitude"`
+	Longitude       *float64 `yaml:"longitude"`
+	RadiusKm        float64  `yaml:"radius_km"`
+	LatitudeNumber  string   `yaml:"latitude_number"`
+	LongitudeNumber string   `yaml:"longitude_number"`
 }
 
 // curve is by which number a boost goes, as it stands in the file.
@@ -238,6 +249,10 @@ func (c *conditions) boost(name string) (*pb.Boost, error) {
 		f.Ranges = append(f.Ranges, &pb.NumberRange{Name: r.Name, Gt: r.Gt, Gte: r.Gte, Lt: r.Lt,
 			Lte: r.Lte, AnyOf: r.AnyOf})
 	}
+	if n := c.Near; n != nil {
+		f.Near = &pb.Near{Latitude: n.Latitude, Longitude: n.Longitude, RadiusKm: n.RadiusKm,
+			LatitudeNumber: n.LatitudeNumber, LongitudeNumber: n.LongitudeNumber}
+	}
 	b := &pb.Boost{Name: name, Filter: f, Weight: 1}
 	if c.Weight != nil {
 		b.Weight = *c.Weight
@@ -254,7 +269,7 @@ func (c *conditions) boost(name string) (*pb.Boost, error) {
 		return nil, valid.Bad("weight", "is required beside by")
 	case c.Weight == nil && proto.Equal(f, &pb.ItemFilter{}):
 		return nil, errors.New("no conditions: want any_categories, all_categories, " +
-			"no_categories, any_labels, all_labels, no_labels or ranges, or a weight")
+			"no_categories, any_labels, all_labels, no_labels, ranges or near, or a weight")
 	}
 	err := valid.Boost(b)
 	if invalid, ok := errors.AsType[*valid.Error](err); ok {
@@ -292,6 +307,14 @@ func Of(f *pb.ItemFilter, named []*catalogue.Filter) catalogue.Filter {
 	for _, r := range f.GetRanges() {
 		all.Ranges = append(all.Ranges,
 			catalogue.NewRange(r.GetName(), r.Gt, r.Gte, r.Lt, r.Lte, r.GetAnyOf()))
+	}
+	if near := f.GetNear(); near != nil {
+		all.Near = &catalogue.Circle{
+			LatitudeName:  cmp.Or(near.GetLatitudeNumber(), "latitude"),
+			LongitudeName: cmp.Or(near.GetLongitudeNumber(), "longitude"),
+			Latitude:      near.GetLatitude(),
+			Longitude:     near.GetLongitude(),
+			RadiusKm:      near.GetRadiusKm()}
 	}
 	return all
 }

@@ -29,6 +29,30 @@ func checkFilter(c *checker, f *pb.ItemFilter) {
 	}
 	checkIDs(c, "filter.named_filters", f.GetNamedFilters(), 0, maxNamedFilters)
 	checkRanges(c, f.GetRanges())
+	checkNear(c, f.GetNear())
+}
+
+// checkNear checks the circle of a filter, which may be nil.
+func checkNear(c *checker, near *pb.Near) {
+	if near == nil {
+		return
+	}
+	if x := near.Latitude; x == nil || !(*x >= -90 && *x <= 90) {
+		c.check("filter.near.latitude", "must be from -90 to 90")
+	}
+	if x := near.Longitude; x == nil || !(*x >= -180 && *x <= 180) {
+		c.check("filter.near.longitude", "must be from -180 to 180")
+	}
+	if x := near.GetRadiusKm(); !(x >= minRadiusKm && x <= maxRadiusKm) {
+		c.check("filter.near.radius_km",
+			fmt.Sprintf("must be from %g to %d", minRadiusKm, maxRadiusKm))
+	}
+	for field, name := range map[string]string{"latitude_number": near.GetLatitudeNumber(),
+		"longitude_number": near.GetLongitudeNumber()} {
+		if name != "" && !event.ValidNumberName(name) {
+			c.check("filter.near."+field, "must match "+event.NumberSpelling)
+		}
+	}
 }
 
 // checkRanges checks the ranges of a filter.

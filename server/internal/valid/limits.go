@@ -34,7 +34,9 @@ const (
 	maxFilterNames  = 100
 	maxNamedFilters = 10
 	maxRanges       = 20
-	maxAnyOf        = 100 // numbers of a range
+	maxAnyOf        = 100    // numbers of a range
+	minRadiusKm     = .001   // a meter
+	maxRadiusKm     = 20_100 // half around the Earth, and a little more
 	maxBoosts       = 10
 	maxBoostName    = 64
 	maxWeight       = 100
