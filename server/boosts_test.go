@@ -94,7 +94,9 @@ func TestBoostsAgainstOracle(t *testing.T) {
 	catalogue := items.New(items.Deps{Catalogue: ts.catalogue, Models: ts.arms.Main().Models})
 	known := map[string]*pb.Item{}
 	service, boosts := ts.services.recommend, randomBoosts(rng)
-	spread := spreadOf(t, service)
+	personal := spreadOf(t, service)
+	all := check.Get(service.Recommend(t.Context(), page(forUser("nobody"), testItems)))(t).GetItems()
+	ofPopular := all[0].GetScore() - all[min(100, len(all))-1].GetScore()
 	for round := range 1000 {
 		if rng.IntN(3) == 0 {
 			id := item(rng.IntN(testItems))
@@ -107,7 +109,11 @@ func TestBoostsAgainstOracle(t *testing.T) {
 		if rng.IntN(2) == 0 { // others come again
 			boosts = randomBoosts(rng)
 		}
-		req := page(forHistory(rng.Perm(testItems)[:1+rng.IntN(4)]...), testItems)
+		req, spread := page(forHistory(rng.Perm(testItems)[:1+rng.IntN(4)]...), testItems), personal
+		popular := rng.IntN(4) == 0
+		if popular {
+			req.Subject, spread = &pb.RecommendRequest_UserId{UserId: "nobody"}, ofPopular
+		}
 		plain := check.Get(service.Recommend(t.Context(), req))(t)
 		want, gains := map[string]float64{}, map[string][]float64{}
 		for _, i := range plain.GetItems() {
@@ -124,14 +130,18 @@ func TestBoostsAgainstOracle(t *testing.T) {
 		req.Boosts, req.PageSize, req.Explain = boosts, int32(1+rng.IntN(testItems)), 1
 		got := check.Get(service.Recommend(t.Context(), req))(t)
 		wantBoosted(t, fmt.Sprint("round ", round), got, want, int(req.PageSize))
-		wantRules(t, got, boosts, gains)
-		req.Explain = 0
-		many := check.Get(service.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
-			Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_History{
-				History: req.GetHistory()}}}, PageSize: req.PageSize, Boosts: boosts}))(t)
-		mustSame(t, scoresByID(got), scoresByID(many.GetResults()[0].GetResponse()), "the batch")
+		subject := &pb.BatchSubject{Subject: &pb.BatchSubject_History{History: req.GetHistory()}}
 		scores := &pb.ScoreItemsRequest{Boosts: boosts, Subject: &pb.ScoreItemsRequest_History{
 			History: req.GetHistory()}}
+		if popular {
+			subject.Subject = &pb.BatchSubject_UserId{UserId: "nobody"}
+			scores.Subject = &pb.ScoreItemsRequest_UserId{UserId: "nobody"}
+		} else {
+			wantRules(t, got, boosts, gains)
+		}
+		many := check.Get(service.BatchRecommend(t.Context(), &pb.BatchRecommendRequest{
+			Subjects: []*pb.BatchSubject{subject}, PageSize: req.PageSize, Boosts: boosts}))(t)
+		mustSame(t, scoresByID(got), scoresByID(many.GetResults()[0].GetResponse()), "the batch")
 		for _, i := range got.GetItems() {
 			scores.ItemIds = append(scores.ItemIds, i.GetItemId())
 		}
@@ -159,6 +169,9 @@ func wantBoosted(
 		least = i.GetScore()
 		delete(want, i.GetItemId())
 		x := i.GetExplanation()
+		if i.GetSource() == pb.ResultSource_RESULT_SOURCE_POPULAR {
+			continue
+		}
 		sum := x.GetBase() + x.GetTrend() + x.GetRemainder()
 		for _, c := range x.GetContributions() {
 			sum += c.GetContribution()
@@ -248,17 +261,16 @@ func TestBoostsOfPages(t *testing.T) {
 		t.Error("the next page by another boost is served")
 	}
 	popular := page(forUser("nobody"), 10)
-	want := scoresByID(reply(t, ts.recommend.Recommend, popular))
-	popular.Boosts = own
-	got := reply(t, ts.recommend.Recommend, popular)
-	same(t, want, scoresByID(got), "popular items")
-	same(t, []pb.Degradation{pb.Degradation_DEGRADATION_UNKNOWN_USER,
-		pb.Degradation_DEGRADATION_NO_BOOSTS}, got.GetDegradations(), "why")
-	lists := reply(t, ts.recommend.BatchRecommend, &pb.BatchRecommendRequest{Boosts: own,
-		Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "nobody"}},
-			{Subject: &pb.BatchSubject_History{History: req.GetHistory()}}}})
-	same(t, got.GetDegradations(), lists.GetResults()[0].GetResponse().GetDegradations(), "in a batch")
-	same(t, 0, len(lists.GetResults()[1].GetResponse().GetDegradations()), "of a personal list")
+	popular.Boosts, popular.Pinned = own, []*pb.Pin{{ItemId: item(7), Position: 4}}
+	popular.Filter = &pb.ItemFilter{DenyItemIds: []string{item(5)}}
+	got := reply(t, ts.recommend.Recommend, popular).GetItems()
+	same(t, []string{item(3), item(7)}, []string{got[0].GetItemId(), got[3].GetItemId()}, "popular items")
+	if got[0].GetScore() < 2 || got[3].GetScore() < 2 || got[1].GetScore() > 1 {
+		t.Errorf("popular items with a boost for two, of which one is pinned: %v", got)
+	}
+	popular.Filter = &pb.ItemFilter{AllowItemIds: []string{item(1), item(3)}}
+	allowed := reply(t, ts.recommend.Recommend, popular).GetItems()
+	same(t, got[0].GetScore(), allowed[0].GetScore(), "the score of one of two that are allowed")
 }
 
 // A boost raises the scores of its items and of no others, and brings them to the front: in lists

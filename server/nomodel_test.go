@@ -53,6 +53,10 @@ func TestWithoutModel(t *testing.T) {
 	filtered.Filter = &pb.ItemFilter{DenyItemIds: []string{item(1)},
 		AllowItemIds: []string{item(1), item(3), item(4)}}
 	ts.until(t, filtered, item(3), item(4))
+	ts.put(t, &pb.Item{ItemId: item(4), Labels: []string{"own"}})
+	boosted := forUser("eve")
+	boosted.Boosts = []*pb.Boost{{Weight: 2, Filter: &pb.ItemFilter{AnyLabels: []string{"own"}}}}
+	ts.until(t, boosted, item(4), item(2), item(1), item(3))
 	reply(t, ts.items.BatchUpsertItems, &pb.BatchUpsertItemsRequest{
 		Items: []*pb.Item{{ItemId: item(2), Hidden: proto.Bool(true)}}})
 	ts.until(t, eve, item(1), item(3), item(4))

@@ -159,7 +159,6 @@ var notes = map[pb.Degradation]string{
 	pb.Degradation_DEGRADATION_NO_MODEL: "The server has no model yet: popular items, the " +
 		"same for all.",
 	pb.Degradation_DEGRADATION_NO_TRENDS: "The server has no trends yet.",
-	pb.Degradation_DEGRADATION_NO_BOOSTS: "Boosts are left out of lists that are not personal.",
 }
 
 // answer is what lists of all kinds have.

@@ -103,9 +103,6 @@ const (
 	// LIST_KIND_TRENDING was asked for, and the model has no trends, or has none yet: the list is
 	// empty.
 	Degradation_DEGRADATION_NO_TRENDS Degradation = 7
-	// There are boosts in the request, and the list is not personal, as for a user without history:
-	// they are left out.
-	Degradation_DEGRADATION_NO_BOOSTS Degradation = 8
 )
 
 // Enum value maps for Degradation.
@@ -117,7 +114,6 @@ var (
 		3: "DEGRADATION_FILTER_TOO_NARROW",
 		6: "DEGRADATION_NO_MODEL",
 		7: "DEGRADATION_NO_TRENDS",
-		8: "DEGRADATION_NO_BOOSTS",
 	}
 	Degradation_value = map[string]int32{
 		"DEGRADATION_UNSPECIFIED":       0,
@@ -126,7 +122,6 @@ var (
 		"DEGRADATION_FILTER_TOO_NARROW": 3,
 		"DEGRADATION_NO_MODEL":          6,
 		"DEGRADATION_NO_TRENDS":         7,
-		"DEGRADATION_NO_BOOSTS":         8,
 	}
 )
 
@@ -2276,15 +2271,14 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x15LIST_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18LIST_KIND_WITHOUT_TRENDS\x10\x01\x12\x15\n" +
 	"\x11LIST_KIND_POPULAR\x10\x02\x12\x16\n" +
-	"\x12LIST_KIND_TRENDING\x10\x03*\xde\x01\n" +
+	"\x12LIST_KIND_TRENDING\x10\x03*\xc3\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
 	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x03\x12\x18\n" +
 	"\x14DEGRADATION_NO_MODEL\x10\x06\x12\x19\n" +
-	"\x15DEGRADATION_NO_TRENDS\x10\a\x12\x19\n" +
-	"\x15DEGRADATION_NO_BOOSTS\x10\b2\xac\x03\n" +
+	"\x15DEGRADATION_NO_TRENDS\x10\a2\xac\x03\n" +
 	"\x12RecommenderService\x12I\n" +
 	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12L\n" +

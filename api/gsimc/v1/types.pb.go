@@ -725,7 +725,7 @@ func (x *Near) GetLongitudeNumber() string {
 }
 
 // Boost is a rule that raises or lowers the scores of some items before the top-N is taken, so that
-// the list is exact. Lists that are not personal leave boosts out, see DEGRADATION_NO_BOOSTS.
+// the list is exact.
 type Boost struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// For explanations: at most 64 bytes of valid UTF-8.
@@ -733,7 +733,8 @@ type Boost struct {
 	// The items that it is about; unset: all. allow_item_ids and deny_item_ids must be empty.
 	Filter *ItemFilter `protobuf:"bytes,2,opt,name=filter,proto3" json:"filter,omitempty"`
 	// How much is added, in spreads of the model: about what the first item of a list is ahead of the
-	// hundredth. Below 0: taken away. From -100 to 100, and not 0.
+	// hundredth. On a list that is not personal it is what the first of all popular items, or of all
+	// rising ones, is. Below 0: taken away. From -100 to 100, and not 0.
 	Weight float64 `protobuf:"fixed64,3,opt,name=weight,proto3" json:"weight,omitempty"`
 	// By which number of the items the weight is multiplied. Unset: by none.
 	By            *NumberCurve `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
@@ -949,7 +950,8 @@ type ScoredItem struct {
 	// who interacted with the item, from 0 to 1, raised or lowered by what users take now if the model
 	// has trends; without a model (NO_MODEL), the item's share of the weight of all events, each by
 	// its age.
-	// TRENDING: how many times as often as in the training data users take the item now.
+	// TRENDING: how many times as often as in the training data users take the item now. Boosts are
+	// added to all of these.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`
 	// Why the item is on the list.
 	Source ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`

@@ -39,6 +39,7 @@ type Ruled struct {
 	items   *catalogue.View
 	added   []float32         // by all boosts, to each item
 	boosts  []catalogue.Boost // with weights in units of scores
+	unit    float64           // of weights, in scores
 	now     time.Time         // of their ages
 	key     []byte            // of the boosts and of that time
 	changes uint64            // of the catalogue
@@ -66,15 +67,17 @@ func (l *Lease) Rule(
 		return r, nil
 	}
 	r := &Ruled{of: m, items: l.Items, boosts: slices.Clone(boosts), now: now, key: key,
-		changes: l.Items.Changes()}
+		changes: l.Items.Changes(), unit: l.spread(est)}
 	for at := range r.boosts {
-		r.boosts[at].Weight *= l.spread(est)
+		r.boosts[at].Weight *= r.unit
 	}
 	added, err := l.added(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	r.added, r.Model = added, m.WithRules(added)
+	if r.added, r.Model = added, m; m.Personal() {
+		r.Model = m.WithRules(added)
+	}
 	l.rules.keep(r)
 	return r, nil
 }
@@ -115,6 +118,9 @@ func (r *Ruled) Names() (names []string) {
 
 // Added is what all boosts add to an item.
 func (r *Ruled) Added(item int32) float64 { return float64(r.added[item]) }
+
+// Spreads is [Ruled.Added] in units of weights.
+func (r *Ruled) Spreads(item int32) float64 { return r.Added(item) / r.unit }
 
 // Gains returns what each boost adds to each of some items, boost by boost, by the catalogue of
 // now.
@@ -159,14 +165,15 @@ func (r *rules) end() {
 	r.kept, r.ended = nil, true
 }
 
-const (
-	spreadHistories = 16
-	spreadPlace     = 100
-)
+// SpreadPlace is the place on a list whose score is a spread below the first.
+const SpreadPlace = 100
+
+const spreadHistories = 16
 
 // spread is the unit of weights, since scores have none: by how much the first score of a list is
 // above the hundredth, in the median over the 16 most popular items of the loaded model, which has
-// neither trends nor rules, as histories of one event each. It is 1 if there is no such distance.
+// neither trends nor rules, as histories of one event each. It is 1 if there is no such distance, or
+// the model has no scores.
 func (l *Lease) spread(est model.Estimator) float64 {
 	root := l.Root()
 	root.measured.Do(func() { root.unit = spreadOf(root.Model, est) })
@@ -174,13 +181,16 @@ func (l *Lease) spread(est model.Estimator) float64 {
 }
 
 func spreadOf(m *model.Model, est model.Estimator) float64 {
+	if !m.Personal() {
+		return 1
+	}
 	var batch []ranking.Request
 	for _, item := range m.Popular()[:min(m.NumItems(), spreadHistories)] {
 		q, skip := m.NewQuery(), ranking.NewSet(m.NumItems())
 		m.QueryTo(q, m.StateOf(model.History{{Item: item, Weight: 1}}), est)
 		skip.Add(item)
 		batch = append(batch, ranking.Request{Query: q.Spectrum, Boosts: q.Boosts, Skip: skip,
-			N: spreadPlace})
+			N: SpreadPlace})
 	}
 	m.TopNBatch(batch)
 	var spreads []float64

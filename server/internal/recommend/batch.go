@@ -177,7 +177,6 @@ func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *list {
 	}
 	l.watch = stage.Start(ctx)
 	if l.err = l.prepare(ctx); l.err == nil {
-		l.boosted = len(b.req.GetBoosts())+len(b.req.GetNamedBoosts()) > 0
 		l.useRules(by.filter.ruled)
 		l.excludeAs(by.filter)
 	}

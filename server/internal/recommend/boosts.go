@@ -6,6 +6,7 @@ import (
 	"math"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -37,9 +38,9 @@ func (s *Service) boostsOf(w wishes) (boosts []catalogue.Boost, err error) {
 	return boosts, nil
 }
 
-// boost lets the list, if its model has scores, be one of the model with the rules that boosts are.
+// boost lets the list be one of the model with the rules that boosts are.
 func (l *list) boost(ctx context.Context, boosts []catalogue.Boost) error {
-	if len(boosts) == 0 || !l.Personal() {
+	if len(boosts) == 0 {
 		return nil
 	}
 	r, err := l.Rule(ctx, l.Model, boosts, l.now, l.s.Estimator)
@@ -55,6 +56,37 @@ func (l *list) useRules(r *models.Ruled) {
 	if r != nil {
 		l.ruled, l.Model, l.out.Items = r, r.Model, r.Model
 	}
+}
+
+// rankByRules selects the items that come first with their rules, of a list that is not personal.
+// ordered are the items that may be on one, by falling standing.
+func (l *list) rankByRules(ordered []int32) {
+	c, skip := l.call, l.call.Skip
+	if c.Among != nil {
+		skip = skipAllBut(c.Among, skip)
+	}
+	if len(ordered) < l.NumItems() {
+		skip = skipAllBut(ordered, skip)
+	}
+	l.unit = 1
+	if last := min(len(ordered), models.SpreadPlace) - 1; last > 0 {
+		if spread := l.standing(ordered[0]) - l.standing(ordered[last]); spread > 0 {
+			l.unit = float64(spread)
+		}
+	}
+	var (
+		best   ranking.TopN
+		scores [1024]float32
+	)
+	best.Reset(c.Top[:0], c.N)
+	for at := 0; at < l.NumItems(); at += len(scores) {
+		some := scores[:min(len(scores), l.NumItems()-at)]
+		for i := range some {
+			some[i] = l.scoreOf(int32(at + i))
+		}
+		best.Offer(int32(at), some, skip)
+	}
+	c.Top = best.Sorted()
 }
 
 // addRules says in the explanations of some items what each boost added to their scores. What the

@@ -50,28 +50,27 @@ func (l *list) rank(ctx context.Context, size int) (err error) {
 	return err
 }
 
-// scored reports whether the list will go by scores.
-func (l *list) scored() bool {
-	kind := l.req.GetList()
-	return l.explore.GetStrategy() != nil || l.usable &&
-		kind != pb.ListKind_LIST_KIND_TRENDING && kind != pb.ListKind_LIST_KIND_POPULAR
-}
-
 // byScore makes l.call, which has its query and its filters, the request for the items with the
 // largest scores. It reports whether it is to be searched for; popular and rising items are found
 // already.
 func (l *list) byScore() (search bool) {
-	c := l.call
+	c, ordered := l.call, l.Popular()
 	switch kind := l.req.GetList(); {
 	case kind == pb.ListKind_LIST_KIND_TRENDING:
-		l.out.Source = pb.ResultSource_RESULT_SOURCE_TRENDING
-		c.Top = rising(l.Model, c.Top[:0], c.N, c.Skip, c.Among)
+		l.out.Source, ordered = pb.ResultSource_RESULT_SOURCE_TRENDING, l.Rising()
 	case kind == pb.ListKind_LIST_KIND_POPULAR || !l.usable:
 		l.out.Source = pb.ResultSource_RESULT_SOURCE_POPULAR
-		c.Top = popular(l.Model, c.Top[:0], c.N, c.Skip, c.Among)
 	default:
 		l.out.Source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
 		return true
+	}
+	switch {
+	case l.ruled != nil:
+		l.rankByRules(ordered)
+	case l.out.Source == pb.ResultSource_RESULT_SOURCE_TRENDING:
+		c.Top = rising(l.Model, c.Top[:0], c.N, c.Skip, c.Among)
+	default:
+		c.Top = popular(l.Model, c.Top[:0], c.N, c.Skip, c.Among)
 	}
 	return false
 }

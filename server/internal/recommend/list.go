@@ -42,8 +42,8 @@ type list struct {
 	hashes   []uint16      // of a recommendation id
 	before   int           // items on the pages before
 	pins     []pin         // to be shown, by rising positions
-	boosted  bool          // the request wants boosts
 	ruled    *models.Ruled // the model, if it has rules
+	unit     float64       // of the weights of rules, if the list is not personal
 	out      wire.List
 }
 
@@ -102,7 +102,7 @@ func (l *list) give() {
 	pool := &l.s.lists[l.Arm.Index]
 	l.Lease, l.Model, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil, nil
 	l.watch, l.subject, l.rule = stage.Watch{}, subject{}, seenRule{kinds: l.rule.kinds}
-	l.before, l.pins, l.boosted, l.ruled = 0, l.pins[:0], false, nil
+	l.before, l.pins, l.ruled, l.unit = 0, l.pins[:0], nil, 0
 	clear(l.named)
 	l.named = l.named[:0]
 	l.call.Reset()

@@ -169,11 +169,19 @@ func (l *list) placePins() {
 
 // scoreOf is the score that an item has in the list.
 func (l *list) scoreOf(item int32) float32 {
-	switch l.out.Source {
-	case pb.ResultSource_RESULT_SOURCE_POPULAR:
-		return shareOf(l.Model, item)
-	case pb.ResultSource_RESULT_SOURCE_TRENDING:
+	switch {
+	case l.personal():
+		return l.Score(item, l.query)
+	case l.ruled != nil:
+		return l.standing(item) + float32(l.unit*l.ruled.Spreads(item))
+	}
+	return l.standing(item)
+}
+
+// standing is the score of an item, without rules, on a list that is not personal.
+func (l *list) standing(item int32) float32 {
+	if l.out.Source == pb.ResultSource_RESULT_SOURCE_TRENDING {
 		return float32(l.Rise(item))
 	}
-	return l.Score(item, l.query)
+	return shareOf(l.Model, item)
 }

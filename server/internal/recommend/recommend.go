@@ -161,10 +161,8 @@ func (l *list) prepare(ctx context.Context) error {
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
 		return err
 	}
-	if l.boosted = len(boosts) > 0; l.scored() {
-		if err := l.boost(ctx, boosts); err != nil {
-			return err
-		}
+	if err := l.boost(ctx, boosts); err != nil {
+		return err
 	}
 	l.ended(ctx, stage.State)
 	l.out.Packed = l.req.GetPacked()
@@ -220,7 +218,7 @@ func (l *list) degrade(short bool) {
 	switch kind := l.req.GetList(); {
 	case kind == pb.ListKind_LIST_KIND_POPULAR: // as wanted
 	case kind == pb.ListKind_LIST_KIND_TRENDING:
-		if l.WithoutTrends() == l.Model {
+		if loaded := l.Lease.Model; loaded.WithoutTrends() == loaded {
 			*d, short = append(*d, pb.Degradation_DEGRADATION_NO_TRENDS), false // for that reason
 		}
 	case !l.Personal():
@@ -229,9 +227,6 @@ func (l *list) degrade(short bool) {
 		*d = append(*d, pb.Degradation_DEGRADATION_UNKNOWN_USER)
 	case !l.usable:
 		*d = append(*d, pb.Degradation_DEGRADATION_NO_USABLE_HISTORY)
-	}
-	if l.boosted && !l.personal() {
-		*d = append(*d, pb.Degradation_DEGRADATION_NO_BOOSTS)
 	}
 	if short && !l.rule.only { // of what a user comes back to there may be as much as there is
 		*d = append(*d, pb.Degradation_DEGRADATION_FILTER_TOO_NARROW)

@@ -298,7 +298,6 @@ const degradations = {
   DEGRADATION_NO_USABLE_HISTORY: "the model knows nothing of this history",
   DEGRADATION_FILTER_TOO_NARROW: "there are no more",
   DEGRADATION_NO_MODEL: "there is no model yet",
-  DEGRADATION_NO_BOOSTS: "boosts are left out",
 };
 
 // told says in sentences what has happened to the list.
