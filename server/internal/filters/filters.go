@@ -203,6 +203,13 @@ func parse(texts [][]byte) (table, error) {
 		return table{}, bad(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",
 			len(read), maxFilters))
 	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(texts[0], &document); err != nil {
+		return table{}, bad(worded(err))
+	}
+	if line := blank(&document); line > 0 {
+		return table{}, bad(fmt.Sprintf("line %d: a value is missing", line))
+	}
 	t := table{map[string]*catalogue.Filter{}, map[string]*catalogue.Boost{}}
 	for _, name := range slices.Sorted(maps.Keys(read)) {
 		if !namePattern.MatchString(name) {
@@ -235,6 +242,20 @@ func worded(err error) string {
 	}
 	text = unknownKey.ReplaceAllString(text, "there is no $1")
 	return wrongKind.ReplaceAllString(text, "a $1$2 cannot stand there")
+}
+
+// blank is the line of the first value that is not there, such as a condition that somebody has yet
+// to write; 0: none.
+func blank(n *yaml.Node) int {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return n.Line
+	}
+	for _, part := range n.Content {
+		if line := blank(part); line > 0 {
+			return line
+		}
+	}
+	return 0
 }
 
 func bad(problem string) error { return &fault.Fault{Field: field, Problem: problem} }

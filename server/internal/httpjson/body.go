@@ -88,8 +88,9 @@ var wantedByKind = map[string]string{
 	"bool":   "true or false",
 	"enum":   "one of the names that /openapi.json has for it",
 	"float":  "a number", "double": "a number",
-	"int32": "a whole number", "int64": "a whole number",
-	"uint32": "a whole number from 0 on", "uint64": "a whole number from 0 on",
+	"int32": "a whole number below 2147483648", "int64": "a whole number below 2^63",
+	"uint32": "a whole number from 0 on, below 4294967296",
+	"uint64": "a whole number from 0 on, below 2^64",
 }
 
 // badBody words an error of protojson about the text of a message, of which it has no parts but its

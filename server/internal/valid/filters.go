@@ -37,12 +37,8 @@ func checkNear(c *checker, near *pb.Near) {
 	if near == nil {
 		return
 	}
-	if x := near.Latitude; x == nil || !(*x >= -90 && *x <= 90) {
-		c.check("filter.near.latitude", "must be from -90 to 90")
-	}
-	if x := near.Longitude; x == nil || !(*x >= -180 && *x <= 180) {
-		c.check("filter.near.longitude", "must be from -180 to 180")
-	}
+	c.check("filter.near.latitude", badDegrees(near.Latitude, 90))
+	c.check("filter.near.longitude", badDegrees(near.Longitude, 180))
 	if x := near.GetRadiusKm(); !(x >= minRadiusKm && x <= maxRadiusKm) {
 		c.check("filter.near.radius_km",
 			fmt.Sprintf("must be from %g to %d", minRadiusKm, maxRadiusKm))
@@ -53,6 +49,17 @@ func checkNear(c *checker, near *pb.Near) {
 			c.check("filter.near."+field, "must match "+event.NumberSpelling)
 		}
 	}
+}
+
+// badDegrees says what is wrong with a required angle; empty: nothing.
+func badDegrees(x *float64, most float64) string {
+	if x == nil {
+		return "is required"
+	}
+	if !(*x >= -most && *x <= most) {
+		return fmt.Sprintf("must be from %g to %g", -most, most)
+	}
+	return ""
 }
 
 // checkRanges checks the ranges of a filter.
