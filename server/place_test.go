@@ -272,3 +272,53 @@ func TestSharesOfLists(t *testing.T) {
 	_, err = ts.recommend.Recommend(t.Context(), bad)
 	check.Says(t, err, "diversity.shares[0].filter.named_filters[0] is the name of no filter", "a name")
 }
+
+// Shares beside other bounds: the list has what can be had within all of them, is full, and says
+// what is missing.
+func TestSharesBesideBounds(t *testing.T) {
+	const items, size = 1000, 10
+	m := randomModel(t, items, 8)
+	ts := start(t, setup{config: quiet, open: func() (*model.Model, error) { return m, nil }})
+	var all []*pb.Item
+	for i := range items { // the own ones are of c7, c17, c27 and c37, of which a better item has one
+		of := &pb.Item{ItemId: fmt.Sprintf("item %08d", i), Categories: []string{fmt.Sprint("c", i%40)}}
+		if i%50 == 7 {
+			of.Labels = []string{"own"}
+		}
+		all = append(all, of)
+	}
+	ts.put(t, all...)
+	own := &pb.ItemFilter{AnyLabels: []string{"own"}}
+	for _, c := range []struct {
+		diversity *pb.Diversity
+		want      int // own items
+		unmet     bool
+	}{
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 3}}, MaxPerCategory: 1}, 3, false},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 6}}, MaxPerCategory: 1}, 3, true},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 6}}, MaxPerCategory: 2}, 6, false},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 8},
+			{Filter: own, AtMost: proto.Int32(2)}}}, 2, true},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 3},
+			{Filter: &pb.ItemFilter{AnyCategories: []string{"c7", "c17"}}, AtMost: proto.Int32(0)}}}, 3, false},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: &pb.ItemFilter{AnyLabels: []string{"none"}},
+			AtLeast: 3}}}, -1, true},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: size + 1}}}, size, true},
+	} {
+		req := page(forItems(items), size)
+		req.Diversity = c.diversity
+		got := ts.ask(t, req)
+		n := 0
+		for _, i := range got.GetItems() {
+			if at := i.GetItemId(); strings.HasSuffix(at, "07") || strings.HasSuffix(at, "57") {
+				n++
+			}
+		}
+		unmet := slices.Contains(got.GetDegradations(), pb.Degradation_DEGRADATION_SHARE_NOT_MET)
+		if len(got.GetItems()) != size || c.want >= 0 && n != c.want || unmet != c.unmet ||
+			len(got.GetDegradations()) > 1 {
+			t.Errorf("%v: %d items, %d of them own, %v", c.diversity, len(got.GetItems()), n,
+				got.GetDegradations())
+		}
+	}
+}

@@ -159,6 +159,7 @@ var notes = map[pb.Degradation]string{
 	pb.Degradation_DEGRADATION_NO_MODEL: "The server has no model yet: popular items, the " +
 		"same for all.",
 	pb.Degradation_DEGRADATION_NO_TRENDS: "The server has no trends yet.",
+	pb.Degradation_DEGRADATION_SHARE_NOT_MET: "There are fewer items of a set than wanted.",
 }
 
 // answer is what lists of all kinds have.

@@ -103,6 +103,9 @@ const (
 	// LIST_KIND_TRENDING was asked for, and the model has no trends, or has none yet: the list is
 	// empty.
 	Degradation_DEGRADATION_NO_TRENDS Degradation = 7
+	// The list has fewer items of a set than Share.at_least: no more of them may be on a list, or other
+	// bounds leave them no room.
+	Degradation_DEGRADATION_SHARE_NOT_MET Degradation = 8
 )
 
 // Enum value maps for Degradation.
@@ -114,6 +117,7 @@ var (
 		3: "DEGRADATION_FILTER_TOO_NARROW",
 		6: "DEGRADATION_NO_MODEL",
 		7: "DEGRADATION_NO_TRENDS",
+		8: "DEGRADATION_SHARE_NOT_MET",
 	}
 	Degradation_value = map[string]int32{
 		"DEGRADATION_UNSPECIFIED":       0,
@@ -122,6 +126,7 @@ var (
 		"DEGRADATION_FILTER_TOO_NARROW": 3,
 		"DEGRADATION_NO_MODEL":          6,
 		"DEGRADATION_NO_TRENDS":         7,
+		"DEGRADATION_SHARE_NOT_MET":     8,
 	}
 )
 
@@ -537,7 +542,7 @@ func (*RecommendRequest_UserId) isRecommendRequest_Subject() {}
 func (*RecommendRequest_History) isRecommendRequest_Subject() {}
 
 // Diversity says how the items of a list differ. They are chosen one after the other from a pool:
-// the 5 * page_size best items, at least 100. The list is in the order of their choice, and is short
+// the 5 * page_size best items, at least 100, and as many of each set that shares want. The list is in the order of their choice, and is short
 // if the pool has no more items that fit.
 type Diversity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -617,7 +622,9 @@ func (x *Diversity) GetShares() []*Share {
 
 // Share bounds how many items of a list are of a set, such as those of one's own brand. The list is
 // the best one within the bounds: items of the set take the last places if they are not good enough
-// for others, and with several sets that have items in common it may miss the best one.
+// for others. With several sets that have items in common, or beside max_per_category, it may miss
+// the best one. No list has more than at_most and max_per_category; what at_least wants, and these
+// leave no room for, is missing: DEGRADATION_SHARE_NOT_MET.
 type Share struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the items of the set. allow_item_ids and deny_item_ids must be empty.
@@ -2271,14 +2278,15 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x15LIST_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18LIST_KIND_WITHOUT_TRENDS\x10\x01\x12\x15\n" +
 	"\x11LIST_KIND_POPULAR\x10\x02\x12\x16\n" +
-	"\x12LIST_KIND_TRENDING\x10\x03*\xc3\x01\n" +
+	"\x12LIST_KIND_TRENDING\x10\x03*\xe2\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +
 	"\x1dDEGRADATION_NO_USABLE_HISTORY\x10\x02\x12!\n" +
 	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x03\x12\x18\n" +
 	"\x14DEGRADATION_NO_MODEL\x10\x06\x12\x19\n" +
-	"\x15DEGRADATION_NO_TRENDS\x10\a2\xac\x03\n" +
+	"\x15DEGRADATION_NO_TRENDS\x10\a\x12\x1d\n" +
+	"\x19DEGRADATION_SHARE_NOT_MET\x10\b2\xac\x03\n" +
 	"\x12RecommenderService\x12I\n" +
 	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12L\n" +

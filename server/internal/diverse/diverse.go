@@ -53,6 +53,10 @@ func (r Rule) Select(
 	for chosen := range min(n, len(pool)) {
 		c.left = min(n, len(pool)) - chosen
 		at := c.next(chosen > 0)
+		if at < 0 { // the rest of what shares need cannot be had: it keeps no place free
+			clear(c.needs)
+			at = c.next(chosen > 0)
+		}
 		if at < 0 {
 			break
 		}

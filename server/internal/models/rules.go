@@ -172,8 +172,8 @@ const spreadHistories = 16
 
 // spread is the unit of weights, since scores have none: by how much the first score of a list is
 // above the hundredth, in the median over the 16 most popular items of the loaded model, which has
-// neither trends nor rules, as histories of one event each. It is 1 if there is no such distance, or
-// the model has no scores.
+// neither trends nor rules, as histories of one event each. It is 1 if there is no such distance,
+// or the model has no scores.
 func (l *Lease) spread(est model.Estimator) float64 {
 	root := l.Root()
 	root.measured.Do(func() { root.unit = spreadOf(root.Model, est) })

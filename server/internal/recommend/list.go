@@ -43,6 +43,7 @@ type list struct {
 	before   int           // items on the pages before
 	pins     []pin         // to be shown, by rising positions
 	ruled    *models.Ruled // the model, if it has rules
+	unmet    bool          // the list has too few items of a share
 	unit     float64       // of the weights of rules, if the list is not personal
 	out      wire.List
 }
@@ -102,7 +103,7 @@ func (l *list) give() {
 	pool := &l.s.lists[l.Arm.Index]
 	l.Lease, l.Model, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil, nil
 	l.watch, l.subject, l.rule = stage.Watch{}, subject{}, seenRule{kinds: l.rule.kinds}
-	l.before, l.pins, l.ruled, l.unit = 0, l.pins[:0], nil, 0
+	l.before, l.pins, l.ruled, l.unit, l.unmet = 0, l.pins[:0], nil, 0, false
 	clear(l.named)
 	l.named = l.named[:0]
 	l.call.Reset()

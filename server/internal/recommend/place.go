@@ -67,7 +67,7 @@ func (l *list) rankPlain(ctx context.Context, size int) error {
 		if err != nil {
 			return err
 		}
-		if err := l.reserve(ctx, shares); err != nil {
+		if err := l.reserve(ctx, shares, n); err != nil {
 			return err
 		}
 		l.diversify(rest, shares)
@@ -102,18 +102,28 @@ type share struct {
 	diverse.Share
 }
 
-// reserve adds the best items of shares to the pool that was ranked, if it has less than they need.
-func (l *list) reserve(ctx context.Context, shares []share) error {
-	pool, skip := slices.Clone(l.out.Top), l.call.Skip
-	defer func() { l.call.Skip = skip }()
-	for _, s := range shares {
-		in := 0
-		for _, scored := range pool {
-			if s.Has(scored.Item) {
-				in++
-			}
+// in is the number of some items that are in the set.
+func (s *share) in(items []ranking.Scored) (n int) {
+	for _, scored := range items {
+		if s.Has(scored.Item) {
+			n++
 		}
-		if in >= s.Least {
+	}
+	return n
+}
+
+// reserve adds the best items of shares to the pool that was ranked, if it has less than they need.
+// Where other bounds may leave some of these out, they need a pool of n of their own.
+func (l *list) reserve(ctx context.Context, shares []share, n int) error {
+	pool, skip, d := slices.Clone(l.out.Top), l.call.Skip, l.req.GetDiversity()
+	defer func() { l.call.Skip = skip }()
+	bounded := d.GetMaxPerCategory() > 0 || d.GetMaxNewItems() > 0 || len(shares) > 1
+	for _, s := range shares {
+		want := s.Least
+		if bounded && want > 0 {
+			want = max(want, n)
+		}
+		if s.in(pool) >= want {
 			continue
 		}
 		s.set.Invert()
@@ -121,7 +131,7 @@ func (l *list) reserve(ctx context.Context, shares []share) error {
 		l.call.Skip.AddAll(s.set)
 		l.call.Skip.AddAll(skip)
 		s.set.Invert()
-		if err := l.rank(ctx, s.Least); err != nil {
+		if err := l.rank(ctx, want); err != nil {
 			return err
 		}
 		pool = append(pool, l.out.Top...)
@@ -147,6 +157,7 @@ func (l *list) diversify(n int, shares []share) {
 			func(i int) string { return l.ItemID(pool[i].Item) })
 	}
 	l.out.Top = rule.Select(make([]ranking.Scored, 0, n), pool, n, categories, l.Alike)
+	l.unmet = slices.ContainsFunc(shares, func(s share) bool { return s.in(l.out.Top) < s.Least })
 }
 
 // placePins puts the pins into the list: each at its position, or as close to it as can be.

@@ -228,6 +228,9 @@ func (l *list) degrade(short bool) {
 	case !l.usable:
 		*d = append(*d, pb.Degradation_DEGRADATION_NO_USABLE_HISTORY)
 	}
+	if l.unmet {
+		*d = append(*d, pb.Degradation_DEGRADATION_SHARE_NOT_MET)
+	}
 	if short && !l.rule.only { // of what a user comes back to there may be as much as there is
 		*d = append(*d, pb.Degradation_DEGRADATION_FILTER_TOO_NARROW)
 	}

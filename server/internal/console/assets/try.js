@@ -297,6 +297,7 @@ const degradations = {
   DEGRADATION_UNKNOWN_USER: "unknown user",
   DEGRADATION_NO_USABLE_HISTORY: "the model knows nothing of this history",
   DEGRADATION_FILTER_TOO_NARROW: "there are no more",
+  DEGRADATION_SHARE_NOT_MET: "fewer items of a set than wanted",
   DEGRADATION_NO_MODEL: "there is no model yet",
 };
 
