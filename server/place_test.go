@@ -223,6 +223,7 @@ func TestSharesOfLists(t *testing.T) {
 		func(r *pb.RecommendRequest) { // few items: c7 and c17 have the own ones, c1 many more
 			r.Filter = &pb.ItemFilter{AnyCategories: []string{"c7", "c17"}}
 		},
+		func(r *pb.RecommendRequest) { r.Filter = &pb.ItemFilter{AnyCategories: []string{"c7"}} },
 		func(r *pb.RecommendRequest) { r.Filter = &pb.ItemFilter{NoCategories: []string{"c7"}} },
 		func(r *pb.RecommendRequest) { r.Subject = forUser("nobody").Subject },
 		func(r *pb.RecommendRequest) { r.List = pb.ListKind_LIST_KIND_POPULAR },
@@ -282,6 +283,7 @@ func TestSharesBesideBounds(t *testing.T) {
 	var all []*pb.Item
 	for i := range items { // the own ones are of c7, c17, c27 and c37, of which a better item has one
 		of := &pb.Item{ItemId: fmt.Sprintf("item %08d", i), Categories: []string{fmt.Sprint("c", i%40)}}
+		of.Labels = []string{"most"}
 		if i%50 == 7 {
 			of.Labels = []string{"own"}
 		}
@@ -304,6 +306,8 @@ func TestSharesBesideBounds(t *testing.T) {
 		{&pb.Diversity{Shares: []*pb.Share{{Filter: &pb.ItemFilter{AnyLabels: []string{"none"}},
 			AtLeast: 3}}}, -1, true},
 		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: size + 1}}}, size, true},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: &pb.ItemFilter{AnyLabels: []string{"most"}},
+			AtMost: proto.Int32(1)}}}, size - 1, false}, // all others are own
 	} {
 		req := page(forItems(items), size)
 		req.Diversity = c.diversity

@@ -158,7 +158,7 @@ var notes = map[pb.Degradation]string{
 	pb.Degradation_DEGRADATION_FILTER_TOO_NARROW: "Fewer items than asked for pass the filters.",
 	pb.Degradation_DEGRADATION_NO_MODEL: "The server has no model yet: popular items, the " +
 		"same for all.",
-	pb.Degradation_DEGRADATION_NO_TRENDS: "The server has no trends yet.",
+	pb.Degradation_DEGRADATION_NO_TRENDS:     "The server has no trends yet.",
 	pb.Degradation_DEGRADATION_SHARE_NOT_MET: "There are fewer items of a set than wanted.",
 }
 

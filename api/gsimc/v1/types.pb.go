@@ -645,15 +645,16 @@ func (x *NumberRange) GetAnyOf() []float64 {
 // sphere of a radius of 6371.0088 km.
 type Near struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The point, in degrees.
-	Latitude  *float64 `protobuf:"fixed64,1,opt,name=latitude,proto3,oneof" json:"latitude,omitempty"`
+	// The latitude of the point, in degrees.
+	Latitude *float64 `protobuf:"fixed64,1,opt,name=latitude,proto3,oneof" json:"latitude,omitempty"`
+	// Its longitude, in degrees.
 	Longitude *float64 `protobuf:"fixed64,2,opt,name=longitude,proto3,oneof" json:"longitude,omitempty"`
 	// The distance in kilometres.
 	RadiusKm float64 `protobuf:"fixed64,3,opt,name=radius_km,json=radiusKm,proto3" json:"radius_km,omitempty"`
-	// The numbers of items, see Item.numbers, that are their latitude from -90 to 90 and their
-	// longitude from -180 to 180 degrees. Default: latitude and longitude. Items without both do not
-	// pass.
-	LatitudeNumber  string `protobuf:"bytes,4,opt,name=latitude_number,json=latitudeNumber,proto3" json:"latitude_number,omitempty"`
+	// The number of items, see Item.numbers, that is their latitude, from -90 to 90 degrees. Default:
+	// latitude. Items without both numbers do not pass.
+	LatitudeNumber string `protobuf:"bytes,4,opt,name=latitude_number,json=latitudeNumber,proto3" json:"latitude_number,omitempty"`
+	// The one that is their longitude, from -180 to 180 degrees. Default: longitude.
 	LongitudeNumber string `protobuf:"bytes,5,opt,name=longitude_number,json=longitudeNumber,proto3" json:"longitude_number,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache

@@ -99,7 +99,10 @@ func body(operation *yaml.Node) {
 			set(operation, "requestBody", p)
 			continue
 		}
-		take(p, "collectionFormat") // always that of OpenAPI 3
+		take(p, "collectionFormat")                      // always that of OpenAPI 3
+		if strings.Contains(get(p, "name").Value, ".") { // required in a message that is not
+			get(p, "required").Value = "false"
+		}
 		schema := &yaml.Node{Kind: yaml.MappingNode}
 		for _, key := range []string{"type", "format", "items", "enum", "default"} {
 			if value := take(p, key); value != nil {

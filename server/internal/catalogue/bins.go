@@ -31,9 +31,10 @@ type bins struct {
 	// by digit, the highest first, and by value: rows as bits. No row has a digit below 0, and all
 	// that have a number have one below base.
 	below [digits][base + 1][]line
-	// by bin: its rows, and others that were in it
+	// by bin: its rows, and others that were in it, some several times
 	members [][]int32
-	moved   int // numbers that came since the edges were chosen
+	chosen  int // numbers of the rows when the edges were chosen
+	moved   int // numbers that came since then
 }
 
 // A line is one of the processor's cache.
@@ -41,7 +42,15 @@ type line [lineWords]uint64
 
 // newBins are the bins of a column for the slots of rows.
 func newBins(of *column, slots []int32) *bins {
-	b := &bins{edges: of.edges()}
+	b := &bins{}
+	var numbers []uint64
+	for _, slot := range slots {
+		if number := of.get(slot); number != none {
+			numbers = append(numbers, number)
+		}
+	}
+	b.chosen = len(numbers)
+	b.edges = edgesOf(sampled(numbers))
 	for at := range b.below {
 		for value := range b.below[at] {
 			b.below[at][value] = make([]line, linesOf(len(slots)))
@@ -94,27 +103,21 @@ func digitsOf(bin int) [digits]int {
 	return [...]int{bin / (base * base), bin / base % base, bin % base}
 }
 
-// edges are the quantiles of a sample of the numbers. After one that takes several quantiles comes
-// the next larger number, so that its bin is its own.
-func (c *column) edges() (edges []uint64) {
-	var sample []uint64
-	met, every := 0, 1+c.users/sampledNumbers
-	for _, chunk := range c.chunks {
-		if chunk == nil {
-			continue
-		}
-		for _, number := range chunk {
-			if number == none {
-				continue
-			}
-			if met%every == 0 {
-				sample = append(sample, number)
-			}
-			met++
-		}
+// sampled are every so manyth of some numbers, in their place.
+func sampled(numbers []uint64) []uint64 {
+	every, n := 1+len(numbers)/sampledNumbers, 0
+	for at := 0; at < len(numbers); at += every {
+		numbers[n] = numbers[at]
+		n++
 	}
+	return numbers[:n]
+}
+
+// edgesOf are the quantiles of a sample of numbers. After one that takes several quantiles comes
+// the next larger number, so that its bin is its own.
+func edgesOf(sample []uint64) (edges []uint64) {
 	slices.Sort(sample)
-	quantiles := min(1+len(sample)/leastMembers, maxEdges)
+	quantiles := min((len(sample)+leastMembers-1)/leastMembers, maxEdges)
 	for i := range quantiles {
 		at := sample[len(sample)*i/quantiles]
 		if last := len(edges) - 1; last < 0 || edges[last] < at {
@@ -209,14 +212,17 @@ func (b *bins) narrow(set []uint64, c *condition) {
 // settle takes those rows out of a narrowed set whose number does not pass. Only those of bins that
 // have other numbers too are looked at.
 func (b *bins) settle(set []uint64, c *condition, slots []int32) {
+	checked := -1 // the last bin, as spans rise
 	for _, s := range c.spans {
 		first, last := b.of(s.least), b.of(s.most)
 		begins, ends := b.begins(s.least), b.begins(s.most+1)
-		if !begins || first == last && !ends {
+		if first > checked && (!begins || first == last && !ends) {
 			c.check(set, b.members[first], slots)
+			checked = first
 		}
-		if !ends && first < last {
+		if last > checked && !ends {
 			c.check(set, b.members[last], slots)
+			checked = last
 		}
 	}
 }
@@ -233,10 +239,10 @@ func (c *condition) check(set []uint64, rows, slots []int32) {
 // binnedShare says which columns have bins: those whose chunks, without the nil ones, have places
 // for one in so many rows. So bins take memory in proportion to the numbers. To scan the others
 // takes little.
-const binnedShare = 4
+const binnedShare = 2
 
-// movedShare is how many numbers of a column there are for one that came after its bins: they may
-// all be in one.
+// movedShare is how many numbers of rows there are for one that came after the bins: they may all
+// be in one.
 const movedShare = 4
 
 // rebin makes the bins anew of columns that have grown, or where numbers have been replaced, since
@@ -259,7 +265,7 @@ func (v *View) rebin() {
 	}
 	for name, of := range columns {
 		b := v.bins[name]
-		if b == nil && of.fills(len(v.slots)) || b != nil && b.moved > of.users/movedShare {
+		if b == nil && of.fills(len(v.slots)) || b != nil && b.moved > b.chosen/movedShare {
 			v.setBins(name, newBins(of, v.slots))
 		}
 	}

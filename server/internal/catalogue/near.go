@@ -36,11 +36,14 @@ func (c *Circle) ranges() [2]Range {
 }
 
 // has tells whether a point is in the circle, by the haversine of the angle between it and the
-// center.
+// center. From 0 to π the haversine rises, to 1.
 func (c *Circle) has(latitude, longitude float64) bool {
-	return haversine(latitude-c.Latitude)+math.Cos(radians(latitude))*
-		math.Cos(radians(c.Latitude))*haversine(longitude-c.Longitude) <=
-		haversine(degrees(c.RadiusKm/earthKm))
+	if c.RadiusKm >= math.Pi*earthKm {
+		return true
+	}
+	h := haversine(latitude-c.Latitude) + math.Cos(radians(latitude))*
+		math.Cos(radians(c.Latitude))*haversine(longitude-c.Longitude)
+	return min(h, 1) <= haversine(degrees(c.RadiusKm/earthKm))
 }
 
 // haversine is that of an angle in degrees.

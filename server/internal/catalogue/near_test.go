@@ -83,6 +83,8 @@ func TestCircles(t *testing.T) {
 	}
 	berlin, paris := Circle{Latitude: 52.52, Longitude: 13.405, RadiusKm: 877}, [2]float64{48.8566, 2.3522}
 	check.Same(t, false, berlin.has(paris[0], paris[1]), "Paris is within 877 km of Berlin")
+	all := Circle{Latitude: 52.52, Longitude: 13.405, RadiusKm: 20_100}
+	check.Same(t, true, all.has(-52.52, 13.405-180), "the antipode is within the whole Earth")
 	berlin.RadiusKm = 879
 	check.Same(t, true, berlin.has(paris[0], paris[1]), "Paris is within 879 km of Berlin")
 }

@@ -177,3 +177,17 @@ func TestShares(t *testing.T) {
 		}
 	}
 }
+
+// What a share needs and cannot have keeps no place free.
+func TestNeedsThatCannotBeMet(t *testing.T) {
+	pool := []ranking.Scored{{Item: 0, Score: 5}, {Item: 1, Score: 4}, {Item: 2, Score: 3},
+		{Item: 3, Score: 2}, {Item: 4, Score: 1}}
+	first := func(item int32) bool { return item < 3 }
+	want := []ranking.Scored{pool[0], pool[3], pool[4]}
+	one := Rule{Lambda: 1, MaxPerCategory: 1, Shares: []Share{{Has: first, Least: 3, Most: 3}}}
+	check.Same(t, want, one.Select(nil, pool, 3, [][]uint32{{7}, {7}, {7}, nil, nil}, nil),
+		"three of one category")
+	both := Rule{Lambda: 1, Shares: []Share{{Has: first, Least: 3, Most: 3},
+		{Has: func(item int32) bool { return item < 3 }, Most: 1}}}
+	check.Same(t, want, both.Select(nil, pool, 3, nil, nil), "at least three and at most one")
+}

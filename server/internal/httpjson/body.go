@@ -113,7 +113,7 @@ func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 	if unknownField.MatchString(text) {
 		return &fault{field, "is not a field of this call"}
 	}
-	return &fault{field, "is not what this call takes: " + text}
+	return &fault{field, "is not what this call takes: " + printable(text)}
 }
 
 // offset is the number of bytes before a character, whose line and column are counted from 1.

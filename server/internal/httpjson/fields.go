@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
@@ -12,8 +13,9 @@ import (
 // name fields, such as items[3].numbers.price; empty: the message itself. of may be nil.
 func fieldAt(text []byte, offset int64, of protoreflect.MessageDescriptor) string {
 	f := finder{json.NewDecoder(bytes.NewReader(text)), offset}
-	field, _ := f.value("", of, nil)
-	return field
+	f.UseNumber()
+	path, _ := f.value(of, nil)
+	return strings.TrimPrefix(path, ".")
 }
 
 // A finder reads a JSON text up to an offset.
@@ -28,36 +30,36 @@ func (f *finder) next() (token json.Token, there bool) {
 	return token, err != nil || f.InputOffset() > f.offset
 }
 
-// value reads the value of a field, which is a message, a map or, with neither, something else. It
-// returns the field of the offset, and whether that is there.
+// value reads a value, which is a message, a map or, with neither, something else. It returns the
+// path from there to the offset, and whether that is in it.
 func (f *finder) value(
-	field string, message protoreflect.MessageDescriptor, values protoreflect.FieldDescriptor,
-) (string, bool) {
+	message protoreflect.MessageDescriptor, values protoreflect.FieldDescriptor,
+) (path string, there bool) {
 	token, there := f.next()
 	if there {
-		return field, true
+		return "", true
 	}
 	if token != json.Delim('[') && token != json.Delim('{') {
 		return "", false
 	}
 	for i := 0; f.More(); i++ {
-		name, of, in := fmt.Sprintf("%s[%d]", field, i), message, protoreflect.FieldDescriptor(nil)
-		if token == json.Delim('{') {
-			key, here := f.next()
-			name, of, in = member(fmt.Sprint(key), message, values)
-			if field != "" {
-				name = field + "." + name
+		if token == json.Delim('[') {
+			if path, there = f.value(message, nil); there {
+				return fmt.Sprintf("[%d]%s", i, path), true
 			}
-			if here {
-				return name, true
-			}
+			continue
 		}
-		if inner, there := f.value(name, of, in); there {
-			return inner, true
+		key, here := f.next()
+		name, of, in := member(fmt.Sprint(key), message, values)
+		if here {
+			return "." + name, true
+		}
+		if path, there = f.value(of, in); there {
+			return "." + name + path, true
 		}
 	}
 	_, there = f.next()
-	return field, there
+	return "", there
 }
 
 // member returns the name of a member of a message or of a map, and what its value is.

@@ -288,3 +288,32 @@ func TestDescription(t *testing.T) {
 		t.Errorf("%d references", len(all))
 	}
 }
+
+// A parameter of a message that need not be there is not required.
+func TestPartsAreNotRequired(t *testing.T) {
+	var document struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct {
+				Name     string
+				Required bool
+			}
+		}
+	}
+	check.Must(t, json.Unmarshal(openAPI, &document))
+	parts := 0
+	for path, operations := range document.Paths {
+		for method, operation := range operations {
+			for _, p := range operation.Parameters {
+				if !strings.Contains(p.Name, ".") {
+					continue
+				}
+				if parts++; p.Required {
+					t.Errorf("%s %s requires %s", method, path, p.Name)
+				}
+			}
+		}
+	}
+	if parts < 20 {
+		t.Errorf("%d parameters are parts", parts)
+	}
+}

@@ -67,8 +67,10 @@ func (l *list) rankPlain(ctx context.Context, size int) error {
 		if err != nil {
 			return err
 		}
-		if err := l.reserve(ctx, shares, n); err != nil {
-			return err
+		if len(shares) > 0 {
+			if err := l.reserve(ctx, shares, n, rest); err != nil {
+				return err
+			}
 		}
 		l.diversify(rest, shares)
 	}
@@ -102,44 +104,78 @@ type share struct {
 	diverse.Share
 }
 
-// in is the number of some items that are in the set.
-func (s *share) in(items []ranking.Scored) (n int) {
+// countOf is the number of some items that are in a set.
+func countOf(items []ranking.Scored, has func(item int32) bool) (n int) {
 	for _, scored := range items {
-		if s.Has(scored.Item) {
+		if has(scored.Item) {
 			n++
 		}
 	}
 	return n
 }
 
-// reserve adds the best items of shares to the pool that was ranked, if it has less than they need.
-// Where other bounds may leave some of these out, they need a pool of n of their own.
-func (l *list) reserve(ctx context.Context, shares []share, n int) error {
-	pool, skip, d := slices.Clone(l.out.Top), l.call.Skip, l.req.GetDiversity()
-	defer func() { l.call.Skip = skip }()
+// reserve adds items to a pool of n that was ranked, for a list of size: the best ones of shares,
+// if the pool has less than they need, and the best ones that no share bounds from above, if these
+// may be needed. Where other bounds may leave some of a share out, it needs a pool of its own.
+func (l *list) reserve(ctx context.Context, shares []share, n, size int) error {
+	pool, d := slices.Clone(l.out.Top), l.req.GetDiversity()
 	bounded := d.GetMaxPerCategory() > 0 || d.GetMaxNewItems() > 0 || len(shares) > 1
+	full, more := ranking.NewSet(l.NumItems()), []ranking.Scored(nil)
 	for _, s := range shares {
-		want := s.Least
-		if bounded && want > 0 {
-			want = max(want, n)
+		least := min(s.Least, size)
+		if bounded && least > 0 {
+			least = max(least, n)
 		}
-		if s.in(pool) >= want {
-			continue
+		if countOf(pool, s.Has) < least {
+			s.set.Invert()
+			found, err := l.rankWithout(ctx, s.set, least)
+			if err != nil {
+				return err
+			}
+			s.set.Invert()
+			more = append(more, found...)
 		}
-		s.set.Invert()
-		l.call.Skip = ranking.NewSet(skip.Cap())
-		l.call.Skip.AddAll(s.set)
-		l.call.Skip.AddAll(skip)
-		s.set.Invert()
-		if err := l.rank(ctx, want); err != nil {
+		if s.Most < size {
+			full.AddAll(s.set)
+		}
+	}
+	others := size
+	if bounded {
+		others = n
+	}
+	if len(pool) == n && n-countOf(pool, full.Has) < others {
+		found, err := l.rankWithout(ctx, full, others)
+		if err != nil {
 			return err
 		}
-		pool = append(pool, l.out.Top...)
+		more = append(more, found...)
 	}
-	slices.SortFunc(pool, ranking.Compare)
-	l.out.Top = slices.CompactFunc(pool,
-		func(a, b ranking.Scored) bool { return a.Item == b.Item })
+	there := ranking.NewSet(l.NumItems())
+	for _, scored := range pool {
+		there.Add(scored.Item)
+	}
+	slices.SortFunc(more, ranking.Compare)
+	for _, scored := range more { // they come after all of the pool
+		if !there.Has(scored.Item) {
+			there.Add(scored.Item)
+			pool = append(pool, scored)
+		}
+	}
+	l.out.Top = pool
 	return nil
+}
+
+// rankWithout ranks n items that are not in a set.
+func (l *list) rankWithout(
+	ctx context.Context, without *ranking.Set, n int,
+) ([]ranking.Scored, error) {
+	skip := l.call.Skip
+	defer func() { l.call.Skip = skip }()
+	l.call.Skip = ranking.NewSet(l.NumItems())
+	l.call.Skip.AddAll(without)
+	l.call.Skip.AddAll(skip)
+	err := l.rank(ctx, n)
+	return l.out.Top, err
 }
 
 // diversify chooses n items of the pool that was ranked.
@@ -157,7 +193,8 @@ func (l *list) diversify(n int, shares []share) {
 			func(i int) string { return l.ItemID(pool[i].Item) })
 	}
 	l.out.Top = rule.Select(make([]ranking.Scored, 0, n), pool, n, categories, l.Alike)
-	l.unmet = slices.ContainsFunc(shares, func(s share) bool { return s.in(l.out.Top) < s.Least })
+	l.unmet = slices.ContainsFunc(shares,
+		func(s share) bool { return countOf(l.out.Top, s.Has) < s.Least })
 }
 
 // placePins puts the pins into the list: each at its position, or as close to it as can be.

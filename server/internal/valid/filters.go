@@ -43,10 +43,10 @@ func checkNear(c *checker, near *pb.Near) {
 		c.check("filter.near.radius_km",
 			fmt.Sprintf("must be from %g to %d", minRadiusKm, maxRadiusKm))
 	}
-	for field, name := range map[string]string{"latitude_number": near.GetLatitudeNumber(),
-		"longitude_number": near.GetLongitudeNumber()} {
+	for at, name := range []string{near.GetLatitudeNumber(), near.GetLongitudeNumber()} {
 		if name != "" && !event.ValidNumberName(name) {
-			c.check("filter.near."+field, "must match "+event.NumberSpelling)
+			c.check("filter.near."+[...]string{"latitude_number", "longitude_number"}[at],
+				"must match "+event.NumberSpelling)
 		}
 	}
 }

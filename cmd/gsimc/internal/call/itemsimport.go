@@ -40,8 +40,7 @@ func (ItemsImport) Help() string {
 false), available_from and available_until (dates, RFC 3339 or seconds since 1970), embedding
 (numbers with blanks or commas between them), and numbers by their names, such as numbers.price
 (times as above). An item keeps what the file has no column of. JSON Lines may have arrays of
-categories, labels and coordinates, and an object of
-numbers, which are then all that the item has.
+categories, labels and coordinates, and an object of numbers, which are then all that the item has.
 
   item_id,title,categories
   1375666,Inception,thriller;science fiction
