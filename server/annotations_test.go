@@ -407,7 +407,11 @@ func (ts *testServer) faults(t *testing.T, method string, request proto.Message)
 				if v.GetReason() == "UNKNOWN_FILTER" { // the server does not know the name
 					continue
 				}
-				field := v.GetField()[strings.LastIndexByte(v.GetField(), '.')+1:]
+				field := v.GetField()
+				if list, _, of := strings.Cut(field, ".numbers."); of { // one of them
+					field = list + ".numbers"
+				}
+				field = field[strings.LastIndexByte(field, '.')+1:]
 				field, _, _ = strings.Cut(field, "[")
 				fields = append(fields, field)
 			}

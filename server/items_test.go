@@ -239,6 +239,14 @@ func TestItemCalls(t *testing.T) {
 	_, err := ts.items.BatchUpsertItems(ctx(t), req)
 	same(t, problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
 		Fields: []string{"items[2].available_until"}}, problemOf(t, err), "empty time")
+	_, err = ts.items.BatchUpsertItems(t.Context(), upsert(&pb.Item{ItemId: "a"}, &pb.Item{ItemId: "b",
+		Numbers: map[string]float64{"price": math.NaN(), "stock": math.Inf(1), "Rank": 1}}))
+	same(t, problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD",
+		Fields: []string{"items[1].numbers"}}, problemOf(t, err), "a bad name")
+	_, err = ts.items.BatchUpsertItems(t.Context(), upsert(&pb.Item{ItemId: "a"}, &pb.Item{ItemId: "b",
+		Numbers: map[string]float64{"price": math.NaN(), "stock": math.Inf(1), "rank": 1}}))
+	same(t, problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD", Fields: []string{
+		"items[1].numbers.price", "items[1].numbers.stock"}}, problemOf(t, err), "bad numbers")
 	holds(&pb.Item{ItemId: "b", Categories: []string{"x"}}) // nothing of the call was written
 	_, err = ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: "c"})
 	same(t, problem{Code: codes.NotFound, Reason: "ITEM_NOT_FOUND"}, problemOf(t, err), "no item")

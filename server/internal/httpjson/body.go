@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -74,24 +75,9 @@ func notJSON(err error) error {
 	return errors.New("the body is not JSON: it ends too early")
 }
 
-var (
-	// the library begins with one of two kinds of space, lest anybody read its errors
-	place        = regexp.MustCompile(`^proto:[ \x{a0}](?:syntax error )?\(line (\d+):(\d+)\): `)
-	badValue     = regexp.MustCompile(`^invalid value for (\w+) field \w+: `)
-	unknownField = regexp.MustCompile(`^unknown field "[^"]+"$`)
-)
-
-// wantedByKind is what a field takes, by the kinds of which protojson tells.
-var wantedByKind = map[string]string{
-	"string": "a text in quotes",
-	"bytes":  "a text of base64 in quotes",
-	"bool":   "true or false",
-	"enum":   "one of the names that /openapi.json has for it",
-	"float":  "a number", "double": "a number",
-	"int32": "a whole number below 2147483648", "int64": "a whole number below 2^63",
-	"uint32": "a whole number from 0 on, below 4294967296",
-	"uint64": "a whole number from 0 on, below 2^64",
-}
+// place is where protojson says that a text is wrong. It begins with one of two kinds of space,
+// lest anybody read its errors.
+var place = regexp.MustCompile(`^proto:[ \x{a0}](?:syntax error )?\(line (\d+):(\d+)\): `)
 
 // badBody words an error of protojson about the text of a message, of which it has no parts but its
 // text. A nil error is none.
@@ -99,19 +85,27 @@ func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 	if err == nil {
 		return nil
 	}
-	text, field := err.Error(), ""
-	if m := place.FindStringSubmatch(text); m != nil {
-		text = text[len(m[0]):]
-		field = fieldAt(body, offset(body, m[1], m[2]), of)
-	}
-	if field == "" {
+	text := err.Error()
+	m := place.FindStringSubmatch(text)
+	if m == nil {
 		return errors.New("the body is not that of this call: " + text)
 	}
-	if m := badValue.FindStringSubmatch(text); m != nil && wantedByKind[m[1]] != "" {
-		return &fault{field, "must be " + wantedByKind[m[1]]}
-	}
-	if unknownField.MatchString(text) {
+	text = text[len(m[0]):]
+	field, at := spotAt(body, offset(body, m[1], m[2]), of)
+	starts := func(prefix string) bool { return strings.HasPrefix(text, prefix) }
+	switch {
+	case field == "":
+		return errors.New("the body is not that of this call: " + printable(text))
+	case starts("unknown field"):
 		return &fault{field, "is not a field of this call"}
+	case starts("duplicate field"):
+		return &fault{field, "is there twice"}
+	case at.field == nil:
+	case at.field.ContainingOneof() != nil && strings.HasSuffix(text, "is already set"):
+		return &fault{field, "is there beside another one, of which the call takes one"}
+	case starts("invalid value"), starts("unexpected token"), starts("invalid google.protobuf."),
+		strings.Contains(text, "contains invalid path"):
+		return &fault{field, "must be " + at.wanted()}
 	}
 	return &fault{field, "is not what this call takes: " + printable(text)}
 }

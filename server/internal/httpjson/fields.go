@@ -9,33 +9,43 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// fieldAt returns the name of what stands at an offset of the JSON text of a message, as methods
+// spot is a place in the JSON text of a message.
+type spot struct {
+	message protoreflect.MessageDescriptor // what stands there; nil: no message
+	// of what stands there, or of the list or the map that has it; nil: there is no such field
+	field protoreflect.FieldDescriptor
+	inner bool // an element of the list, or a value of the map
+}
+
+// spotAt returns the name of what stands at an offset of the JSON text of a message, as methods
 // name fields, such as items[3].numbers.price; empty: the message itself. of may be nil.
-func fieldAt(text []byte, offset int64, of protoreflect.MessageDescriptor) string {
-	f := finder{json.NewDecoder(bytes.NewReader(text)), offset}
+func spotAt(text []byte, offset int64, of protoreflect.MessageDescriptor) (string, spot) {
+	f := finder{Decoder: json.NewDecoder(bytes.NewReader(text)), offset: offset}
 	f.UseNumber()
-	path, _ := f.value(of, nil)
-	return strings.TrimPrefix(path, ".")
+	path, _ := f.value(spot{message: of})
+	return strings.TrimPrefix(path, "."), f.found
 }
 
 // A finder reads a JSON text up to an offset.
 type finder struct {
 	*json.Decoder
 	offset int64
+	found  spot
 }
 
-// next reads a token. It reports whether the offset is in or before it.
-func (f *finder) next() (token json.Token, there bool) {
+// next reads a token at a spot. It reports whether the offset is in or before it.
+func (f *finder) next(at spot) (token json.Token, there bool) {
 	token, err := f.Token()
-	return token, err != nil || f.InputOffset() > f.offset
+	if there = err != nil || f.InputOffset() > f.offset; there {
+		f.found = at
+	}
+	return token, there
 }
 
-// value reads a value, which is a message, a map or, with neither, something else. It returns the
-// path from there to the offset, and whether that is in it.
-func (f *finder) value(
-	message protoreflect.MessageDescriptor, values protoreflect.FieldDescriptor,
-) (path string, there bool) {
-	token, there := f.next()
+// value reads the value of a spot. It returns the path from there to the offset, and whether that
+// is in it.
+func (f *finder) value(at spot) (path string, there bool) {
+	token, there := f.next(at)
 	if there {
 		return "", true
 	}
@@ -44,43 +54,81 @@ func (f *finder) value(
 	}
 	for i := 0; f.More(); i++ {
 		if token == json.Delim('[') {
-			if path, there = f.value(message, nil); there {
+			if path, there = f.value(spot{at.message, at.field, true}); there {
 				return fmt.Sprintf("[%d]%s", i, path), true
 			}
 			continue
 		}
-		key, here := f.next()
-		name, of, in := member(fmt.Sprint(key), message, values)
-		if here {
+		key, err := f.Token()
+		name, of := at.member(fmt.Sprint(key))
+		if err != nil || f.InputOffset() > f.offset {
+			f.found = of
 			return "." + name, true
 		}
-		if path, there = f.value(of, in); there {
+		if path, there = f.value(of); there {
 			return "." + name + path, true
 		}
 	}
-	_, there = f.next()
+	_, there = f.next(at)
 	return "", there
 }
 
-// member returns the name of a member of a message or of a map, and what its value is.
-func member(
-	key string, message protoreflect.MessageDescriptor, values protoreflect.FieldDescriptor,
-) (name string, of protoreflect.MessageDescriptor, in protoreflect.FieldDescriptor) {
-	if values != nil {
-		return printable(key), values.Message(), nil
+// member returns the name of a member of an object, and where it is.
+func (s spot) member(key string) (name string, of spot) {
+	if s.field != nil && s.field.IsMap() {
+		return printable(key), spot{nil, s.field.MapValue(), true}
 	}
-	if message == nil {
-		return printable(key), nil, nil
+	if s.message == nil {
+		return printable(key), spot{}
 	}
-	field := message.Fields().ByJSONName(key)
+	field := s.message.Fields().ByJSONName(key)
 	if field == nil {
-		field = message.Fields().ByTextName(key)
+		field = s.message.Fields().ByTextName(key)
 	}
 	switch {
 	case field == nil:
-		return printable(key), nil, nil
+		return printable(key), spot{}
 	case field.IsMap():
-		return string(field.Name()), nil, field.MapValue()
+		return string(field.Name()), spot{field: field}
 	}
-	return string(field.Name()), field.Message(), nil
+	return string(field.Name()), spot{message: field.Message(), field: field}
+}
+
+// wantedByKind is what a field of a kind takes.
+var wantedByKind = map[protoreflect.Kind]string{
+	protoreflect.StringKind: "a text in quotes",
+	protoreflect.BytesKind:  "a text of base64 in quotes",
+	protoreflect.BoolKind:   "true or false",
+	protoreflect.FloatKind:  "a number", protoreflect.DoubleKind: "a number",
+	protoreflect.Int32Kind:  "a whole number below 2147483648",
+	protoreflect.Int64Kind:  "a whole number below 2^63",
+	protoreflect.Uint32Kind: "a whole number from 0 on, below 4294967296",
+	protoreflect.Uint64Kind: "a whole number from 0 on, below 2^64",
+}
+
+// wantedByMessage is what a field takes of a message that is a text in JSON.
+var wantedByMessage = map[protoreflect.FullName]string{
+	"google.protobuf.Timestamp": `a time such as "2026-01-31T09:30:00Z"`,
+	"google.protobuf.Duration":  `a number of seconds such as "90s"`,
+	"google.protobuf.FieldMask": `names with commas between them, such as "title,availableFrom"`,
+}
+
+// wanted is what may stand there. Requires a field.
+func (s spot) wanted() string {
+	switch {
+	case s.field.IsList() && !s.inner:
+		return "a list"
+	case s.field.Enum() != nil:
+		var names []string
+		for i := 1; i < s.field.Enum().Values().Len(); i++ { // the first one says nothing
+			names = append(names, string(s.field.Enum().Values().Get(i).Name()))
+		}
+		return "one of " + strings.Join(names, ", ")
+	case s.field.Message() == nil:
+		return wantedByKind[s.field.Kind()]
+	}
+	if text := wantedByMessage[s.field.Message().FullName()]; text != "" {
+		return text
+	}
+	return "an object"
 }

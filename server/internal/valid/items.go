@@ -61,7 +61,7 @@ func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
 			c.checkAt(list, i, FieldEmbedding, fmt.Sprintf("has %d numbers, want at most %d, "+
 				"finite ones and not all 0", len(item.GetEmbedding()), store.MaxEmbedding))
 		}
-		c.checkAt(list, i, FieldNumbers, badNumbers(item.GetNumbers()))
+		checkNumbers(&c, list, i, item.GetNumbers())
 		c.checkAt(list, i, FieldFrom, badTime(item.GetAvailableFrom()))
 		c.checkAt(list, i, FieldUntil, badTime(item.GetAvailableUntil()))
 	}
@@ -79,17 +79,18 @@ func checkNames(c *checker, list string, i int, field string, names []string) {
 	}
 }
 
-// badNumbers says what is wrong with the numbers of an item; empty: nothing.
-func badNumbers(numbers map[string]float64) string {
+// checkNumbers checks the numbers of element i of a list.
+func checkNumbers(c *checker, list string, i int, numbers map[string]float64) {
+	c.checkAt(list, i, FieldNumbers, badCount(len(numbers), 0, event.MaxNumbers))
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
 		switch {
 		case !event.ValidNumberName(name):
-			return "has a name that must match " + event.NumberSpelling
+			c.checkAt(list, i, FieldNumbers, "has a name that must match "+event.NumberSpelling)
+			return
 		case !store.GoodNumber(numbers[name]):
-			return name + " must be finite"
+			c.checkAt(list, i, FieldNumber+name, "must be finite")
 		}
 	}
-	return badCount(len(numbers), 0, event.MaxNumbers)
 }
 
 // WrittenItem checks element i of the items as it is going to be written.
