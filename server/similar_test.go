@@ -104,6 +104,8 @@ func TestSimilarItemsFilters(t *testing.T) {
 			got := ts.similar(t, tt.req)
 			same(t, tt.want, similarIDs(got), "items")
 			same(t, tt.unknown, got.GetUnknownItemIds(), "unknown_item_ids")
+			same(t, tt.name == "allow", slices.Contains(got.GetDegradations(),
+				pb.Degradation_DEGRADATION_FILTER_TOO_NARROW), "the filter is too narrow")
 		})
 	}
 }

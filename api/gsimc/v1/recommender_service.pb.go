@@ -1744,7 +1744,7 @@ type SimilarItemsResponse struct {
 	ModelVersion string `protobuf:"bytes,4,opt,name=model_version,json=modelVersion,proto3" json:"model_version,omitempty"`
 	// Ids of item_id and of filter.allow_item_ids that the model does not know, each once.
 	UnknownItemIds []string `protobuf:"bytes,7,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
-	// Why the list is empty though the item is known; empty when all is normal.
+	// Why the list is short, or empty though the item is known; empty when all is normal.
 	Degradations  []Degradation `protobuf:"varint,8,rep,packed,name=degradations,proto3,enum=gsimc.v1.Degradation" json:"degradations,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
