@@ -281,7 +281,7 @@ func TestSharesBesideBounds(t *testing.T) {
 	m := randomModel(t, items, 8)
 	ts := start(t, setup{config: quiet, open: func() (*model.Model, error) { return m, nil }})
 	var all []*pb.Item
-	for i := range items { // the own ones are of c7, c17, c27 and c37, of which a better item has one
+	for i := range items { // the own ones are of c7, c17, c27 and c37
 		of := &pb.Item{ItemId: fmt.Sprintf("item %08d", i), Categories: []string{fmt.Sprint("c", i%40)}}
 		of.Labels = []string{"most"}
 		if i%50 == 7 {
@@ -296,8 +296,8 @@ func TestSharesBesideBounds(t *testing.T) {
 		want      int // own items
 		unmet     bool
 	}{
-		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 3}}, MaxPerCategory: 1}, 3, false},
-		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 6}}, MaxPerCategory: 1}, 3, true},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 4}}, MaxPerCategory: 1}, 4, false},
+		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 6}}, MaxPerCategory: 1}, 4, true},
 		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 6}}, MaxPerCategory: 2}, 6, false},
 		{&pb.Diversity{Shares: []*pb.Share{{Filter: own, AtLeast: 8},
 			{Filter: own, AtMost: proto.Int32(2)}}}, 2, true},

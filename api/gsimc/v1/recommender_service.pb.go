@@ -622,9 +622,9 @@ func (x *Diversity) GetShares() []*Share {
 
 // Share bounds how many items of a list are of a set, such as those of one's own brand. The list is
 // the best one within the bounds: items of the set take the last places if they are not good enough
-// for others. With several sets that have items in common, or beside max_per_category, it may miss
-// the best one. No list has more than at_most and max_per_category; what at_least wants, and these
-// leave no room for, is missing: DEGRADATION_SHARE_NOT_MET.
+// for others. With several sets that have items in common it may miss the best one. No list has more
+// than at_most and max_per_category; what at_least wants, and these leave no room for, is missing:
+// DEGRADATION_SHARE_NOT_MET.
 type Share struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the items of the set. allow_item_ids and deny_item_ids must be empty.

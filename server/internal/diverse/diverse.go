@@ -36,7 +36,7 @@ type Share struct {
 
 // Select appends to dst up to n items of a pool, in the order of their choice. The next item is,
 // among those whose categories and shares are not full, the new ones unless these are, and those
-// that leave room for what other shares still need, the first one with the largest
+// that leave room for those that shares keep places for, the first one with the largest
 //
 //	Lambda * r - (1 - Lambda) * max over the chosen items j of alike(i, j)
 //
@@ -46,22 +46,19 @@ type Share struct {
 func (r Rule) Select(
 	dst, pool []ranking.Scored, n int, categories [][]uint32, alike func(i, j int32) float32,
 ) []ranking.Scored {
-	c := &choice{rule: r, pool: pool, full: map[uint32]int{}, taken: make([]bool, len(pool)),
-		nearest: make([]float32, len(pool)), categories: categories}
+	c := &choice{rule: r, pool: pool, categories: categories, left: min(n, len(pool)),
+		taken: make([]bool, len(pool)), nearest: make([]float32, len(pool)),
+		kept: make([]bool, len(pool)), keptOf: make([][]int, len(r.Shares)),
+		of: make([]int, len(r.Shares)), full: map[uint32]int{}}
 	c.measure()
-	c.need()
-	for chosen := range min(n, len(pool)) {
-		c.left = min(n, len(pool)) - chosen
-		at := c.next(chosen > 0)
-		if at < 0 { // the rest of what shares need cannot be had: it keeps no place free
-			clear(c.needs)
-			at = c.next(chosen > 0)
-		}
+	c.keepPlaces()
+	for first := true; c.left > 0; first = false {
+		at := c.next(!first)
 		if at < 0 {
 			break
 		}
 		dst = append(dst, pool[at])
-		c.take(at, chosen == 0, alike)
+		c.take(at, first, alike)
 	}
 	return dst
 }
@@ -73,13 +70,17 @@ type choice struct {
 	categories [][]uint32
 	low, width float64 // of the scores
 
-	left    int   // places
-	needs   []int // by share: items that are still to be chosen
-	of      []int // by share: chosen items
-	fresh   int   // chosen items that are new
+	left    int // places that no item was chosen for
 	taken   []bool
-	nearest []float32      // by item of the pool: to the chosen item that is most alike
-	full    map[uint32]int // chosen items of a category
+	nearest []float32 // by item of the pool: to the chosen item that is most alike
+
+	kept   []bool  // by item of the pool: a place is kept for it
+	places int     // that are kept
+	keptOf [][]int // by share: items for which places were kept; those of the last ones may be
+	// Of the chosen items and those with a kept place:
+	of    []int          // by share
+	fresh int            // those that are new
+	full  map[uint32]int // those of a category
 }
 
 // measure notes the range of the scores.
@@ -100,17 +101,89 @@ func (c *choice) measure() {
 	c.width = float64(slices.MaxFunc(c.pool, by).Score) - c.low
 }
 
-// need notes what the shares need: no more than the pool has.
-func (c *choice) need() {
-	for _, s := range c.rule.Shares {
-		n := 0
-		for _, scored := range c.pool {
-			if s.Has(scored.Item) {
-				n++
+// keepPlaces keeps places for the best items that shares need, as many as fit beside each other.
+func (c *choice) keepPlaces() {
+	for i, s := range c.rule.Shares {
+		for at := range c.pool {
+			if c.of[i] >= s.Least || c.places == c.left {
+				break
+			}
+			if s.Has(c.pool[at].Item) && !c.kept[at] && c.fits(at) {
+				c.keep(at)
 			}
 		}
-		c.needs, c.of = append(c.needs, min(s.Least, n)), append(c.of, 0)
 	}
+}
+
+// keep keeps a place for an item, and giveBack gives it back.
+func (c *choice) keep(at int) {
+	c.kept[at] = true
+	c.places++
+	c.count(at, 1)
+	for i, s := range c.rule.Shares {
+		if s.Has(c.pool[at].Item) {
+			c.keptOf[i] = append(c.keptOf[i], at)
+		}
+	}
+}
+
+func (c *choice) giveBack(at int) {
+	c.kept[at] = false
+	c.places--
+	c.count(at, -1)
+}
+
+// count adds to the numbers of what an item is.
+func (c *choice) count(at, by int) {
+	if c.isNew(at) {
+		c.fresh += by
+	}
+	for i, s := range c.rule.Shares {
+		if s.Has(c.pool[at].Item) {
+			c.of[i] += by
+		}
+	}
+	if c.categories != nil {
+		for _, category := range c.categories[at] {
+			c.full[category] += by
+		}
+	}
+}
+
+// spare is the last item with a kept place that share i has; -1: none.
+func (c *choice) spare(i int) int {
+	for last := len(c.keptOf[i]) - 1; last >= 0; last-- {
+		if at := c.keptOf[i][last]; c.kept[at] {
+			return at
+		}
+		c.keptOf[i] = c.keptOf[i][:last]
+	}
+	return -1
+}
+
+// instead is an item whose kept place an item without one can have, which is of all its shares and
+// fits where it was; -1: none.
+func (c *choice) instead(at int) int {
+	for i, s := range c.rule.Shares {
+		other := c.spare(i)
+		if other < 0 || !s.Has(c.pool[at].Item) || !c.covers(at, other) {
+			continue
+		}
+		c.count(other, -1)
+		fits := c.fits(at)
+		c.count(other, 1)
+		if fits {
+			return other
+		}
+	}
+	return -1
+}
+
+// covers tells whether an item is of all shares of another one.
+func (c *choice) covers(at, other int) bool {
+	return !slices.ContainsFunc(c.rule.Shares, func(s Share) bool {
+		return s.Has(c.pool[other].Item) && !s.Has(c.pool[at].Item)
+	})
 }
 
 // next returns the index of the next item, -1 if none is left.
@@ -137,10 +210,23 @@ func (c *choice) next(others bool) int {
 	return best
 }
 
-// allowed tells whether there is room for an item.
+// allowed tells whether an item can be the next one.
 func (c *choice) allowed(at int) bool {
-	if c.isNew(at) && c.fresh >= c.rule.MaxNew || !c.shared(at) {
+	return c.kept[at] || c.free(at) || c.instead(at) >= 0
+}
+
+// free tells whether there is a place for an item besides the kept ones.
+func (c *choice) free(at int) bool { return c.places < c.left && c.fits(at) }
+
+// fits tells whether an item is within all bounds.
+func (c *choice) fits(at int) bool {
+	if c.isNew(at) && c.fresh >= c.rule.MaxNew {
 		return false
+	}
+	for i, s := range c.rule.Shares {
+		if c.of[i] >= s.Most && s.Has(c.pool[at].Item) {
+			return false
+		}
 	}
 	if c.rule.MaxPerCategory == 0 || c.categories == nil {
 		return true
@@ -149,40 +235,20 @@ func (c *choice) allowed(at int) bool {
 		func(category uint32) bool { return c.full[category] >= c.rule.MaxPerCategory })
 }
 
-// shared tells whether the shares let an item have a place.
-func (c *choice) shared(at int) bool {
-	all, met := 0, 0
-	for i, s := range c.rule.Shares {
-		if s.Has(c.pool[at].Item) {
-			if c.of[i] >= s.Most {
-				return false
-			}
-			met += min(1, c.needs[i])
-		}
-		all += c.needs[i]
-	}
-	return met > 0 || all < c.left
-}
-
 // isNew tells of items whose number is bounded.
 func (c *choice) isNew(at int) bool { return c.rule.MaxNew > 0 && c.rule.New(c.pool[at].Item) }
 
 func (c *choice) take(at int, first bool, alike func(i, j int32) float32) {
+	switch {
+	case c.kept[at]:
+		c.giveBack(at)
+	case !c.free(at):
+		c.giveBack(c.instead(at))
+	}
 	c.taken[at] = true
-	if c.isNew(at) {
-		c.fresh++
-	}
-	for i, s := range c.rule.Shares {
-		if s.Has(c.pool[at].Item) {
-			c.of[i]++
-			c.needs[i] = max(0, c.needs[i]-1)
-		}
-	}
-	if c.categories != nil {
-		for _, category := range c.categories[at] {
-			c.full[category]++
-		}
-	}
+	c.left--
+	c.count(at, 1)
+	c.release(at)
 	if c.rule.Lambda == 1 {
 		return
 	}
@@ -192,6 +258,23 @@ func (c *choice) take(at int, first bool, alike func(i, j int32) float32) {
 			if first || s > c.nearest[other] {
 				c.nearest[other] = s
 			}
+		}
+	}
+}
+
+// release gives back places that shares of a chosen item no longer need.
+func (c *choice) release(at int) {
+	for i, s := range c.rule.Shares {
+		other := c.spare(i)
+		if other < 0 || !s.Has(c.pool[at].Item) {
+			continue
+		}
+		needed := false
+		for j, s := range c.rule.Shares {
+			needed = needed || c.of[j] <= s.Least && s.Has(c.pool[other].Item)
+		}
+		if !needed {
+			c.giveBack(other)
 		}
 	}
 }

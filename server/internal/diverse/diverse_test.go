@@ -191,3 +191,54 @@ func TestNeedsThatCannotBeMet(t *testing.T) {
 		{Has: func(item int32) bool { return item < 3 }, Most: 1}}}
 	check.Same(t, want, both.Select(nil, pool, 3, nil, nil), "at least three and at most one")
 }
+
+// A list has as many items of a share as fit beside each other, whatever the order of the choice,
+// within the bounds of categories and of another share, and is as long as it can be.
+func TestSharesBesideCategories(t *testing.T) {
+	rng := rand.New(rand.NewPCG(29, 6))
+	for trial := range 5000 {
+		pool, categories := make([]ranking.Scored, 12), make([][]uint32, 12)
+		for at, item := range rng.Perm(40)[:len(pool)] {
+			pool[at] = ranking.Scored{Item: int32(item), Score: float32(rng.IntN(9))}
+		}
+		slices.SortFunc(pool, ranking.Compare)
+		for at := range categories {
+			if c := uint32(rng.IntN(5)); c > 0 { // else it has none
+				categories[at] = []uint32{c}
+			}
+		}
+		n, most, least := 1+rng.IntN(8), 1+rng.IntN(3), rng.IntN(6)
+		even := func(item int32) bool { return item%2 == 0 }
+		r := Rule{MaxPerCategory: most, Lambda: []float64{1, .5}[rng.IntN(2)],
+			Shares: []Share{{Has: even, Least: least, Most: 12}}}
+		list := r.Select(nil, pool, n, categories, func(i, j int32) float32 {
+			return float32((i*7+j*7)%10) / 10
+		})
+		fit := func(has func(int32) bool) (n int) { // how many can be on a list together
+			of := map[uint32]int{}
+			for at, scored := range pool {
+				if !has(scored.Item) {
+					continue
+				}
+				if categories[at] == nil {
+					n++
+				} else if c := categories[at][0]; of[c] < most {
+					of[c]++
+					n++
+				}
+			}
+			return n
+		}
+		chosen := 0
+		for _, scored := range list {
+			if even(scored.Item) {
+				chosen++
+			}
+		}
+		length := min(n, fit(func(int32) bool { return true }))
+		if chosen < min(least, fit(even), n) || len(list) != length {
+			t.Fatalf("trial %d: %d items, %d of the share, want %d and at least %d: %v of %v, %v", trial,
+				len(list), chosen, length, min(least, fit(even), n), list, pool, categories)
+		}
+	}
+}

@@ -51,7 +51,8 @@ func (l *list) similar(
 		}
 		out.Top, out.Source = c.Top, pb.ResultSource_RESULT_SOURCE_SIMILAR
 		if len(out.Top) < min(c.N, l.NumItems()-1) {
-			out.Degradations = append(out.Degradations, pb.Degradation_DEGRADATION_FILTER_TOO_NARROW)
+			out.Degradations = append(out.Degradations,
+				pb.Degradation_DEGRADATION_FILTER_TOO_NARROW)
 		}
 		l.FetchIDs(out.Top)
 		l.countAnswer()
