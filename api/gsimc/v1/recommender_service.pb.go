@@ -542,8 +542,8 @@ func (*RecommendRequest_UserId) isRecommendRequest_Subject() {}
 func (*RecommendRequest_History) isRecommendRequest_Subject() {}
 
 // Diversity says how the items of a list differ. They are chosen one after the other from a pool:
-// the 5 * page_size best items, at least 100, and as many of each set that shares want. The list is in the order of their choice, and is short
-// if the pool has no more items that fit.
+// the 5 * page_size best items, at least 100, and as many of each set of which shares want items.
+// The list is in the order of their choice, and is short if the pool has no more items that fit.
 type Diversity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The most items of each category, by the catalogue, that a list may have: 1 to 1000. Items
@@ -629,9 +629,11 @@ type Share struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required: the items of the set. allow_item_ids and deny_item_ids must be empty.
 	Filter *ItemFilter `protobuf:"bytes,1,opt,name=filter,proto3" json:"filter,omitempty"`
-	// The list has so many of them, or all that it may have: 0 to 1000.
+	// The list has at least this number of items of the set, or all of them that may be on it: 0 to
+	// 1000.
 	AtLeast int32 `protobuf:"varint,2,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
-	// The list has no more of them: 0 to 1000, not below at_least. Unset: any number.
+	// The list has at most this number of items of the set: 0 to 1000, not below at_least. Unset: any
+	// number.
 	AtMost        *int32 `protobuf:"varint,3,opt,name=at_most,json=atMost,proto3,oneof" json:"at_most,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

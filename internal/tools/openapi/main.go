@@ -99,9 +99,9 @@ func body(operation *yaml.Node) {
 			set(operation, "requestBody", p)
 			continue
 		}
-		take(p, "collectionFormat")                      // always that of OpenAPI 3
-		if strings.Contains(get(p, "name").Value, ".") { // required in a message that is not
-			get(p, "required").Value = "false"
+		take(p, "collectionFormat") // always that of OpenAPI 3
+		if strings.Contains(get(p, "name").Value, ".") {
+			get(p, "required").Value = "false" // the message that the field is in need not be there
 		}
 		schema := &yaml.Node{Kind: yaml.MappingNode}
 		for _, key := range []string{"type", "format", "items", "enum", "default"} {

@@ -8,7 +8,7 @@ import (
 const (
 	// base is the number of values of a digit of a bin, and digits the number of its digits.
 	base, digits = 16, 3
-	// maxEdges keeps the number of a bin below the largest that has so many digits.
+	// maxEdges bounds the edges of a column, so that a bin and the one after it have three digits.
 	maxEdges = base*base*base - 2
 	// sampledNumbers is about how many numbers of a column its edges are chosen by.
 	sampledNumbers = 1 << 16
@@ -236,9 +236,9 @@ func (c *condition) check(set []uint64, rows, slots []int32) {
 	}
 }
 
-// binnedShare says which columns have bins: those whose chunks, without the nil ones, have places
-// for one in so many rows. So bins take memory in proportion to the numbers. To scan the others
-// takes little.
+// A column has bins for n rows if its chunks that are not nil have at least n/binnedShare slots. So
+// the memory of bins is in proportion to that of the numbers. A scan of any other column reads few
+// numbers.
 const binnedShare = 2
 
 // movedShare is how many numbers of rows there are for one that came after the bins: they may all

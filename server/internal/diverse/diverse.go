@@ -34,9 +34,10 @@ type Share struct {
 	Least, Most int
 }
 
-// Select appends to dst up to n items of a pool, in the order of their choice. The next item is,
-// among those whose categories and shares are not full, the new ones unless these are, and those
-// that leave room for those that shares keep places for, the first one with the largest
+// Select appends to dst up to n items of a pool, in the order of their choice. Places are kept for
+// the best items that shares need, as many as fit beside each other. The next item is, among those
+// that keep the rule and leave the kept places free, or serve the shares of an item with a kept
+// place as well as that does, the first one with the largest
 //
 //	Lambda * r - (1 - Lambda) * max over the chosen items j of alike(i, j)
 //
@@ -76,11 +77,11 @@ type choice struct {
 
 	kept   []bool  // by item of the pool: a place is kept for it
 	places int     // that are kept
-	keptOf [][]int // by share: items for which places were kept; those of the last ones may be
+	keptOf [][]int // by share: items for which a place was kept once, see kept
 	// Of the chosen items and those with a kept place:
 	of    []int          // by share
-	fresh int            // those that are new
-	full  map[uint32]int // those of a category
+	fresh int            // new items
+	full  map[uint32]int // items of a category
 }
 
 // measure notes the range of the scores.
