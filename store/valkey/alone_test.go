@@ -40,4 +40,8 @@ func TestPrimaryWithoutReplica(t *testing.T) {
 		_, err := a.Append(within(t, deadline), []store.Record{record("u", 5)})
 		return err == nil
 	})
+	check.Await(t, "the store says that there is a replica", func() bool {
+		stats, err := a.Stats(t.Context())
+		return err == nil && stats.Degraded == nil
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -70,9 +71,7 @@ func TestSettings(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	server := enginetest.RedisServer(t)
-	c, err := enginetest.StartRedis(t.TempDir(), server, enginetest.RedisConfig{Primaries: 1})
-	check.Must(t, err)
-	defer c.Kill()
+	c := enginetest.Redis(t, enginetest.RedisConfig{Primaries: 1})
 	alone := standalone(t, server, "p")
 	valid := valkey.Options{Addrs: c.Addrs(), Namespace: "n", NotDurable: true}
 	for name, c := range map[string]struct {
@@ -111,10 +110,8 @@ func password(text string) func() (string, error) {
 func standalone(t *testing.T, server, password string) string {
 	t.Helper()
 	dir := t.TempDir()
-	socket := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	addr := socket.Addr().String()
-	_, port, _ := net.SplitHostPort(addr)
-	_ = socket.Close()
+	port := strconv.Itoa(enginetest.Port(t))
+	addr := "127.0.0.1:" + port
 	p := enginetest.NewProcess(dir, server, "--port", port, "--dir", dir, "--save", "",
 		"--requirepass", password)
 	check.Must(t, p.Start())
@@ -205,7 +202,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Skipf("the server was built without TLS: %v", err)
 	}
-	t.Cleanup(c.Kill)
+	t.Cleanup(c.Remove)
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	o := valkey.Options{Addrs: []string{c.Nodes[0].TLSAddr}, Namespace: "n",
 		TLS: func() (*tls.Config, error) { return config, nil }}

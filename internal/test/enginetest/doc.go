@@ -14,7 +14,6 @@ package enginetest
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -77,29 +76,4 @@ func find(tb testing.TB, variable, install string, names ...string) string {
 	tb.Skipf("%s is not in the PATH: install %s, or set %s to the path of a server",
 		strings.Join(names, " or "), install, variable)
 	return ""
-}
-
-// freePorts returns ports that nobody listens on at present. They lie below those that the kernel
-// gives to outgoing connections, so that a server that was ended can have its port again.
-func freePorts(n int) ([]int, error) {
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	var ports []int
-	var held []net.Listener // until all are found, so that the ports differ
-	defer func() {
-		for _, l := range held {
-			_ = l.Close()
-		}
-	}()
-	for len(ports) < n {
-		var b [2]byte
-		_, _ = rand.Read(b[:])
-		port := 20_000 + (int(b[0])<<8|int(b[1]))%12_000
-		l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port})
-		if err != nil {
-			continue
-		}
-		held, ports = append(held, l), append(ports, port)
-	}
-	return ports, nil
 }

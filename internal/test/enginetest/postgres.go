@@ -50,6 +50,7 @@ type Postgres struct {
 	dir    string
 	former *PostgresNode // a primary that was followed, until it becomes the standby
 	made   int           // servers so far
+	ports  lease
 }
 
 // A PostgresNode is one server.
@@ -190,10 +191,11 @@ func addLines(path string, lines []string) error {
 
 // node returns a server that has no files yet.
 func (p *Postgres) node() (*PostgresNode, error) {
-	ports, err := freePorts(1)
+	ports, kept, err := leasePorts(1)
 	if err != nil {
 		return nil, err
 	}
+	p.ports = append(p.ports, kept...)
 	port := strconv.Itoa(ports[0])
 	data := filepath.Join(p.dir, port)
 	if err := p.folder(data); err != nil {
@@ -330,6 +332,7 @@ func (p *Postgres) Remove() {
 			n.Kill()
 		}
 	}
+	p.ports.end()
 	_ = os.RemoveAll(p.dir)
 }
 

@@ -40,6 +40,7 @@ type RedisCluster struct {
 	// first, of the second, and so on.
 	Nodes  []*RedisNode
 	config RedisConfig
+	ports  lease
 }
 
 // A RedisNode is a process of a cluster.
@@ -113,7 +114,12 @@ func Redis(tb testing.TB, config RedisConfig) *RedisCluster {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(c.Kill)
+	tb.Cleanup(func() {
+		c.Remove()
+		for i := 0; tb.Failed() && i < len(c.Nodes); i++ {
+			tb.Logf("%s wrote:\n%s", c.Nodes[i].Addr, c.Nodes[i].Output())
+		}
+	})
 	return c
 }
 
@@ -125,7 +131,7 @@ func StartRedis(dir, path string, config RedisConfig) (*RedisCluster, error) {
 		return nil, err
 	}
 	if err := c.form(); err != nil {
-		c.Kill()
+		c.Remove()
 		return nil, fmt.Errorf("form a cluster: %w; a server wrote:\n%s", err,
 			c.Nodes[0].Output())
 	}
@@ -135,14 +141,15 @@ func StartRedis(dir, path string, config RedisConfig) (*RedisCluster, error) {
 // newRedisCluster returns the servers of a cluster, which do not run yet.
 func newRedisCluster(dir, path string, config RedisConfig) (*RedisCluster, error) {
 	n := config.Primaries * (1 + config.Replicas)
-	ports, err := freePorts(3 * n)
+	ports, kept, err := leasePorts(3 * n)
 	if err != nil {
 		return nil, err
 	}
-	c := &RedisCluster{config: config}
+	c := &RedisCluster{config: config, ports: kept}
 	for i := range n {
 		node, err := newRedisNode(dir, path, ports[3*i:], &config, hostOf(config.Hosts, i))
 		if err != nil {
+			c.Remove()
 			return nil, err
 		}
 		c.Nodes = append(c.Nodes, node)
@@ -180,6 +187,23 @@ func newRedisNode(
 	return node, nil
 }
 
+// Start starts the server and waits until it answers.
+func (n *RedisNode) Start() error {
+	if err := n.Process.Start(); err != nil {
+		return err
+	}
+	var ended error // instead of an answer
+	err := waitFor(redisPatience, "a server answers", func() error {
+		if !n.Running() {
+			ended = fmt.Errorf("a server has ended; it wrote:\n%s", n.Output())
+			return nil
+		}
+		_, err := n.Do("PING")
+		return err
+	})
+	return errors.Join(ended, err)
+}
+
 // Do sends a command on a connection of its own and returns the answer as text, the elements of
 // arrays on lines.
 func (n *RedisNode) Do(args ...string) (string, error) {
@@ -206,18 +230,16 @@ func (c *RedisCluster) form() error {
 // start starts the servers and waits until all answer.
 func (c *RedisCluster) start() error {
 	for _, n := range c.Nodes {
+		if err := n.Process.Start(); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.Nodes {
 		if err := n.Start(); err != nil {
 			return err
 		}
 	}
-	return waitFor(redisPatience, "servers answer", func() error {
-		for _, n := range c.Nodes {
-			if _, err := n.Do("PING"); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return nil
 }
 
 // join makes replicas of all but the primaries, and waits until the cluster serves.
@@ -357,6 +379,12 @@ func (c *RedisCluster) Addrs() []string {
 func (c *RedisCluster) ReplicasOf(primary int) []*RedisNode {
 	r, p := c.config.Replicas, c.config.Primaries
 	return slices.Clone(c.Nodes[p+primary*r : p+(primary+1)*r])
+}
+
+// Remove ends all processes for good, and others may have their ports.
+func (c *RedisCluster) Remove() {
+	c.Kill()
+	c.ports.end()
 }
 
 // Kill ends all processes.
