@@ -43,6 +43,8 @@ func TestListKinds(t *testing.T) {
 				none.GetDegradations())
 		}
 	}
+	similar := &pb.SimilarItemsRequest{ItemId: item(3), PageSize: testItems}
+	like := ts.similar(t, similar)
 	for u := range 60 {
 		ts.observe(t, newEvent(fmt.Sprint("user-", u), 7))
 		if u < 3 {
@@ -53,6 +55,7 @@ func TestListKinds(t *testing.T) {
 		list := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_TRENDING)).GetItems()
 		return len(list) > 0 && list[0].GetScore() > 5
 	})
+	same(t, like, ts.similar(t, similar), "what goes with an item, whatever is trending")
 	personal := ts.ask(t, kindOf(pb.ListKind_LIST_KIND_UNSPECIFIED))
 	for kind, name := range pb.ListKind_name { // a rule about all items changes no order
 		plain, boosted := kindOf(pb.ListKind(kind)), kindOf(pb.ListKind(kind))

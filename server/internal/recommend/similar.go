@@ -16,7 +16,7 @@ func (s *Service) SimilarItems(
 	}
 	m := s.Arms.Main().Acquire()
 	defer m.Release()
-	l := s.take(m, nil, s.Now())
+	l := s.take(m, &pb.RecommendRequest{List: pb.ListKind_LIST_KIND_WITHOUT_TRENDS}, s.Now())
 	l.filter = req.GetFilter()
 	resp, err := l.similar(ctx, req)
 	l.give()
