@@ -20,21 +20,16 @@ func (m *Model) Alike(i, j int32) float32 {
 	return float32(float64(vec.Dot(a, b)) / norms)
 }
 
-// SimilarTo stores in q the query of what goes with item i: what an event on it, of weight 1, adds
-// to the query of a user of whom nothing is known,
+// Added makes of q, the query of a user, what the events add to it:
 //
-//	q = q(event on i) − q(no event)
+//	q(events) − q(no event)
 //
-// and so to the scores, with the local term of the event. With learned dynamics it takes the
-// expectation μ off, which is most of the scores after a single event and the same for all items.
-// In the paper's model a user without events has no scores, and q is the query of the one event.
-// O(k·r), and allocates two states.
-func (m *Model) SimilarTo(q *Query, i int32, est Estimator) {
-	m.checkItem(i)
-	s, none := m.NewState(), m.NewQuery()
-	m.QueryTo(none, s, est)
-	m.Fold(s, Event{Item: i, Weight: 1})
-	m.QueryTo(q, s, est)
+// and so to the scores, with the local term of the events. With learned dynamics this takes the
+// expectation μ off, which is most of the scores after few events and the same for all users. In
+// the paper's model a user without events has no scores, and q stays as it is. O(k).
+func (m *Model) Added(q *Query, est Estimator) {
+	none := m.NewQuery()
+	m.QueryTo(none, m.NewState(), est)
 	for j, x := range none.Spectrum {
 		q.Spectrum[j] -= x
 	}

@@ -84,9 +84,11 @@ func TestListKinds(t *testing.T) {
 		pb.ListKind_LIST_KIND_TRENDING:       {pb.ResultSource_RESULT_SOURCE_TRENDING, 1},
 		pb.ListKind_LIST_KIND_POPULAR:        {pb.ResultSource_RESULT_SOURCE_POPULAR, 5},
 		pb.ListKind_LIST_KIND_WITHOUT_TRENDS: {pb.ResultSource_RESULT_SOURCE_PERSONALIZED, 5},
+		pb.ListKind_LIST_KIND_TOGETHER:       {pb.ResultSource_RESULT_SOURCE_SIMILAR, 5},
+		pb.ListKind_LIST_KIND_BECAUSE:        {pb.ResultSource_RESULT_SOURCE_SIMILAR, 5},
 	} {
 		list := ts.ask(t, kindOf(kind))
-		plain := kind == pb.ListKind_LIST_KIND_WITHOUT_TRENDS
+		plain := kind != pb.ListKind_LIST_KIND_TRENDING && kind != pb.ListKind_LIST_KIND_POPULAR
 		if first := list.GetItems()[0]; first.GetSource() != want.source ||
 			len(list.GetItems()) != want.most || !plain && first.GetItemId() != item(7) {
 			t.Errorf("%s: %v by %s, want %d by %s", kind, listOf(list), first.GetSource(),

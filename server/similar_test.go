@@ -38,8 +38,10 @@ func TestSimilarItems(t *testing.T) {
 func checkSimilar(t *testing.T, ts *testServer, m *model.Model, i int) {
 	t.Helper()
 	got := ts.similar(t, &pb.SimilarItemsRequest{ItemId: item(i), PageSize: testItems})
-	q, scores := m.NewQuery(), make([]float32, testItems)
-	m.SimilarTo(q, int32(i), ts.cfg.Estimator)
+	q, one, scores := m.NewQuery(), m.NewState(), make([]float32, testItems)
+	m.Fold(one, model.Event{Item: int32(i), Weight: 1})
+	m.QueryTo(q, one, ts.cfg.Estimator)
+	m.Added(q, ts.cfg.Estimator)
 	m.ScoresTo(scores, q)
 	order := slices.DeleteFunc(ranking.Order(scores), func(j int32) bool { return int(j) == i })
 	if len(got.GetItems()) != len(order) || got.GetModelVersion() != m.Version() {

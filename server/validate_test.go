@@ -151,7 +151,7 @@ func TestValidateRecommend(t *testing.T) {
 		{"deny with a long id",
 			filter(&pb.ItemFilter{DenyItemIds: []string{strings.Repeat("x", 257)}}),
 			[]string{"filter.deny_item_ids[0]"}},
-		{"unknown kind of list", kindOf(4), []string{"list"}},
+		{"unknown kind of list", kindOf(99), []string{"list"}},
 		{"popular and explored", with(explore(thompson(1, 1)), func(r *pb.RecommendRequest) {
 			r.List = pb.ListKind_LIST_KIND_POPULAR
 		}), []string{"exploration"}},

@@ -33,6 +33,7 @@ func itemOf(k *pb.KnownItem) item {
 
 // list is a list of items with scores, or the scores of given items.
 type list struct {
+	Because  *item    `json:"because_of,omitempty" jsonschema:"The item that a list because of an item is about."`
 	Items    []scored `json:"items"`
 	Notes    []string `json:"notes,omitempty" jsonschema:"Why the list is short, not personal or empty."`
 	Unknown  []string `json:"unknown_item_ids,omitempty" jsonschema:"Ids that the model does not know."`
@@ -76,6 +77,9 @@ type cause struct {
 // String has a line for each item, and one for each note.
 func (l *list) String() string {
 	var b strings.Builder
+	if l.Because != nil {
+		fmt.Fprintf(&b, "Because of %s:\n", l.Because)
+	}
 	for n, i := range l.Items {
 		fmt.Fprintf(&b, "%d. %s\n", n+1, i)
 	}
@@ -182,11 +186,18 @@ func (t *tools) list(ctx context.Context, a answer) (*list, error) {
 			ids[id] = true
 		}
 	}
+	r, _ := a.(*pb.RecommendResponse)
+	if r.GetBecauseItemId() != "" {
+		ids[r.GetBecauseItemId()] = true
+	}
 	named, err := t.named(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
 	l := &list{Items: []scored{}, Unknown: a.GetUnknownItemIds(), Model: a.GetModelVersion()}
+	if r.GetBecauseItemId() != "" {
+		l.Because = new(named(r.GetBecauseItemId()))
+	}
 	if s, ok := a.(*pb.ScoreItemsResponse); ok {
 		l.Excluded = s.ExcludedItemIds
 	}

@@ -187,6 +187,9 @@ func testTools(t *testing.T, session *mcp.ClientSession) {
 	ask(t, session, "recommend", `{"user_id": "ada", "list": "trending"}`, &recommended,
 		"There are no items", "no trends")
 
+	ask(t, session, "recommend", `{"user_id": "ada", "list": "because"}`, &recommended,
+		"Because of Alien (i001):")
+
 	ask(t, session, "explain", `{"user_id": "ada", "item_id": "i002"}`, &explained, "Aliens (i002): ",
 		"for anybody", "for i005")
 	addsUp(t, explained.Items[0])
@@ -216,7 +219,7 @@ func testTools(t *testing.T, session *mcp.ClientSession) {
 		`{"user_id": "ada", "history": ["a"]}`: "give user_id or history, one of them",
 		`{"user_id": "ada", "n": 51}`:          "n is 51: give 1 to 50",
 		`{"user_id": "ada", "n": -1}`:          "n is -1: give 1 to 50",
-		`{"user_id": "ada", "list": "new"}`:    `list is "new": give personal, popular or trending`,
+		`{"user_id": "ada", "list": "new"}`:    `list is "new": give personal, popular, trending, together or because`,
 		`{"user_id": "ada", "m": 1}`:           "m",
 		`{"history": [""]}`:                    "InvalidArgument",
 	} {

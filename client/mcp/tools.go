@@ -111,13 +111,14 @@ func count(n, usual int) (int32, error) {
 type recommendIn struct {
 	subject
 	N           int      `json:"n,omitempty" jsonschema:"Number of items: 1 to 50, 10 if it is left out."`
-	List        string   `json:"list,omitempty" jsonschema:"personal (the default), popular (for everybody), or trending (taken more often now than in the training data)."`
+	List        string   `json:"list,omitempty" jsonschema:"personal (the default), popular (for everybody), or trending (taken more often now than in the training data), together (what goes with all items of the history), or because (what goes with the last one that was liked, which the answer names)."`
 	Categories  []string `json:"categories,omitempty" jsonschema:"Only items with at least one of these categories."`
 	IncludeSeen bool     `json:"include_seen,omitempty" jsonschema:"Also items that the user had before."`
 }
 
 var kinds = map[string]pb.ListKind{"": 0, "personal": 0, "popular": pb.ListKind_LIST_KIND_POPULAR,
-	"trending": pb.ListKind_LIST_KIND_TRENDING}
+	"trending": pb.ListKind_LIST_KIND_TRENDING, "together": pb.ListKind_LIST_KIND_TOGETHER,
+	"because": pb.ListKind_LIST_KIND_BECAUSE}
 
 func (t *tools) recommend(ctx context.Context, in recommendIn) (*list, error) {
 	n, err := count(in.N, 10)
@@ -126,7 +127,8 @@ func (t *tools) recommend(ctx context.Context, in recommendIn) (*list, error) {
 	}
 	kind, ok := kinds[in.List]
 	if !ok {
-		return nil, fmt.Errorf("list is %q: give personal, popular or trending", in.List)
+		return nil, fmt.Errorf("list is %q: give personal, popular, trending, together or because",
+			in.List)
 	}
 	request := &pb.RecommendRequest{PageSize: n, Explain: reasons, List: kind,
 		Seen: seen(in.IncludeSeen), Filter: &pb.ItemFilter{AnyCategories: in.Categories}}

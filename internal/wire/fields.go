@@ -27,6 +27,7 @@ var (
 	responseUncertainty     = tagOf(&pb.RecommendResponse{}, "uncertainty")
 	responseExplorationSeed = tagOf(&pb.RecommendResponse{}, "exploration_seed")
 	responsePackedItems     = tagOf(&pb.RecommendResponse{}, "packed_items")
+	responseBecause         = tagOf(&pb.RecommendResponse{}, "because_item_id")
 
 	batchResults        = tagOf(&pb.BatchRecommendResponse{}, "results")
 	batchUnknownItemIDs = tagOf(&pb.BatchRecommendResponse{}, "unknown_item_ids")

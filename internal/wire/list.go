@@ -36,6 +36,7 @@ type List struct {
 	Uncertainty      float64
 	Uncertain        bool // Uncertainty is set
 	ExplorationSeed  uint64
+	Because          string // the item that the others go with; empty: unset
 
 	unknown []string
 	listed  map[string]bool // unknown as a set; nil while it is empty
@@ -76,7 +77,7 @@ func (l *List) Message() *pb.RecommendResponse {
 	m := &pb.RecommendResponse{
 		ModelVersion: l.Items.Version(), UserRevision: l.UserRevision,
 		ExplorationSeed: l.ExplorationSeed, NextPageToken: l.NextPageToken,
-		RecommendationId: l.RecommendationID, Arm: l.Arm,
+		RecommendationId: l.RecommendationID, Arm: l.Arm, BecauseItemId: l.Because,
 		UnknownItemIds: append([]string(nil), l.unknown...),
 		Degradations:   append([]pb.Degradation(nil), l.Degradations...),
 	}
@@ -149,9 +150,14 @@ func (l *List) AppendTo(b []byte) ([]byte, error) {
 	}
 	b = appendUint(b, responseExplorationSeed, l.ExplorationSeed)
 	if l.Packed {
-		b, err = l.appendPacked(b)
+		if b, err = l.appendPacked(b); err != nil {
+			return nil, err
+		}
 	}
-	return b, err
+	if l.Because != "" {
+		b = appendString(b, responseBecause, l.Because)
+	}
+	return b, nil
 }
 
 // Encode returns the answer in the form that [Codec] sends as it is.

@@ -54,6 +54,7 @@ func randomList(rng *rand.Rand, m Items) *List {
 	}
 	if rng.IntN(2) == 0 {
 		r.RecommendationID, r.Arm = item(rng.IntN(testItems)), item(rng.IntN(testItems))
+		r.Because = item(rng.IntN(testItems))
 	}
 	for range rng.IntN(40) {
 		r.Top = append(r.Top,

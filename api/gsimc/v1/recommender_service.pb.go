@@ -39,6 +39,13 @@ const (
 	// What users take more often now than in the training data, by the factor. Items that fewer than
 	// about five users have taken of late are not among them.
 	ListKind_LIST_KIND_TRENDING ListKind = 3
+	// What goes with all items of the history together, such as those of a basket: the score of an item
+	// is what the events add to it, as in SimilarItems, without trends. So what everybody likes is on no
+	// list for that reason alone. Popular items without a usable history.
+	ListKind_LIST_KIND_TOGETHER ListKind = 4
+	// The same for one item of the history: because_item_id, that of the newest event with a weight
+	// above 0 whose item no later event has with a weight below 0, and which the catalogue shows.
+	ListKind_LIST_KIND_BECAUSE ListKind = 5
 )
 
 // Enum value maps for ListKind.
@@ -48,12 +55,16 @@ var (
 		1: "LIST_KIND_WITHOUT_TRENDS",
 		2: "LIST_KIND_POPULAR",
 		3: "LIST_KIND_TRENDING",
+		4: "LIST_KIND_TOGETHER",
+		5: "LIST_KIND_BECAUSE",
 	}
 	ListKind_value = map[string]int32{
 		"LIST_KIND_UNSPECIFIED":    0,
 		"LIST_KIND_WITHOUT_TRENDS": 1,
 		"LIST_KIND_POPULAR":        2,
 		"LIST_KIND_TRENDING":       3,
+		"LIST_KIND_TOGETHER":       4,
+		"LIST_KIND_BECAUSE":        5,
 	}
 )
 
@@ -337,7 +348,8 @@ type RecommendRequest struct {
 	Paged bool `protobuf:"varint,17,opt,name=paged,proto3" json:"paged,omitempty"`
 	// Answer with a recommendation_id.
 	Attribute bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
-	// Which list. Unset: the personal one. Exploration must be unset with POPULAR and TRENDING.
+	// Which list. Unset: the personal one. Exploration must be unset with those after
+	// WITHOUT_TRENDS.
 	List ListKind `protobuf:"varint,19,opt,name=list,proto3,enum=gsimc.v1.ListKind" json:"list,omitempty"`
 	// What raises and lowers the scores of items: at most 10.
 	Boosts []*Boost `protobuf:"bytes,20,rep,name=boosts,proto3" json:"boosts,omitempty"`
@@ -874,7 +886,10 @@ type RecommendResponse struct {
 	// The seed of a Thompson draw; 0 without one.
 	ExplorationSeed uint64 `protobuf:"varint,10,opt,name=exploration_seed,json=explorationSeed,proto3" json:"exploration_seed,omitempty"`
 	// The list as arrays; unset unless RecommendRequest.packed asked for it.
-	PackedItems   *PackedItems `protobuf:"bytes,11,opt,name=packed_items,json=packedItems,proto3" json:"packed_items,omitempty"`
+	PackedItems *PackedItems `protobuf:"bytes,11,opt,name=packed_items,json=packedItems,proto3" json:"packed_items,omitempty"`
+	// The item of the history that the others go with, for LIST_KIND_BECAUSE. Empty for other lists, and
+	// if there is no such item.
+	BecauseItemId string `protobuf:"bytes,12,opt,name=because_item_id,json=becauseItemId,proto3" json:"because_item_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -984,6 +999,13 @@ func (x *RecommendResponse) GetPackedItems() *PackedItems {
 		return x.PackedItems
 	}
 	return nil
+}
+
+func (x *RecommendResponse) GetBecauseItemId() string {
+	if x != nil {
+		return x.BecauseItemId
+	}
+	return ""
 }
 
 // PackedItems says the same as a list of ScoredItem, in arrays: element i of each is about item i.
@@ -2182,7 +2204,7 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x0fUpperConfidence\x123\n" +
 	"\x04beta\x18\x01 \x01(\x01B\x1a\xe0A\x01\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00Y@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x04beta\x88\x01\x01B\a\n" +
 	"\x05_betaB\x11\n" +
-	"\bstrategy\x12\x05\xbaH\x02\b\x01\"\xf1\x03\n" +
+	"\bstrategy\x12\x05\xbaH\x02\b\x01\"\x99\x04\n" +
 	"\x11RecommendResponse\x12*\n" +
 	"\x05items\x18\x01 \x03(\v2\x14.gsimc.v1.ScoredItemR\x05items\x12+\n" +
 	"\x11recommendation_id\x18\x02 \x01(\tR\x10recommendationId\x12&\n" +
@@ -2195,7 +2217,8 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\vuncertainty\x18\t \x01(\x01H\x00R\vuncertainty\x88\x01\x01\x12)\n" +
 	"\x10exploration_seed\x18\n" +
 	" \x01(\x04R\x0fexplorationSeed\x128\n" +
-	"\fpacked_items\x18\v \x01(\v2\x15.gsimc.v1.PackedItemsR\vpackedItemsB\x0e\n" +
+	"\fpacked_items\x18\v \x01(\v2\x15.gsimc.v1.PackedItemsR\vpackedItems\x12&\n" +
+	"\x0fbecause_item_id\x18\f \x01(\tR\rbecauseItemIdB\x0e\n" +
 	"\f_uncertainty\"\xd0\x01\n" +
 	"\vPackedItems\x12\x19\n" +
 	"\bitem_ids\x18\x01 \x03(\tR\aitemIds\x12\x16\n" +
@@ -2275,12 +2298,14 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\rmodel_version\x18\x04 \x01(\tR\fmodelVersion\x12#\n" +
 	"\ruser_revision\x18\x06 \x01(\x04R\fuserRevision\x12(\n" +
 	"\x10unknown_item_ids\x18\a \x03(\tR\x0eunknownItemIds\x129\n" +
-	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations*r\n" +
+	"\fdegradations\x18\b \x03(\x0e2\x15.gsimc.v1.DegradationR\fdegradations*\xa1\x01\n" +
 	"\bListKind\x12\x19\n" +
 	"\x15LIST_KIND_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18LIST_KIND_WITHOUT_TRENDS\x10\x01\x12\x15\n" +
 	"\x11LIST_KIND_POPULAR\x10\x02\x12\x16\n" +
-	"\x12LIST_KIND_TRENDING\x10\x03*\xe2\x01\n" +
+	"\x12LIST_KIND_TRENDING\x10\x03\x12\x16\n" +
+	"\x12LIST_KIND_TOGETHER\x10\x04\x12\x15\n" +
+	"\x11LIST_KIND_BECAUSE\x10\x05*\xe2\x01\n" +
 	"\vDegradation\x12\x1b\n" +
 	"\x17DEGRADATION_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18DEGRADATION_UNKNOWN_USER\x10\x01\x12!\n" +

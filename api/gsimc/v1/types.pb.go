@@ -102,7 +102,8 @@ const (
 	ResultSource_RESULT_SOURCE_EXPLORATION ResultSource = 3
 	// Pinned by the request.
 	ResultSource_RESULT_SOURCE_PINNED ResultSource = 4
-	// Goes with the item that SimilarItems was asked about.
+	// Goes with the item that SimilarItems was asked about, or with items of the history: TOGETHER and
+	// BECAUSE.
 	ResultSource_RESULT_SOURCE_SIMILAR ResultSource = 5
 	// Rising: users take it more often now than in the training data.
 	ResultSource_RESULT_SOURCE_TRENDING ResultSource = 6

@@ -13,8 +13,10 @@ import (
 
 // whole reports whether the list needs the events of the subject, and not its state alone.
 func (l *list) whole() bool {
-	byScore := l.req.GetList() <= pb.ListKind_LIST_KIND_WITHOUT_TRENDS
-	return l.req.GetExplain() > 0 || l.rule.only || l.rule.none && byScore && !l.again().None()
+	kind := l.req.GetList()
+	byScore := kind <= pb.ListKind_LIST_KIND_WITHOUT_TRENDS
+	return l.req.GetExplain() > 0 || l.rule.only || l.rule.none && byScore && !l.again().None() ||
+		kind == pb.ListKind_LIST_KIND_BECAUSE
 }
 
 func (l *list) again() *again.Spec {

@@ -60,6 +60,9 @@ func (l *list) byScore() (search bool) {
 		l.out.Source, ordered = pb.ResultSource_RESULT_SOURCE_TRENDING, l.Rising()
 	case kind == pb.ListKind_LIST_KIND_POPULAR || !l.usable:
 		l.out.Source = pb.ResultSource_RESULT_SOURCE_POPULAR
+	case kind == pb.ListKind_LIST_KIND_TOGETHER || kind == pb.ListKind_LIST_KIND_BECAUSE:
+		l.out.Source = pb.ResultSource_RESULT_SOURCE_SIMILAR
+		return true
 	default:
 		l.out.Source = pb.ResultSource_RESULT_SOURCE_PERSONALIZED
 		return true

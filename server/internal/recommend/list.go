@@ -88,7 +88,9 @@ func (s *Service) take(m arms.Lease, req *pb.RecommendRequest, now time.Time) *l
 		l.read = l.readState
 	}
 	l.Lease, l.Model, l.req, l.now = m, m.Model, req, now
-	if req.GetList() == pb.ListKind_LIST_KIND_WITHOUT_TRENDS {
+	switch req.GetList() {
+	case pb.ListKind_LIST_KIND_WITHOUT_TRENDS, pb.ListKind_LIST_KIND_TOGETHER,
+		pb.ListKind_LIST_KIND_BECAUSE:
 		l.Model = m.WithoutTrends()
 	}
 	l.filter, l.explore = req.GetFilter(), req.GetExploration()

@@ -218,7 +218,7 @@ func (l *list) placePins() {
 // scoreOf is the score that an item has in the list.
 func (l *list) scoreOf(item int32) float32 {
 	switch {
-	case l.personal():
+	case l.personal() || l.out.Source == pb.ResultSource_RESULT_SOURCE_SIMILAR:
 		return l.Score(item, l.query)
 	case l.ruled != nil:
 		return l.standing(item) + float32(l.unit*l.ruled.Spreads(item))

@@ -161,6 +161,7 @@ func (l *list) prepare(ctx context.Context) error {
 	if err := ctx.Err(); err != nil { // the client no longer waits: save the scan
 		return err
 	}
+	l.relate()
 	if err := l.boost(ctx, boosts); err != nil {
 		return err
 	}

@@ -2,8 +2,10 @@ package recommend
 
 import (
 	"context"
+	"slices"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -42,7 +44,7 @@ func (l *list) similar(
 	}
 	l.exclude()
 	if known && l.Personal() {
-		l.SimilarTo(l.query, of, l.s.Estimator)
+		l.likeOnly(of)
 		c := l.call
 		c.N, c.Context, c.Model = valid.PageSize(req.GetPageSize()), ctx, l.Model
 		c.SetQuery(l.query)
@@ -60,4 +62,44 @@ func (l *list) similar(
 	list := out.Message()
 	return &pb.SimilarItemsResponse{Items: list.GetItems(), ModelVersion: list.GetModelVersion(),
 		UnknownItemIds: list.GetUnknownItemIds(), Degradations: list.GetDegradations()}, nil
+}
+
+// relate turns the query of a list of what goes with the history, or with an item of it, into that.
+func (l *list) relate() {
+	switch kind := l.req.GetList(); {
+	case !l.usable:
+	case kind == pb.ListKind_LIST_KIND_TOGETHER:
+		l.Added(l.query, l.s.Estimator)
+	case kind == pb.ListKind_LIST_KIND_BECAUSE:
+		of, found := l.cause()
+		if l.usable = found; !found {
+			return
+		}
+		l.likeOnly(of)
+		l.skipped = append(l.skipped, of)
+		l.out.Because = l.ItemID(of)
+	}
+}
+
+// likeOnly makes the query that of what one event on an item adds to somebody's scores.
+func (l *list) likeOnly(of int32) {
+	s := l.NewState()
+	l.Fold(s, model.Event{Item: of, Weight: 1})
+	l.QueryTo(l.query, s, l.s.Estimator)
+	l.Added(l.query, l.s.Estimator)
+}
+
+// cause is the item of the history that a list because of an item is about.
+func (l *list) cause() (item int32, found bool) {
+	met := make(map[int32]bool)
+	for _, e := range slices.Backward(l.tail.Events) {
+		if met[e.Item] || e.Weight == 0 {
+			continue
+		}
+		met[e.Item] = true
+		if e.Weight > 0 && len(l.Items.Shown([]int32{e.Item}, l.now)) > 0 {
+			return e.Item, true
+		}
+	}
+	return 0, false
 }

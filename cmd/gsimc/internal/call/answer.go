@@ -19,6 +19,7 @@ type Answer struct {
 	Revision       uint64   `json:"user_revision"`
 	Uncertainty    *float64 `json:"uncertainty,omitempty"`
 	Seed           uint64   `json:"exploration_seed,omitempty"`
+	Because        string   `json:"because_item_id,omitempty"`
 	UnknownItemIDs []string `json:"unknown_item_ids,omitempty"`
 	Excluded       []string `json:"excluded_item_ids,omitempty"` // of `gsimc score`
 	Degradations   []string `json:"degradations,omitempty"`
@@ -46,6 +47,7 @@ func newAnswer(r *pb.RecommendResponse, titles map[string]string) Answer {
 		ModelVersion: r.GetModelVersion(),
 		Revision:     r.GetUserRevision(),
 		Uncertainty:  r.Uncertainty, Seed: r.GetExplorationSeed(),
+		Because:        r.GetBecauseItemId(),
 		UnknownItemIDs: r.GetUnknownItemIds(),
 	}
 	for _, item := range r.GetItems() {
@@ -100,6 +102,9 @@ func stampText(t *timestamppb.Timestamp) string {
 func (r *Answer) print(a *cli.App, titles map[string]string, asJSON bool) error {
 	if asJSON {
 		return a.PrintJSON(r)
+	}
+	if r.Because != "" {
+		a.Printf("because of %s\n", named(r.Because, titles[r.Because]))
 	}
 	r.printTable(a)
 	for i, item := range r.Items {

@@ -22,7 +22,7 @@ type Recommend struct {
 
 	SimilarTo string `group:"For whom:" placeholder:"ITEM" help:"What goes with an item, in place of a list for somebody."`
 
-	List          string        `group:"The list:" default:"personal" enum:"personal,without-trends,popular,trending" help:"personal, the same without-trends, what is popular now, or what is trending: taken more often than in the training data."`
+	List          string        `group:"The list:" default:"personal" enum:"personal,without-trends,popular,trending,together,because" help:"personal, the same without-trends, what is popular now, what is trending (taken more often than in the training data), what goes with all items of the history together, or, because of the newest one that was liked, with that."`
 	Items         int           `group:"The list:" short:"n" default:"10" help:"Length of the list, 1 to 1000."`
 	Seen          string        `group:"The list:" default:"exclude" enum:"exclude,include,only" help:"Items of the history: exclude, include, or only these, a list of what the user comes back to."`
 	SeenTypes     []string      `group:"The list:" placeholder:"TYPE,..." help:"Exclude only items with an event of these types."`
@@ -55,6 +55,7 @@ func (Recommend) Help() string {
   gsimc recommend --user alice --max-per-category 3 --lambda 0.7 --pin 816692=3
   gsimc recommend --user alice --list trending --any-categories comedy
   gsimc recommend --user alice --seen only
+  gsimc recommend --history 1375666,816692 --list together
   gsimc recommend --similar-to 1375666`
 }
 
@@ -145,6 +146,8 @@ var listKinds = map[string]pb.ListKind{
 	"without-trends": pb.ListKind_LIST_KIND_WITHOUT_TRENDS,
 	"popular":        pb.ListKind_LIST_KIND_POPULAR,
 	"trending":       pb.ListKind_LIST_KIND_TRENDING,
+	"together":       pb.ListKind_LIST_KIND_TOGETHER,
+	"because":        pb.ListKind_LIST_KIND_BECAUSE,
 }
 
 // inlineHistory is a history of items, the oldest first.
