@@ -83,6 +83,14 @@ func full() map[string][]proto.Message {
 	}
 	batch := all[pb.RecommenderService_BatchRecommend_FullMethodName][0].(*pb.BatchRecommendRequest)
 	batch.Boosts, batch.NamedBoosts = boosts, []string{"name"}
+	all[pb.RecommenderService_RecommendPage_FullMethodName] = []proto.Message{
+		&pb.RecommendPageRequest{Subject: &pb.RecommendPageRequest_UserId{UserId: "ann"},
+			ExtraHistory: history, Rows: []*pb.PageRow{{Name: "row", PageSize: 1, Filter: filter,
+				Seen: seen, Boosts: boosts, NamedBoosts: []string{"name"},
+				Diversity: &pb.Diversity{MaxPerCategory: 1, Lambda: proto.Float64(1)}}}},
+		&pb.RecommendPageRequest{Explain: 1,
+			Rows:    []*pb.PageRow{{List: pb.ListKind_LIST_KIND_POPULAR}},
+			Subject: &pb.RecommendPageRequest_History{History: history}}}
 	scores := all[pb.RecommenderService_ScoreItems_FullMethodName][0].(*pb.ScoreItemsRequest)
 	scores.Boosts, scores.NamedBoosts = boosts, []string{"name"}
 	all[pb.AdminService_SetLogLevel_FullMethodName] = []proto.Message{

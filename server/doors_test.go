@@ -83,6 +83,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 	want := map[string]string{ // the role of each method; empty: none is needed
 		"/gsimc.v1.RecommenderService/Recommend":                         "recommend",
 		"/gsimc.v1.RecommenderService/BatchRecommend":                    "recommend",
+		"/gsimc.v1.RecommenderService/RecommendPage":                     "recommend",
 		"/gsimc.v1.RecommenderService/SimilarItems":                      "recommend",
 		"/gsimc.v1.RecommenderService/GetSpectrum":                       "recommend",
 		"/gsimc.v1.RecommenderService/ScoreItems":                        "recommend",

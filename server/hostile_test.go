@@ -122,6 +122,8 @@ func honest() map[string]proto.Message {
 		pb.RecommenderService_Recommend_FullMethodName: forUser("ann"),
 		pb.RecommenderService_BatchRecommend_FullMethodName: &pb.BatchRecommendRequest{
 			Subjects: []*pb.BatchSubject{{Subject: &pb.BatchSubject_UserId{UserId: "ann"}}}},
+		pb.RecommenderService_RecommendPage_FullMethodName: &pb.RecommendPageRequest{
+			Subject: &pb.RecommendPageRequest_UserId{UserId: "ann"}, Rows: []*pb.PageRow{{}}},
 		pb.RecommenderService_SimilarItems_FullMethodName: &pb.SimilarItemsRequest{ItemId: item(1)},
 		pb.RecommenderService_GetSpectrum_FullMethodName: &pb.GetSpectrumRequest{
 			Subject: &pb.GetSpectrumRequest_UserId{UserId: "ann"}},

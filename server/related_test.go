@@ -6,10 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/again"
 )
 
 // related is a request for what goes with a history or an item of it.
@@ -60,6 +63,27 @@ func TestTogether(t *testing.T) {
 	}, "paper", "learned")
 }
 
+// What brings users back to items is not in the scores of what goes with them, explained or not.
+func TestTogetherAgain(t *testing.T) {
+	ts := start(t, setup{open: func() (*model.Model, error) {
+		return comingBack(t, again.Spec{Decay: 0.6, Constant: 1, Recency: 2, Newest: 3}), nil
+	}})
+	for _, e := range visitedBy("ann") {
+		ts.observe(t, e)
+	}
+	req := related(pb.ListKind_LIST_KIND_TOGETHER, forUser("ann"))
+	req.Seen = &pb.SeenPolicy{Mode: pb.SeenPolicy_MODE_INCLUDE}
+	want := ts.ask(t, req).GetItems()
+	req.Explain = 2
+	same(t, want, ts.ask(t, req).GetItems(), "with an explanation")
+	req.Seen.Mode = pb.SeenPolicy_MODE_ONLY
+	for _, got := range ts.ask(t, req).GetItems() {
+		if !slices.ContainsFunc(want, func(x *pb.ScoredItem) bool { return proto.Equal(x, got) }) {
+			t.Errorf("of the history alone: %v, of all: %v", got, want)
+		}
+	}
+}
+
 // A list because of an item is that of SimilarItems without what is seen. The item is the newest one
 // that was liked, and which the catalogue shows.
 func TestBecause(t *testing.T) {
@@ -94,13 +118,19 @@ func TestBecause(t *testing.T) {
 		t.Errorf("with seen items the list is %v", got)
 	}
 	ts.observe(t, &pb.Event{UserId: "bob", ItemId: item(5), Value: disliked.Value})
+	ts.ask(t, forUser("ann")) // whose query is in the memory of the next list
 	for user, want := range map[string]pb.Degradation{
 		"bob":    pb.Degradation_DEGRADATION_NO_USABLE_HISTORY,
 		"nobody": pb.Degradation_DEGRADATION_UNKNOWN_USER,
 	} {
-		got := ts.ask(t, related(pb.ListKind_LIST_KIND_BECAUSE, forUser(user)))
-		if got.GetBecauseItemId() != "" || len(got.GetItems()) == 0 ||
-			!slices.Contains(got.GetDegradations(), want) {
+		nothing := related(pb.ListKind_LIST_KIND_BECAUSE, forUser(user))
+		nothing.Pinned = []*pb.Pin{{ItemId: item(9), Position: 1}}
+		got, popular := ts.ask(t, nothing), ts.ask(t, page(forUser("nobody"), testItems))
+		same(t, popular.GetItems()[slices.Index(itemIDs(popular), item(9))].GetScore(),
+			got.GetItems()[0].GetScore(), "the score of a pinned item")
+		got.Items = got.Items[1:]
+		if got.GetBecauseItemId() != "" || len(got.GetItems()) > 0 ||
+			!slices.Equal(got.GetDegradations(), []pb.Degradation{want}) {
 			t.Errorf("%s: %v because of %q, with %v", user, listOf(got), got.GetBecauseItemId(),
 				got.GetDegradations())
 		}

@@ -156,9 +156,10 @@ func join(items []item) string {
 
 // notes are sentences for degradations.
 var notes = map[pb.Degradation]string{
-	pb.Degradation_DEGRADATION_UNKNOWN_USER: "Nothing is known of this user: popular items.",
-	pb.Degradation_DEGRADATION_NO_USABLE_HISTORY: "The history says nothing that the model " +
-		"knows: popular items.",
+	pb.Degradation_DEGRADATION_UNKNOWN_USER: "Nothing is known of this user: the list is " +
+		"not personal.",
+	pb.Degradation_DEGRADATION_NO_USABLE_HISTORY: "The history says nothing that this list " +
+		"could be made of: it is not personal.",
 	pb.Degradation_DEGRADATION_FILTER_TOO_NARROW: "Fewer items than asked for pass the filters.",
 	pb.Degradation_DEGRADATION_NO_MODEL: "The server has no model yet: popular items, the " +
 		"same for all.",

@@ -111,7 +111,7 @@ func count(n, usual int) (int32, error) {
 type recommendIn struct {
 	subject
 	N           int      `json:"n,omitempty" jsonschema:"Number of items: 1 to 50, 10 if it is left out."`
-	List        string   `json:"list,omitempty" jsonschema:"personal (the default), popular (for everybody), or trending (taken more often now than in the training data), together (what goes with all items of the history), or because (what goes with the last one that was liked, which the answer names)."`
+	List        string   `json:"list,omitempty" jsonschema:"personal (the default), popular (for everybody), trending (taken more often now than in the training data), together (what goes with all items of the history), or because (what goes with the last one that was liked, which the answer names)."`
 	Categories  []string `json:"categories,omitempty" jsonschema:"Only items with at least one of these categories."`
 	IncludeSeen bool     `json:"include_seen,omitempty" jsonschema:"Also items that the user had before."`
 }

@@ -43,8 +43,10 @@ const (
 	// is what the events add to it, as in SimilarItems, without trends. So what everybody likes is on no
 	// list for that reason alone. Popular items without a usable history.
 	ListKind_LIST_KIND_TOGETHER ListKind = 4
-	// The same for one item of the history: because_item_id, that of the newest event with a weight
-	// above 0 whose item no later event has with a weight below 0, and which the catalogue shows.
+	// The same for one item of the history, because_item_id: of the newest 1000 events, that of the last
+	// one with a weight above 0 whose item no later event has with a weight below 0, and which the
+	// catalogue shows. The list is empty but for pins if there is none. The next page may be about
+	// another item.
 	ListKind_LIST_KIND_BECAUSE ListKind = 5
 )
 
@@ -101,10 +103,12 @@ type Degradation int32
 const (
 	// Never sent.
 	Degradation_DEGRADATION_UNSPECIFIED Degradation = 0
-	// There is no history under this user_id: the list holds popular items.
+	// There is no history under this user_id: the list holds popular items, or none if it is BECAUSE
+	// of an item or of seen items alone.
 	Degradation_DEGRADATION_UNKNOWN_USER Degradation = 1
 	// There is a history, but none of its events both names an item of the model and carries weight:
-	// the list holds popular items.
+	// the list holds popular items. Of a list BECAUSE of an item: the history has none that it could be
+	// about, and the list is empty.
 	Degradation_DEGRADATION_NO_USABLE_HISTORY Degradation = 2
 	// Filters and seen items left fewer items than were asked for.
 	Degradation_DEGRADATION_FILTER_TOO_NARROW Degradation = 3
@@ -1091,6 +1095,398 @@ func (x *PackedItems) GetExplanations() []*Explanation {
 	return nil
 }
 
+// RecommendPageRequest asks for the rows of a page.
+type RecommendPageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For whom: exactly one must be set.
+	//
+	// Types that are valid to be assigned to Subject:
+	//
+	//	*RecommendPageRequest_UserId
+	//	*RecommendPageRequest_History
+	Subject isRecommendPageRequest_Subject `protobuf_oneof:"subject"`
+	// As RecommendRequest.extra_history.
+	ExtraHistory *InlineHistory `protobuf:"bytes,3,opt,name=extra_history,json=extraHistory,proto3" json:"extra_history,omitempty"`
+	// As RecommendRequest.min_user_revision.
+	MinUserRevision uint64 `protobuf:"varint,8,opt,name=min_user_revision,json=minUserRevision,proto3" json:"min_user_revision,omitempty"`
+	// As RecommendRequest.explain; the rows must then have at most 100 items together.
+	Explain int32 `protobuf:"varint,12,opt,name=explain,proto3" json:"explain,omitempty"`
+	// As RecommendRequest.session_token.
+	SessionToken []byte `protobuf:"bytes,16,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	// As RecommendRequest.attribute: each row has an id.
+	Attribute bool `protobuf:"varint,18,opt,name=attribute,proto3" json:"attribute,omitempty"`
+	// 1 to 10 rows, from the top of the page, with at most 1000 items together.
+	Rows []*PageRow `protobuf:"bytes,22,rep,name=rows,proto3" json:"rows,omitempty"`
+	// Put the rows into the order of their worth for the subject: the mean of the scores that their
+	// first items have on its personal list with seen items and without boosts. As many items of each
+	// row count as the smallest page_size. The first row is the one that is worth most; the others are
+	// then made without its items, and so on; rows without items come last. Seen items have high
+	// scores. If there is no usable history, the order stays that of the request.
+	ByWorth       bool `protobuf:"varint,23,opt,name=by_worth,json=byWorth,proto3" json:"by_worth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecommendPageRequest) Reset() {
+	*x = RecommendPageRequest{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecommendPageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecommendPageRequest) ProtoMessage() {}
+
+func (x *RecommendPageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecommendPageRequest.ProtoReflect.Descriptor instead.
+func (*RecommendPageRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RecommendPageRequest) GetSubject() isRecommendPageRequest_Subject {
+	if x != nil {
+		return x.Subject
+	}
+	return nil
+}
+
+func (x *RecommendPageRequest) GetUserId() string {
+	if x != nil {
+		if x, ok := x.Subject.(*RecommendPageRequest_UserId); ok {
+			return x.UserId
+		}
+	}
+	return ""
+}
+
+func (x *RecommendPageRequest) GetHistory() *InlineHistory {
+	if x != nil {
+		if x, ok := x.Subject.(*RecommendPageRequest_History); ok {
+			return x.History
+		}
+	}
+	return nil
+}
+
+func (x *RecommendPageRequest) GetExtraHistory() *InlineHistory {
+	if x != nil {
+		return x.ExtraHistory
+	}
+	return nil
+}
+
+func (x *RecommendPageRequest) GetMinUserRevision() uint64 {
+	if x != nil {
+		return x.MinUserRevision
+	}
+	return 0
+}
+
+func (x *RecommendPageRequest) GetExplain() int32 {
+	if x != nil {
+		return x.Explain
+	}
+	return 0
+}
+
+func (x *RecommendPageRequest) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
+	}
+	return nil
+}
+
+func (x *RecommendPageRequest) GetAttribute() bool {
+	if x != nil {
+		return x.Attribute
+	}
+	return false
+}
+
+func (x *RecommendPageRequest) GetRows() []*PageRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *RecommendPageRequest) GetByWorth() bool {
+	if x != nil {
+		return x.ByWorth
+	}
+	return false
+}
+
+type isRecommendPageRequest_Subject interface {
+	isRecommendPageRequest_Subject()
+}
+
+type RecommendPageRequest_UserId struct {
+	// As RecommendRequest.user_id.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3,oneof"`
+}
+
+type RecommendPageRequest_History struct {
+	// As RecommendRequest.history.
+	History *InlineHistory `protobuf:"bytes,2,opt,name=history,proto3,oneof"`
+}
+
+func (*RecommendPageRequest_UserId) isRecommendPageRequest_Subject() {}
+
+func (*RecommendPageRequest_History) isRecommendPageRequest_Subject() {}
+
+// PageRow is a row of a page.
+type PageRow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A name that the answer repeats: at most 64 bytes of valid UTF-8.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// As RecommendRequest.page_size.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// As RecommendRequest.filter.
+	Filter *ItemFilter `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
+	// As RecommendRequest.seen.
+	Seen *SeenPolicy `protobuf:"bytes,7,opt,name=seen,proto3" json:"seen,omitempty"`
+	// As RecommendRequest.diversity.
+	Diversity *Diversity `protobuf:"bytes,9,opt,name=diversity,proto3" json:"diversity,omitempty"`
+	// As RecommendRequest.list.
+	List ListKind `protobuf:"varint,19,opt,name=list,proto3,enum=gsimc.v1.ListKind" json:"list,omitempty"`
+	// As RecommendRequest.boosts.
+	Boosts []*Boost `protobuf:"bytes,20,rep,name=boosts,proto3" json:"boosts,omitempty"`
+	// As RecommendRequest.named_boosts.
+	NamedBoosts   []string `protobuf:"bytes,21,rep,name=named_boosts,json=namedBoosts,proto3" json:"named_boosts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PageRow) Reset() {
+	*x = PageRow{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PageRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PageRow) ProtoMessage() {}
+
+func (x *PageRow) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PageRow.ProtoReflect.Descriptor instead.
+func (*PageRow) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *PageRow) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PageRow) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *PageRow) GetFilter() *ItemFilter {
+	if x != nil {
+		return x.Filter
+	}
+	return nil
+}
+
+func (x *PageRow) GetSeen() *SeenPolicy {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
+func (x *PageRow) GetDiversity() *Diversity {
+	if x != nil {
+		return x.Diversity
+	}
+	return nil
+}
+
+func (x *PageRow) GetList() ListKind {
+	if x != nil {
+		return x.List
+	}
+	return ListKind_LIST_KIND_UNSPECIFIED
+}
+
+func (x *PageRow) GetBoosts() []*Boost {
+	if x != nil {
+		return x.Boosts
+	}
+	return nil
+}
+
+func (x *PageRow) GetNamedBoosts() []string {
+	if x != nil {
+		return x.NamedBoosts
+	}
+	return nil
+}
+
+// RecommendPageResponse has the rows, from the top of the page.
+type RecommendPageResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As many as were asked for; a row may have no items.
+	Rows []*PageList `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	// Ids of the inline or extra history that the model does not know, each once. Those of the allow list
+	// of a row are in its list.
+	UnknownItemIds []string `protobuf:"bytes,2,rep,name=unknown_item_ids,json=unknownItemIds,proto3" json:"unknown_item_ids,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *RecommendPageResponse) Reset() {
+	*x = RecommendPageResponse{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecommendPageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecommendPageResponse) ProtoMessage() {}
+
+func (x *RecommendPageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecommendPageResponse.ProtoReflect.Descriptor instead.
+func (*RecommendPageResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RecommendPageResponse) GetRows() []*PageList {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *RecommendPageResponse) GetUnknownItemIds() []string {
+	if x != nil {
+		return x.UnknownItemIds
+	}
+	return nil
+}
+
+// PageList is the list of a row.
+type PageList struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// PageRow.name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The place of the row in the request, the first being 0.
+	Row int32 `protobuf:"varint,2,opt,name=row,proto3" json:"row,omitempty"`
+	// The list.
+	List *RecommendResponse `protobuf:"bytes,3,opt,name=list,proto3" json:"list,omitempty"`
+	// The worth of the row, if by_worth found one.
+	Worth         *float64 `protobuf:"fixed64,4,opt,name=worth,proto3,oneof" json:"worth,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PageList) Reset() {
+	*x = PageList{}
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PageList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PageList) ProtoMessage() {}
+
+func (x *PageList) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PageList.ProtoReflect.Descriptor instead.
+func (*PageList) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PageList) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PageList) GetRow() int32 {
+	if x != nil {
+		return x.Row
+	}
+	return 0
+}
+
+func (x *PageList) GetList() *RecommendResponse {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
+func (x *PageList) GetWorth() float64 {
+	if x != nil && x.Worth != nil {
+		return *x.Worth
+	}
+	return 0
+}
+
 // ScoreItemsRequest asks for the scores of items.
 type ScoreItemsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1123,7 +1519,7 @@ type ScoreItemsRequest struct {
 
 func (x *ScoreItemsRequest) Reset() {
 	*x = ScoreItemsRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1531,7 @@ func (x *ScoreItemsRequest) String() string {
 func (*ScoreItemsRequest) ProtoMessage() {}
 
 func (x *ScoreItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1544,7 @@ func (x *ScoreItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoreItemsRequest.ProtoReflect.Descriptor instead.
 func (*ScoreItemsRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{9}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ScoreItemsRequest) GetSubject() isScoreItemsRequest_Subject {
@@ -1268,7 +1664,7 @@ type ScoreItemsResponse struct {
 
 func (x *ScoreItemsResponse) Reset() {
 	*x = ScoreItemsResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1280,7 +1676,7 @@ func (x *ScoreItemsResponse) String() string {
 func (*ScoreItemsResponse) ProtoMessage() {}
 
 func (x *ScoreItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[10]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1293,7 +1689,7 @@ func (x *ScoreItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScoreItemsResponse.ProtoReflect.Descriptor instead.
 func (*ScoreItemsResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{10}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ScoreItemsResponse) GetItems() []*ScoredItem {
@@ -1370,7 +1766,7 @@ type BatchRecommendRequest struct {
 
 func (x *BatchRecommendRequest) Reset() {
 	*x = BatchRecommendRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +1778,7 @@ func (x *BatchRecommendRequest) String() string {
 func (*BatchRecommendRequest) ProtoMessage() {}
 
 func (x *BatchRecommendRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +1791,7 @@ func (x *BatchRecommendRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendRequest.ProtoReflect.Descriptor instead.
 func (*BatchRecommendRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{11}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *BatchRecommendRequest) GetSubjects() []*BatchSubject {
@@ -1472,7 +1868,7 @@ type BatchSubject struct {
 
 func (x *BatchSubject) Reset() {
 	*x = BatchSubject{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1880,7 @@ func (x *BatchSubject) String() string {
 func (*BatchSubject) ProtoMessage() {}
 
 func (x *BatchSubject) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1893,7 @@ func (x *BatchSubject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchSubject.ProtoReflect.Descriptor instead.
 func (*BatchSubject) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{12}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *BatchSubject) GetSubject() isBatchSubject_Subject {
@@ -1564,7 +1960,7 @@ type BatchRecommendResponse struct {
 
 func (x *BatchRecommendResponse) Reset() {
 	*x = BatchRecommendResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1972,7 @@ func (x *BatchRecommendResponse) String() string {
 func (*BatchRecommendResponse) ProtoMessage() {}
 
 func (x *BatchRecommendResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1985,7 @@ func (x *BatchRecommendResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendResponse.ProtoReflect.Descriptor instead.
 func (*BatchRecommendResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{13}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *BatchRecommendResponse) GetResults() []*BatchRecommendResult {
@@ -1622,7 +2018,7 @@ type BatchRecommendResult struct {
 
 func (x *BatchRecommendResult) Reset() {
 	*x = BatchRecommendResult{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1634,7 +2030,7 @@ func (x *BatchRecommendResult) String() string {
 func (*BatchRecommendResult) ProtoMessage() {}
 
 func (x *BatchRecommendResult) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1647,7 +2043,7 @@ func (x *BatchRecommendResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchRecommendResult.ProtoReflect.Descriptor instead.
 func (*BatchRecommendResult) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{14}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BatchRecommendResult) GetResult() isBatchRecommendResult_Result {
@@ -1708,7 +2104,7 @@ type SimilarItemsRequest struct {
 
 func (x *SimilarItemsRequest) Reset() {
 	*x = SimilarItemsRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +2116,7 @@ func (x *SimilarItemsRequest) String() string {
 func (*SimilarItemsRequest) ProtoMessage() {}
 
 func (x *SimilarItemsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[15]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +2129,7 @@ func (x *SimilarItemsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimilarItemsRequest.ProtoReflect.Descriptor instead.
 func (*SimilarItemsRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{15}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SimilarItemsRequest) GetItemId() string {
@@ -1776,7 +2172,7 @@ type SimilarItemsResponse struct {
 
 func (x *SimilarItemsResponse) Reset() {
 	*x = SimilarItemsResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +2184,7 @@ func (x *SimilarItemsResponse) String() string {
 func (*SimilarItemsResponse) ProtoMessage() {}
 
 func (x *SimilarItemsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[16]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +2197,7 @@ func (x *SimilarItemsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SimilarItemsResponse.ProtoReflect.Descriptor instead.
 func (*SimilarItemsResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{16}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SimilarItemsResponse) GetItems() []*ScoredItem {
@@ -1850,7 +2246,7 @@ type GetSpectrumRequest struct {
 
 func (x *GetSpectrumRequest) Reset() {
 	*x = GetSpectrumRequest{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1862,7 +2258,7 @@ func (x *GetSpectrumRequest) String() string {
 func (*GetSpectrumRequest) ProtoMessage() {}
 
 func (x *GetSpectrumRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[17]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1875,7 +2271,7 @@ func (x *GetSpectrumRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSpectrumRequest.ProtoReflect.Descriptor instead.
 func (*GetSpectrumRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{17}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetSpectrumRequest) GetSubject() isGetSpectrumRequest_Subject {
@@ -1956,7 +2352,7 @@ type GetSpectrumResponse struct {
 
 func (x *GetSpectrumResponse) Reset() {
 	*x = GetSpectrumResponse{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1968,7 +2364,7 @@ func (x *GetSpectrumResponse) String() string {
 func (*GetSpectrumResponse) ProtoMessage() {}
 
 func (x *GetSpectrumResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[18]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1981,7 +2377,7 @@ func (x *GetSpectrumResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSpectrumResponse.ProtoReflect.Descriptor instead.
 func (*GetSpectrumResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{18}
+	return file_gsimc_v1_recommender_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetSpectrumResponse) GetFrequencies() []float64 {
@@ -2049,7 +2445,7 @@ type Exploration_Thompson struct {
 
 func (x *Exploration_Thompson) Reset() {
 	*x = Exploration_Thompson{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2457,7 @@ func (x *Exploration_Thompson) String() string {
 func (*Exploration_Thompson) ProtoMessage() {}
 
 func (x *Exploration_Thompson) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[19]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2498,7 @@ type Exploration_UpperConfidence struct {
 
 func (x *Exploration_UpperConfidence) Reset() {
 	*x = Exploration_UpperConfidence{}
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[20]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2510,7 @@ func (x *Exploration_UpperConfidence) String() string {
 func (*Exploration_UpperConfidence) ProtoMessage() {}
 
 func (x *Exploration_UpperConfidence) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[20]
+	mi := &file_gsimc_v1_recommender_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2621,42 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x06scores\x18\x02 \x03(\x02R\x06scores\x12.\n" +
 	"\x06source\x18\x03 \x01(\x0e2\x16.gsimc.v1.ResultSourceR\x06source\x12#\n" +
 	"\rscore_stddevs\x18\x04 \x03(\x02R\fscoreStddevs\x129\n" +
-	"\fexplanations\x18\x05 \x03(\v2\x15.gsimc.v1.ExplanationR\fexplanations\"\xd6\x03\n" +
+	"\fexplanations\x18\x05 \x03(\v2\x15.gsimc.v1.ExplanationR\fexplanations\"\xc3\x03\n" +
+	"\x14RecommendPageRequest\x12%\n" +
+	"\auser_id\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
+	"\ahistory\x18\x02 \x01(\v2\x17.gsimc.v1.InlineHistoryH\x00R\ahistory\x12A\n" +
+	"\rextra_history\x18\x03 \x01(\v2\x17.gsimc.v1.InlineHistoryB\x03\xe0A\x01R\fextraHistory\x12/\n" +
+	"\x11min_user_revision\x18\b \x01(\x04B\x03\xe0A\x01R\x0fminUserRevision\x12&\n" +
+	"\aexplain\x18\f \x01(\x05B\f\xe0A\x01\xbaH\x06\x1a\x04\x182(\x00R\aexplain\x12(\n" +
+	"\rsession_token\x18\x10 \x01(\fB\x03\xe0A\x01R\fsessionToken\x12!\n" +
+	"\tattribute\x18\x12 \x01(\bB\x03\xe0A\x01R\tattribute\x124\n" +
+	"\x04rows\x18\x16 \x03(\v2\x11.gsimc.v1.PageRowB\r\xe0A\x02\xbaH\a\x92\x01\x04\b\x01\x10\n" +
+	"R\x04rows\x12\x1e\n" +
+	"\bby_worth\x18\x17 \x01(\bB\x03\xe0A\x01R\abyWorthB\x10\n" +
+	"\asubject\x12\x05\xbaH\x02\b\x01\"\x90\x03\n" +
+	"\aPageRow\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\xe0A\x01\xbaH\x04r\x02(@R\x04name\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xe0A\x01\xbaH\x04\x1a\x02(\x00R\bpageSize\x121\n" +
+	"\x06filter\x18\x06 \x01(\v2\x14.gsimc.v1.ItemFilterB\x03\xe0A\x01R\x06filter\x12-\n" +
+	"\x04seen\x18\a \x01(\v2\x14.gsimc.v1.SeenPolicyB\x03\xe0A\x01R\x04seen\x126\n" +
+	"\tdiversity\x18\t \x01(\v2\x13.gsimc.v1.DiversityB\x03\xe0A\x01R\tdiversity\x123\n" +
+	"\x04list\x18\x13 \x01(\x0e2\x12.gsimc.v1.ListKindB\v\xe0A\x01\xbaH\x05\x82\x01\x02\x10\x01R\x04list\x124\n" +
+	"\x06boosts\x18\x14 \x03(\v2\x0f.gsimc.v1.BoostB\v\xe0A\x01\xbaH\x05\x92\x01\x02\x10\n" +
+	"R\x06boosts\x127\n" +
+	"\fnamed_boosts\x18\x15 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\n" +
+	"\"\ar\x05 \x01(\x80\x02R\vnamedBoosts\"i\n" +
+	"\x15RecommendPageResponse\x12&\n" +
+	"\x04rows\x18\x01 \x03(\v2\x12.gsimc.v1.PageListR\x04rows\x12(\n" +
+	"\x10unknown_item_ids\x18\x02 \x03(\tR\x0eunknownItemIds\"\x86\x01\n" +
+	"\bPageList\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03row\x18\x02 \x01(\x05R\x03row\x12/\n" +
+	"\x04list\x18\x03 \x01(\v2\x1b.gsimc.v1.RecommendResponseR\x04list\x12\x19\n" +
+	"\x05worth\x18\x04 \x01(\x01H\x00R\x05worth\x88\x01\x01B\b\n" +
+	"\x06_worth\"\xd6\x03\n" +
 	"\x11ScoreItemsRequest\x12%\n" +
 	"\auser_id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05 \x01(\x80\x02H\x00R\x06userId\x123\n" +
@@ -2313,10 +2744,11 @@ const file_gsimc_v1_recommender_service_proto_rawDesc = "" +
 	"\x1dDEGRADATION_FILTER_TOO_NARROW\x10\x03\x12\x18\n" +
 	"\x14DEGRADATION_NO_MODEL\x10\x06\x12\x19\n" +
 	"\x15DEGRADATION_NO_TRENDS\x10\a\x12\x1d\n" +
-	"\x19DEGRADATION_SHARE_NOT_MET\x10\b2\xac\x03\n" +
+	"\x19DEGRADATION_SHARE_NOT_MET\x10\b2\x83\x04\n" +
 	"\x12RecommenderService\x12I\n" +
 	"\tRecommend\x12\x1a.gsimc.v1.RecommendRequest\x1a\x1b.gsimc.v1.RecommendResponse\"\x03\x90\x02\x01\x12X\n" +
-	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12L\n" +
+	"\x0eBatchRecommend\x12\x1f.gsimc.v1.BatchRecommendRequest\x1a .gsimc.v1.BatchRecommendResponse\"\x03\x90\x02\x01\x12U\n" +
+	"\rRecommendPage\x12\x1e.gsimc.v1.RecommendPageRequest\x1a\x1f.gsimc.v1.RecommendPageResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
 	"ScoreItems\x12\x1b.gsimc.v1.ScoreItemsRequest\x1a\x1c.gsimc.v1.ScoreItemsResponse\"\x03\x90\x02\x01\x12R\n" +
 	"\fSimilarItems\x12\x1d.gsimc.v1.SimilarItemsRequest\x1a\x1e.gsimc.v1.SimilarItemsResponse\"\x03\x90\x02\x01\x12O\n" +
@@ -2336,7 +2768,7 @@ func file_gsimc_v1_recommender_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_recommender_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_gsimc_v1_recommender_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(ListKind)(0),                       // 0: gsimc.v1.ListKind
 	(Degradation)(0),                    // 1: gsimc.v1.Degradation
@@ -2349,82 +2781,98 @@ var file_gsimc_v1_recommender_service_proto_goTypes = []any{
 	(*Exploration)(nil),                 // 8: gsimc.v1.Exploration
 	(*RecommendResponse)(nil),           // 9: gsimc.v1.RecommendResponse
 	(*PackedItems)(nil),                 // 10: gsimc.v1.PackedItems
-	(*ScoreItemsRequest)(nil),           // 11: gsimc.v1.ScoreItemsRequest
-	(*ScoreItemsResponse)(nil),          // 12: gsimc.v1.ScoreItemsResponse
-	(*BatchRecommendRequest)(nil),       // 13: gsimc.v1.BatchRecommendRequest
-	(*BatchSubject)(nil),                // 14: gsimc.v1.BatchSubject
-	(*BatchRecommendResponse)(nil),      // 15: gsimc.v1.BatchRecommendResponse
-	(*BatchRecommendResult)(nil),        // 16: gsimc.v1.BatchRecommendResult
-	(*SimilarItemsRequest)(nil),         // 17: gsimc.v1.SimilarItemsRequest
-	(*SimilarItemsResponse)(nil),        // 18: gsimc.v1.SimilarItemsResponse
-	(*GetSpectrumRequest)(nil),          // 19: gsimc.v1.GetSpectrumRequest
-	(*GetSpectrumResponse)(nil),         // 20: gsimc.v1.GetSpectrumResponse
-	(*Exploration_Thompson)(nil),        // 21: gsimc.v1.Exploration.Thompson
-	(*Exploration_UpperConfidence)(nil), // 22: gsimc.v1.Exploration.UpperConfidence
-	(*timestamppb.Timestamp)(nil),       // 23: google.protobuf.Timestamp
-	(*ItemFilter)(nil),                  // 24: gsimc.v1.ItemFilter
-	(*SeenPolicy)(nil),                  // 25: gsimc.v1.SeenPolicy
-	(*Boost)(nil),                       // 26: gsimc.v1.Boost
-	(*ScoredItem)(nil),                  // 27: gsimc.v1.ScoredItem
-	(ResultSource)(0),                   // 28: gsimc.v1.ResultSource
-	(*Explanation)(nil),                 // 29: gsimc.v1.Explanation
-	(*status.Status)(nil),               // 30: google.rpc.Status
+	(*RecommendPageRequest)(nil),        // 11: gsimc.v1.RecommendPageRequest
+	(*PageRow)(nil),                     // 12: gsimc.v1.PageRow
+	(*RecommendPageResponse)(nil),       // 13: gsimc.v1.RecommendPageResponse
+	(*PageList)(nil),                    // 14: gsimc.v1.PageList
+	(*ScoreItemsRequest)(nil),           // 15: gsimc.v1.ScoreItemsRequest
+	(*ScoreItemsResponse)(nil),          // 16: gsimc.v1.ScoreItemsResponse
+	(*BatchRecommendRequest)(nil),       // 17: gsimc.v1.BatchRecommendRequest
+	(*BatchSubject)(nil),                // 18: gsimc.v1.BatchSubject
+	(*BatchRecommendResponse)(nil),      // 19: gsimc.v1.BatchRecommendResponse
+	(*BatchRecommendResult)(nil),        // 20: gsimc.v1.BatchRecommendResult
+	(*SimilarItemsRequest)(nil),         // 21: gsimc.v1.SimilarItemsRequest
+	(*SimilarItemsResponse)(nil),        // 22: gsimc.v1.SimilarItemsResponse
+	(*GetSpectrumRequest)(nil),          // 23: gsimc.v1.GetSpectrumRequest
+	(*GetSpectrumResponse)(nil),         // 24: gsimc.v1.GetSpectrumResponse
+	(*Exploration_Thompson)(nil),        // 25: gsimc.v1.Exploration.Thompson
+	(*Exploration_UpperConfidence)(nil), // 26: gsimc.v1.Exploration.UpperConfidence
+	(*timestamppb.Timestamp)(nil),       // 27: google.protobuf.Timestamp
+	(*ItemFilter)(nil),                  // 28: gsimc.v1.ItemFilter
+	(*SeenPolicy)(nil),                  // 29: gsimc.v1.SeenPolicy
+	(*Boost)(nil),                       // 30: gsimc.v1.Boost
+	(*ScoredItem)(nil),                  // 31: gsimc.v1.ScoredItem
+	(ResultSource)(0),                   // 32: gsimc.v1.ResultSource
+	(*Explanation)(nil),                 // 33: gsimc.v1.Explanation
+	(*status.Status)(nil),               // 34: google.rpc.Status
 }
 var file_gsimc_v1_recommender_service_proto_depIdxs = []int32{
 	3,  // 0: gsimc.v1.InlineHistory.entries:type_name -> gsimc.v1.HistoryEntry
-	23, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
+	27, // 1: gsimc.v1.HistoryEntry.event_time:type_name -> google.protobuf.Timestamp
 	2,  // 2: gsimc.v1.RecommendRequest.history:type_name -> gsimc.v1.InlineHistory
 	2,  // 3: gsimc.v1.RecommendRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	24, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	25, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	28, // 4: gsimc.v1.RecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	29, // 5: gsimc.v1.RecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
 	5,  // 6: gsimc.v1.RecommendRequest.diversity:type_name -> gsimc.v1.Diversity
 	7,  // 7: gsimc.v1.RecommendRequest.pinned:type_name -> gsimc.v1.Pin
 	8,  // 8: gsimc.v1.RecommendRequest.exploration:type_name -> gsimc.v1.Exploration
 	0,  // 9: gsimc.v1.RecommendRequest.list:type_name -> gsimc.v1.ListKind
-	26, // 10: gsimc.v1.RecommendRequest.boosts:type_name -> gsimc.v1.Boost
+	30, // 10: gsimc.v1.RecommendRequest.boosts:type_name -> gsimc.v1.Boost
 	6,  // 11: gsimc.v1.Diversity.shares:type_name -> gsimc.v1.Share
-	24, // 12: gsimc.v1.Share.filter:type_name -> gsimc.v1.ItemFilter
-	21, // 13: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
-	22, // 14: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
-	27, // 15: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
+	28, // 12: gsimc.v1.Share.filter:type_name -> gsimc.v1.ItemFilter
+	25, // 13: gsimc.v1.Exploration.thompson:type_name -> gsimc.v1.Exploration.Thompson
+	26, // 14: gsimc.v1.Exploration.upper_confidence:type_name -> gsimc.v1.Exploration.UpperConfidence
+	31, // 15: gsimc.v1.RecommendResponse.items:type_name -> gsimc.v1.ScoredItem
 	1,  // 16: gsimc.v1.RecommendResponse.degradations:type_name -> gsimc.v1.Degradation
 	10, // 17: gsimc.v1.RecommendResponse.packed_items:type_name -> gsimc.v1.PackedItems
-	28, // 18: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
-	29, // 19: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
-	2,  // 20: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
-	25, // 21: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	26, // 22: gsimc.v1.ScoreItemsRequest.boosts:type_name -> gsimc.v1.Boost
-	27, // 23: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 24: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	14, // 25: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
-	24, // 26: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
-	25, // 27: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
-	26, // 28: gsimc.v1.BatchRecommendRequest.boosts:type_name -> gsimc.v1.Boost
-	2,  // 29: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
-	16, // 30: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
-	9,  // 31: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
-	30, // 32: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
-	24, // 33: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
-	27, // 34: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
-	1,  // 35: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
-	2,  // 36: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
-	2,  // 37: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
-	1,  // 38: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
-	4,  // 39: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
-	13, // 40: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
-	11, // 41: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
-	17, // 42: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
-	19, // 43: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
-	9,  // 44: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
-	15, // 45: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
-	12, // 46: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
-	18, // 47: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
-	20, // 48: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
-	44, // [44:49] is the sub-list for method output_type
-	39, // [39:44] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	32, // 18: gsimc.v1.PackedItems.source:type_name -> gsimc.v1.ResultSource
+	33, // 19: gsimc.v1.PackedItems.explanations:type_name -> gsimc.v1.Explanation
+	2,  // 20: gsimc.v1.RecommendPageRequest.history:type_name -> gsimc.v1.InlineHistory
+	2,  // 21: gsimc.v1.RecommendPageRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	12, // 22: gsimc.v1.RecommendPageRequest.rows:type_name -> gsimc.v1.PageRow
+	28, // 23: gsimc.v1.PageRow.filter:type_name -> gsimc.v1.ItemFilter
+	29, // 24: gsimc.v1.PageRow.seen:type_name -> gsimc.v1.SeenPolicy
+	5,  // 25: gsimc.v1.PageRow.diversity:type_name -> gsimc.v1.Diversity
+	0,  // 26: gsimc.v1.PageRow.list:type_name -> gsimc.v1.ListKind
+	30, // 27: gsimc.v1.PageRow.boosts:type_name -> gsimc.v1.Boost
+	14, // 28: gsimc.v1.RecommendPageResponse.rows:type_name -> gsimc.v1.PageList
+	9,  // 29: gsimc.v1.PageList.list:type_name -> gsimc.v1.RecommendResponse
+	2,  // 30: gsimc.v1.ScoreItemsRequest.history:type_name -> gsimc.v1.InlineHistory
+	29, // 31: gsimc.v1.ScoreItemsRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	30, // 32: gsimc.v1.ScoreItemsRequest.boosts:type_name -> gsimc.v1.Boost
+	31, // 33: gsimc.v1.ScoreItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 34: gsimc.v1.ScoreItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	18, // 35: gsimc.v1.BatchRecommendRequest.subjects:type_name -> gsimc.v1.BatchSubject
+	28, // 36: gsimc.v1.BatchRecommendRequest.filter:type_name -> gsimc.v1.ItemFilter
+	29, // 37: gsimc.v1.BatchRecommendRequest.seen:type_name -> gsimc.v1.SeenPolicy
+	30, // 38: gsimc.v1.BatchRecommendRequest.boosts:type_name -> gsimc.v1.Boost
+	2,  // 39: gsimc.v1.BatchSubject.history:type_name -> gsimc.v1.InlineHistory
+	20, // 40: gsimc.v1.BatchRecommendResponse.results:type_name -> gsimc.v1.BatchRecommendResult
+	9,  // 41: gsimc.v1.BatchRecommendResult.response:type_name -> gsimc.v1.RecommendResponse
+	34, // 42: gsimc.v1.BatchRecommendResult.error:type_name -> google.rpc.Status
+	28, // 43: gsimc.v1.SimilarItemsRequest.filter:type_name -> gsimc.v1.ItemFilter
+	31, // 44: gsimc.v1.SimilarItemsResponse.items:type_name -> gsimc.v1.ScoredItem
+	1,  // 45: gsimc.v1.SimilarItemsResponse.degradations:type_name -> gsimc.v1.Degradation
+	2,  // 46: gsimc.v1.GetSpectrumRequest.history:type_name -> gsimc.v1.InlineHistory
+	2,  // 47: gsimc.v1.GetSpectrumRequest.extra_history:type_name -> gsimc.v1.InlineHistory
+	1,  // 48: gsimc.v1.GetSpectrumResponse.degradations:type_name -> gsimc.v1.Degradation
+	4,  // 49: gsimc.v1.RecommenderService.Recommend:input_type -> gsimc.v1.RecommendRequest
+	17, // 50: gsimc.v1.RecommenderService.BatchRecommend:input_type -> gsimc.v1.BatchRecommendRequest
+	11, // 51: gsimc.v1.RecommenderService.RecommendPage:input_type -> gsimc.v1.RecommendPageRequest
+	15, // 52: gsimc.v1.RecommenderService.ScoreItems:input_type -> gsimc.v1.ScoreItemsRequest
+	21, // 53: gsimc.v1.RecommenderService.SimilarItems:input_type -> gsimc.v1.SimilarItemsRequest
+	23, // 54: gsimc.v1.RecommenderService.GetSpectrum:input_type -> gsimc.v1.GetSpectrumRequest
+	9,  // 55: gsimc.v1.RecommenderService.Recommend:output_type -> gsimc.v1.RecommendResponse
+	19, // 56: gsimc.v1.RecommenderService.BatchRecommend:output_type -> gsimc.v1.BatchRecommendResponse
+	13, // 57: gsimc.v1.RecommenderService.RecommendPage:output_type -> gsimc.v1.RecommendPageResponse
+	16, // 58: gsimc.v1.RecommenderService.ScoreItems:output_type -> gsimc.v1.ScoreItemsResponse
+	22, // 59: gsimc.v1.RecommenderService.SimilarItems:output_type -> gsimc.v1.SimilarItemsResponse
+	24, // 60: gsimc.v1.RecommenderService.GetSpectrum:output_type -> gsimc.v1.GetSpectrumResponse
+	55, // [55:61] is the sub-list for method output_type
+	49, // [49:55] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_recommender_service_proto_init() }
@@ -2446,31 +2894,36 @@ func file_gsimc_v1_recommender_service_proto_init() {
 	}
 	file_gsimc_v1_recommender_service_proto_msgTypes[7].OneofWrappers = []any{}
 	file_gsimc_v1_recommender_service_proto_msgTypes[9].OneofWrappers = []any{
+		(*RecommendPageRequest_UserId)(nil),
+		(*RecommendPageRequest_History)(nil),
+	}
+	file_gsimc_v1_recommender_service_proto_msgTypes[12].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[13].OneofWrappers = []any{
 		(*ScoreItemsRequest_UserId)(nil),
 		(*ScoreItemsRequest_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[10].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[12].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[14].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[16].OneofWrappers = []any{
 		(*BatchSubject_UserId)(nil),
 		(*BatchSubject_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[14].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[18].OneofWrappers = []any{
 		(*BatchRecommendResult_Response)(nil),
 		(*BatchRecommendResult_Error)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[17].OneofWrappers = []any{
+	file_gsimc_v1_recommender_service_proto_msgTypes[21].OneofWrappers = []any{
 		(*GetSpectrumRequest_UserId)(nil),
 		(*GetSpectrumRequest_History)(nil),
 	}
-	file_gsimc_v1_recommender_service_proto_msgTypes[19].OneofWrappers = []any{}
-	file_gsimc_v1_recommender_service_proto_msgTypes[20].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[23].OneofWrappers = []any{}
+	file_gsimc_v1_recommender_service_proto_msgTypes[24].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_recommender_service_proto_rawDesc), len(file_gsimc_v1_recommender_service_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,6 +21,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	RecommenderService_Recommend_FullMethodName      = "/gsimc.v1.RecommenderService/Recommend"
 	RecommenderService_BatchRecommend_FullMethodName = "/gsimc.v1.RecommenderService/BatchRecommend"
+	RecommenderService_RecommendPage_FullMethodName  = "/gsimc.v1.RecommenderService/RecommendPage"
 	RecommenderService_ScoreItems_FullMethodName     = "/gsimc.v1.RecommenderService/ScoreItems"
 	RecommenderService_SimilarItems_FullMethodName   = "/gsimc.v1.RecommenderService/SimilarItems"
 	RecommenderService_GetSpectrum_FullMethodName    = "/gsimc.v1.RecommenderService/GetSpectrum"
@@ -60,6 +61,16 @@ type RecommenderServiceClient interface {
 	// them, breaks its rule, or UNKNOWN_FILTER as in Recommend), RESOURCE_EXHAUSTED with reason ANSWER_TOO_LARGE (not even the errors
 	// have room in the answer).
 	BatchRecommend(ctx context.Context, in *BatchRecommendRequest, opts ...grpc.CallOption) (*BatchRecommendResponse, error)
+	// RecommendPage makes the rows of a page, such as a home page, for one subject. No item is in two
+	// rows: each row is the list that Recommend makes of it, without the items of the rows above it. The
+	// first row BECAUSE of an item is about the last one that was liked, the next row about the one
+	// before, in the order of the request. All rows are of one model; TOGETHER, BECAUSE and
+	// WITHOUT_TRENDS use it without its trends, and their model_version then has no tilde. An event of
+	// the user that arrives during the call counts for the rows that are made after it: the
+	// user_revision of each row tells.
+	//
+	// Errors: those of Recommend, of any row.
+	RecommendPage(ctx context.Context, in *RecommendPageRequest, opts ...grpc.CallOption) (*RecommendPageResponse, error)
 	// ScoreItems returns the scores of given items for a user or for an inline history, in the order
 	// in which they are given. They are the numbers of the list that Recommend makes of the same
 	// subject at the same moment, bit by bit.
@@ -107,6 +118,16 @@ func (c *recommenderServiceClient) BatchRecommend(ctx context.Context, in *Batch
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(BatchRecommendResponse)
 	err := c.cc.Invoke(ctx, RecommenderService_BatchRecommend_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *recommenderServiceClient) RecommendPage(ctx context.Context, in *RecommendPageRequest, opts ...grpc.CallOption) (*RecommendPageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RecommendPageResponse)
+	err := c.cc.Invoke(ctx, RecommenderService_RecommendPage_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +198,16 @@ type RecommenderServiceServer interface {
 	// them, breaks its rule, or UNKNOWN_FILTER as in Recommend), RESOURCE_EXHAUSTED with reason ANSWER_TOO_LARGE (not even the errors
 	// have room in the answer).
 	BatchRecommend(context.Context, *BatchRecommendRequest) (*BatchRecommendResponse, error)
+	// RecommendPage makes the rows of a page, such as a home page, for one subject. No item is in two
+	// rows: each row is the list that Recommend makes of it, without the items of the rows above it. The
+	// first row BECAUSE of an item is about the last one that was liked, the next row about the one
+	// before, in the order of the request. All rows are of one model; TOGETHER, BECAUSE and
+	// WITHOUT_TRENDS use it without its trends, and their model_version then has no tilde. An event of
+	// the user that arrives during the call counts for the rows that are made after it: the
+	// user_revision of each row tells.
+	//
+	// Errors: those of Recommend, of any row.
+	RecommendPage(context.Context, *RecommendPageRequest) (*RecommendPageResponse, error)
 	// ScoreItems returns the scores of given items for a user or for an inline history, in the order
 	// in which they are given. They are the numbers of the list that Recommend makes of the same
 	// subject at the same moment, bit by bit.
@@ -215,6 +246,9 @@ func (UnimplementedRecommenderServiceServer) Recommend(context.Context, *Recomme
 }
 func (UnimplementedRecommenderServiceServer) BatchRecommend(context.Context, *BatchRecommendRequest) (*BatchRecommendResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method BatchRecommend not implemented")
+}
+func (UnimplementedRecommenderServiceServer) RecommendPage(context.Context, *RecommendPageRequest) (*RecommendPageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RecommendPage not implemented")
 }
 func (UnimplementedRecommenderServiceServer) ScoreItems(context.Context, *ScoreItemsRequest) (*ScoreItemsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ScoreItems not implemented")
@@ -278,6 +312,24 @@ func _RecommenderService_BatchRecommend_Handler(srv interface{}, ctx context.Con
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(RecommenderServiceServer).BatchRecommend(ctx, req.(*BatchRecommendRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _RecommenderService_RecommendPage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RecommendPageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(RecommenderServiceServer).RecommendPage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: RecommenderService_RecommendPage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(RecommenderServiceServer).RecommendPage(ctx, req.(*RecommendPageRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -350,6 +402,10 @@ var RecommenderService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "BatchRecommend",
 			Handler:    _RecommenderService_BatchRecommend_Handler,
+		},
+		{
+			MethodName: "RecommendPage",
+			Handler:    _RecommenderService_RecommendPage_Handler,
 		},
 		{
 			MethodName: "ScoreItems",

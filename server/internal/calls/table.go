@@ -31,6 +31,8 @@ var table = map[string]method{
 		role: doors.Recommend, class: admission.Recommend, user: userID},
 	pb.RecommenderService_BatchRecommend_FullMethodName: {
 		role: doors.Recommend, class: admission.Lists},
+	pb.RecommenderService_RecommendPage_FullMethodName: { // a visitor waits for it
+		role: doors.Recommend, class: admission.Recommend, user: userID},
 	pb.RecommenderService_ScoreItems_FullMethodName: {
 		role: doors.Recommend, class: admission.Recommend, user: userID},
 	pb.RecommenderService_SimilarItems_FullMethodName: {

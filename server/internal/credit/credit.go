@@ -59,8 +59,8 @@ func NewMetrics() *Metrics {
 		"Stored events with a recommendation_id, by their type, the arm that made the "+
 			"list, and the position of the item on it.", "event_type", "arm", "position")
 	m.lists = m.Counters("gsimc_recommendations_total",
-		"Lists of Recommend and BatchRecommend, by the arm that made them, and whether "+
-			"they have a recommendation_id.", "arm", "attributed")
+		"Lists of Recommend, BatchRecommend and RecommendPage, by the arm that made them, and "+
+			"whether they have a recommendation_id.", "arm", "attributed")
 	m.unknown = m.Counters("gsimc_attribution_unknown_total",
 		"Stored events whose recommendation_id cannot be counted: malformed, other_store, or "+
 			"old (more than 7 days).", "reason")

@@ -13,10 +13,14 @@ import (
 
 // whole reports whether the list needs the events of the subject, and not its state alone.
 func (l *list) whole() bool {
-	kind := l.req.GetList()
-	byScore := kind <= pb.ListKind_LIST_KIND_WITHOUT_TRENDS
-	return l.req.GetExplain() > 0 || l.rule.only || l.rule.none && byScore && !l.again().None() ||
-		kind == pb.ListKind_LIST_KIND_BECAUSE
+	because := l.req.GetList() == pb.ListKind_LIST_KIND_BECAUSE && l.row == nil
+	return l.tells || because || l.req.GetExplain() > 0 || l.rule.only ||
+		l.rule.none && l.byTaste() && !l.again().None()
+}
+
+// byTaste reports whether the list goes by the whole score of a usable history.
+func (l *list) byTaste() bool {
+	return l.req.GetList() <= pb.ListKind_LIST_KIND_WITHOUT_TRENDS
 }
 
 func (l *list) again() *again.Spec {
@@ -32,7 +36,9 @@ func (l *list) readOwn(u *state.User) {
 	}
 	spec := l.again()
 	l.own = spec.Of(u.Tail.Events, l.at)
-	l.query.Boosts = spec.AddTo(l.query.Boosts, l.own)
+	if l.byTaste() {
+		l.query.Boosts = spec.AddTo(l.query.Boosts, l.own)
+	}
 	if l.rule.only && !l.Personal() { // such a state has no events
 		for _, s := range u.Seen {
 			l.own = append(l.own, again.Own{Item: s.Item})

@@ -57,9 +57,13 @@ func (r *seenRule) appendTo(dst []int32, seen state.SeenList) []int32 {
 
 // exclude says which items the list may have: it fills the Skip and the Among of l.call. Every
 // answer with items that somebody may see goes through here. Left out are the seen items and the
-// pins, which are in l.skipped already, what the filter excludes, and what the catalogue does not
-// let anyone see now. The ids of the allow list that the model does not know go to l.out.
+// pins, which are in l.skipped already, what the rows above have, what the filter excludes, and
+// what the catalogue does not let anyone see now. The ids of the allow list that the model does not
+// know go to l.out.
 func (l *list) exclude() {
+	if l.row != nil {
+		l.skipped = append(l.skipped, l.row.page.above...)
+	}
 	for _, id := range l.filter.GetDenyItemIds() {
 		if i, known := l.ItemIndex(id); known {
 			l.skipped = append(l.skipped, i)

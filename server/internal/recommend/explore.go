@@ -58,6 +58,9 @@ func (l *list) byScore() (search bool) {
 	switch kind := l.req.GetList(); {
 	case kind == pb.ListKind_LIST_KIND_TRENDING:
 		l.out.Source, ordered = pb.ResultSource_RESULT_SOURCE_TRENDING, l.Rising()
+	case kind == pb.ListKind_LIST_KIND_BECAUSE && l.out.Because == "":
+		l.out.Source, c.Top = pb.ResultSource_RESULT_SOURCE_POPULAR, c.Top[:0]
+		return false
 	case kind == pb.ListKind_LIST_KIND_POPULAR || !l.usable:
 		l.out.Source = pb.ResultSource_RESULT_SOURCE_POPULAR
 	case kind == pb.ListKind_LIST_KIND_TOGETHER || kind == pb.ListKind_LIST_KIND_BECAUSE:

@@ -44,6 +44,8 @@ type list struct {
 	pins     []pin         // to be shown, by rising positions
 	ruled    *models.Ruled // the model, if it has rules
 	unmet    bool          // the list has too few items of a share
+	row      *row          // that the list is; nil: it is alone
+	tells    bool          // the list needs its events
 	unit     float64       // of the weights of rules, if the list is not personal
 	out      wire.List
 }
@@ -106,6 +108,7 @@ func (l *list) give() {
 	l.Lease, l.Model, l.req, l.filter, l.explore, l.err = arms.Lease{}, nil, nil, nil, nil, nil
 	l.watch, l.subject, l.rule = stage.Watch{}, subject{}, seenRule{kinds: l.rule.kinds}
 	l.before, l.pins, l.ruled, l.unit, l.unmet = 0, l.pins[:0], nil, 0, false
+	l.row, l.tells = nil, false
 	clear(l.named)
 	l.named = l.named[:0]
 	l.call.Reset()

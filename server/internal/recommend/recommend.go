@@ -167,7 +167,9 @@ func (l *list) prepare(ctx context.Context) error {
 	}
 	l.ended(ctx, stage.State)
 	l.out.Packed = l.req.GetPacked()
-	l.noteUnknown()
+	if l.row == nil {
+		l.noteUnknown()
+	}
 	l.pin()
 	l.exclude()
 	l.ended(ctx, stage.Filter)
@@ -216,6 +218,9 @@ func (l *list) noteUnknown() {
 // degrade says in what the list is less than it could be; a short one has too few items.
 func (l *list) degrade(short bool) {
 	d := &l.out.Degradations
+	if l.req.GetList() == pb.ListKind_LIST_KIND_BECAUSE && l.out.Because == "" {
+		short = false // for that reason
+	}
 	switch kind := l.req.GetList(); {
 	case kind == pb.ListKind_LIST_KIND_POPULAR: // as wanted
 	case kind == pb.ListKind_LIST_KIND_TRENDING:

@@ -71,13 +71,13 @@ func (l *list) relate() {
 	case kind == pb.ListKind_LIST_KIND_TOGETHER:
 		l.Added(l.query, l.s.Estimator)
 	case kind == pb.ListKind_LIST_KIND_BECAUSE:
-		of, found := l.cause()
-		if l.usable = found; !found {
+		cause := l.cause()
+		if l.usable = len(cause) > 0; !l.usable {
 			return
 		}
-		l.likeOnly(of)
-		l.skipped = append(l.skipped, of)
-		l.out.Because = l.ItemID(of)
+		l.likeOnly(cause[0])
+		l.skipped = append(l.skipped, cause[0])
+		l.out.Because = l.ItemID(cause[0])
 	}
 }
 
@@ -89,17 +89,32 @@ func (l *list) likeOnly(of int32) {
 	l.Added(l.query, l.s.Estimator)
 }
 
-// cause is the item of the history that a list because of an item is about.
-func (l *list) cause() (item int32, found bool) {
+// cause is the item of the history that a list because of an item is about; empty: there is none.
+func (l *list) cause() []int32 {
+	if l.row != nil {
+		return l.row.cause
+	}
+	return l.liked(1)
+}
+
+// liked returns up to n items of the history that a list may be about, those with the newest events
+// first.
+func (l *list) liked(n int) (items []int32) {
+	if l.tail == nil {
+		return nil
+	}
 	met := make(map[int32]bool)
 	for _, e := range slices.Backward(l.tail.Events) {
+		if len(items) == n {
+			break
+		}
 		if met[e.Item] || e.Weight == 0 {
 			continue
 		}
 		met[e.Item] = true
-		if e.Weight > 0 && len(l.Items.Shown([]int32{e.Item}, l.now)) > 0 {
-			return e.Item, true
+		if e.Weight > 0 {
+			items = append(items, l.Items.Shown([]int32{e.Item}, l.now)...)
 		}
 	}
-	return 0, false
+	return items
 }

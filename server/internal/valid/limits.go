@@ -22,6 +22,9 @@ const (
 	maxExplainedPage = 100
 	maxScored        = 1000
 	maxSubjects      = 1000
+	maxRows          = 10
+	maxPageItems     = 1000
+	maxRowName       = 64
 	maxBatchItems    = 100_000
 	maxExploration   = 100
 	maxFuture        = 24 * time.Hour
@@ -73,6 +76,9 @@ var Limits = wire.Limits{
 	"gsimc.v1.RecommendRequest.boosts":            maxBoosts,
 	"gsimc.v1.BatchRecommendRequest.named_boosts": maxBoosts,
 	"gsimc.v1.BatchRecommendRequest.boosts":       maxBoosts,
+	"gsimc.v1.RecommendPageRequest.rows":          maxRows,
+	"gsimc.v1.PageRow.named_boosts":               maxBoosts,
+	"gsimc.v1.PageRow.boosts":                     maxBoosts,
 	"gsimc.v1.ScoreItemsRequest.named_boosts":     maxBoosts,
 	"gsimc.v1.ScoreItemsRequest.boosts":           maxBoosts,
 	"gsimc.v1.Diversity.shares":                   maxShares,

@@ -15,6 +15,12 @@ func Recommend(r *pb.RecommendRequest, now time.Time) error {
 }
 
 func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
+	checkSubject(c, r, now)
+	checkList(c, r)
+	checkExplain(c, r)
+}
+
+func checkSubject(c *checker, r *pb.RecommendRequest, now time.Time) {
 	switch subject := r.GetSubject().(type) {
 	case *pb.RecommendRequest_UserId:
 		c.check("user_id", badID(subject.UserId))
@@ -35,12 +41,15 @@ func checkRecommend(c *checker, r *pb.RecommendRequest, now time.Time) {
 	default:
 		c.check("subject", "is required: set user_id or history")
 	}
+}
+
+// checkList checks what a request says about the list.
+func checkList(c *checker, r *pb.RecommendRequest) {
 	c.check("page_size", badPage(r.GetPageSize()))
 	checkFilter(c, r.GetFilter())
 	checkBoosts(c, r.GetBoosts())
 	checkIDs(c, "named_boosts", r.GetNamedBoosts(), 0, maxBoosts)
 	checkSeen(c, r.GetSeen())
-	checkExplain(c, r)
 	checkPlacement(c, r)
 	if _, known := pb.ListKind_name[int32(r.GetList())]; !known {
 		c.check("list", "is not a known kind of list")
@@ -67,6 +76,35 @@ func BatchRecommend(r *pb.BatchRecommendRequest) error {
 	checkBoosts(&c, r.GetBoosts())
 	checkIDs(&c, "named_boosts", r.GetNamedBoosts(), 0, maxBoosts)
 	checkSeen(&c, r.GetSeen())
+	return c.err()
+}
+
+// RecommendPage checks a request, the list that has what all rows share, and those of the rows.
+func RecommendPage(
+	r *pb.RecommendPageRequest, shared *pb.RecommendRequest, lists []*pb.RecommendRequest,
+	now time.Time,
+) error {
+	const rows = "rows"
+	var c checker
+	checkSubject(&c, shared, now)
+	checkExplain(&c, shared)
+	c.check(rows, badCount(len(lists), 1, maxRows))
+	items := 0
+	for i, list := range lists {
+		var of checker
+		of.check("name", badText(r.GetRows()[i].GetName(), maxRowName))
+		checkList(&of, list)
+		c.checkAll(rows, i, &of)
+		items += PageSize(max(list.GetPageSize(), 0))
+	}
+	most, with := maxPageItems, ""
+	if r.GetExplain() > 0 {
+		most, with = maxExplainedPage, " with explain"
+	}
+	if items > most {
+		c.check(rows, fmt.Sprintf("must have at most %d items together%s, not %d", most, with,
+			items))
+	}
 	return c.err()
 }
 

@@ -47,8 +47,7 @@ func newAnswer(r *pb.RecommendResponse, titles map[string]string) Answer {
 		ModelVersion: r.GetModelVersion(),
 		Revision:     r.GetUserRevision(),
 		Uncertainty:  r.Uncertainty, Seed: r.GetExplorationSeed(),
-		Because:        r.GetBecauseItemId(),
-		UnknownItemIDs: r.GetUnknownItemIds(),
+		Because: r.GetBecauseItemId(), UnknownItemIDs: r.GetUnknownItemIds(),
 	}
 	for _, item := range r.GetItems() {
 		out.Items = append(out.Items, Item{

@@ -22,7 +22,7 @@ type Recommend struct {
 
 	SimilarTo string `group:"For whom:" placeholder:"ITEM" help:"What goes with an item, in place of a list for somebody."`
 
-	List          string        `group:"The list:" default:"personal" enum:"personal,without-trends,popular,trending,together,because" help:"personal, the same without-trends, what is popular now, what is trending (taken more often than in the training data), what goes with all items of the history together, or, because of the newest one that was liked, with that."`
+	List          string        `group:"The list:" default:"personal" enum:"personal,without-trends,popular,trending,together,because" help:"personal; without-trends, the same; popular, now; trending, taken more often than in the training data; together, what goes with all items of the history; because, what goes with the last one that was liked."`
 	Items         int           `group:"The list:" short:"n" default:"10" help:"Length of the list, 1 to 1000."`
 	Seen          string        `group:"The list:" default:"exclude" enum:"exclude,include,only" help:"Items of the history: exclude, include, or only these, a list of what the user comes back to."`
 	SeenTypes     []string      `group:"The list:" placeholder:"TYPE,..." help:"Exclude only items with an event of these types."`
@@ -95,7 +95,7 @@ func (c *Recommend) Check() error {
 	if c.Beta != 1 && c.Explore == "none" {
 		errs = append(errs, cli.About("%s goes with %s only", "--beta", "--explore"))
 	}
-	if c.Explore != "none" && (c.List == "popular" || c.List == "trending") {
+	if c.Explore != "none" && listKinds[c.List] > pb.ListKind_LIST_KIND_WITHOUT_TRENDS {
 		errs = append(errs, cli.About("%s does not go with %s "+c.List, "--explore", "--list"))
 	}
 	if c.ReappearAfter < 0 {

@@ -153,6 +153,33 @@ func local_request_RecommenderService_BatchRecommend_0(ctx context.Context, mars
 	return msg, metadata, err
 }
 
+func request_RecommenderService_RecommendPage_0(ctx context.Context, marshaler runtime.Marshaler, client extGsimcv1.RecommenderServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extGsimcv1.RecommendPageRequest
+		metadata runtime.ServerMetadata
+	)
+	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body)
+	}
+	msg, err := client.RecommendPage(ctx, &protoReq, grpc.Header(&metadata.HeaderMD), grpc.Trailer(&metadata.TrailerMD))
+	return msg, metadata, err
+}
+
+func local_request_RecommenderService_RecommendPage_0(ctx context.Context, marshaler runtime.Marshaler, server extGsimcv1.RecommenderServiceServer, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
+	var (
+		protoReq extGsimcv1.RecommendPageRequest
+		metadata runtime.ServerMetadata
+	)
+	if err := marshaler.NewDecoder(req.Body).Decode(&protoReq); err != nil && !errors.Is(err, io.EOF) {
+		return nil, metadata, status.Errorf(codes.InvalidArgument, "%v", err)
+	}
+	msg, err := server.RecommendPage(ctx, &protoReq)
+	return msg, metadata, err
+}
+
 func request_RecommenderService_ScoreItems_0(ctx context.Context, marshaler runtime.Marshaler, client extGsimcv1.RecommenderServiceClient, req *http.Request, pathParams map[string]string) (proto.Message, runtime.ServerMetadata, error) {
 	var (
 		protoReq extGsimcv1.ScoreItemsRequest
@@ -353,6 +380,26 @@ func RegisterRecommenderServiceHandlerServer(ctx context.Context, mux *runtime.S
 		}
 		forward_RecommenderService_BatchRecommend_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
+	mux.Handle(http.MethodPost, pattern_RecommenderService_RecommendPage_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		var stream runtime.ServerTransportStream
+		ctx = grpc.NewContextWithServerTransportStream(ctx, &stream)
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateIncomingContext(ctx, mux, req, "/gsimc.v1.RecommenderService/RecommendPage", runtime.WithHTTPPathPattern("/v1/recommend:page"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := local_request_RecommenderService_RecommendPage_0(annotatedContext, inboundMarshaler, server, req, pathParams)
+		md.HeaderMD, md.TrailerMD = metadata.Join(md.HeaderMD, stream.Header()), metadata.Join(md.TrailerMD, stream.Trailer())
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_RecommenderService_RecommendPage_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
 	mux.Handle(http.MethodPost, pattern_RecommenderService_ScoreItems_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
@@ -524,6 +571,23 @@ func RegisterRecommenderServiceHandlerClient(ctx context.Context, mux *runtime.S
 		}
 		forward_RecommenderService_BatchRecommend_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
 	})
+	mux.Handle(http.MethodPost, pattern_RecommenderService_RecommendPage_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
+		ctx, cancel := context.WithCancel(req.Context())
+		defer cancel()
+		inboundMarshaler, outboundMarshaler := runtime.MarshalerForRequest(mux, req)
+		annotatedContext, err := runtime.AnnotateContext(ctx, mux, req, "/gsimc.v1.RecommenderService/RecommendPage", runtime.WithHTTPPathPattern("/v1/recommend:page"))
+		if err != nil {
+			runtime.HTTPError(ctx, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		resp, md, err := request_RecommenderService_RecommendPage_0(annotatedContext, inboundMarshaler, client, req, pathParams)
+		annotatedContext = runtime.NewServerMetadataContext(annotatedContext, md)
+		if err != nil {
+			runtime.HTTPError(annotatedContext, mux, outboundMarshaler, w, req, err)
+			return
+		}
+		forward_RecommenderService_RecommendPage_0(annotatedContext, mux, outboundMarshaler, w, req, resp, mux.GetForwardResponseOptions()...)
+	})
 	mux.Handle(http.MethodPost, pattern_RecommenderService_ScoreItems_0, func(w http.ResponseWriter, req *http.Request, pathParams map[string]string) {
 		ctx, cancel := context.WithCancel(req.Context())
 		defer cancel()
@@ -599,6 +663,7 @@ var (
 	pattern_RecommenderService_Recommend_0      = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "recommend"}, ""))
 	pattern_RecommenderService_Recommend_1      = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2, 2, 3}, []string{"v1", "users", "user_id", "recommendations"}, ""))
 	pattern_RecommenderService_BatchRecommend_0 = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "recommend"}, "batch"))
+	pattern_RecommenderService_RecommendPage_0  = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "recommend"}, "page"))
 	pattern_RecommenderService_ScoreItems_0     = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "items"}, "score"))
 	pattern_RecommenderService_SimilarItems_0   = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1, 1, 0, 4, 1, 5, 2, 2, 3}, []string{"v1", "items", "item_id", "similar"}, ""))
 	pattern_RecommenderService_SimilarItems_1   = runtime.MustPattern(runtime.NewPattern(1, []int{2, 0, 2, 1}, []string{"v1", "items"}, "similar"))
@@ -609,6 +674,7 @@ var (
 	forward_RecommenderService_Recommend_0      = runtime.ForwardResponseMessage
 	forward_RecommenderService_Recommend_1      = runtime.ForwardResponseMessage
 	forward_RecommenderService_BatchRecommend_0 = runtime.ForwardResponseMessage
+	forward_RecommenderService_RecommendPage_0  = runtime.ForwardResponseMessage
 	forward_RecommenderService_ScoreItems_0     = runtime.ForwardResponseMessage
 	forward_RecommenderService_SimilarItems_0   = runtime.ForwardResponseMessage
 	forward_RecommenderService_SimilarItems_1   = runtime.ForwardResponseMessage
