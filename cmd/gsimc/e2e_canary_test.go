@@ -47,6 +47,7 @@ type canary struct {
 	secrets map[string]string // by what they are
 	shown   map[string]*strings.Builder
 	codes   map[codes.Code]bool // of the errors
+	called  map[string]bool     // methods, by their full names
 }
 
 const clientRoles = "recommend,observe,user,items"
@@ -73,7 +74,7 @@ func newCanaries(t *testing.T) func() *canary {
 			"--quality-sample", "1")
 		c.conn = notingConn{c.p.client(t), c}
 		c.admin = notingConn{c.p.dialAdmin(t).Conn(), c}
-		c.secrets = map[string]string{}
+		c.secrets, c.called = map[string]string{}, map[string]bool{}
 		for what, mark := range map[string]string{"user id": markedUser, "item id": markedItem,
 			"event id": markedEvent, "event type": markedType, "unknown token": markedToken} {
 			c.keep(what, []byte(mark))
@@ -165,6 +166,7 @@ type notingConn struct {
 func (n notingConn) Invoke(
 	ctx context.Context, method string, req, resp any, opts ...grpc.CallOption,
 ) error {
+	n.note(method)
 	var header, trailer metadata.MD
 	err := n.ClientConnInterface.Invoke(ctx, method, req, resp,
 		append(opts, grpc.Header(&header), grpc.Trailer(&trailer))...)
@@ -172,6 +174,41 @@ func (n notingConn) Invoke(
 	n.show("headers", fmt.Sprint(header, trailer))
 	n.failed(err)
 	return err
+}
+
+// NewStream notes the method.
+func (n notingConn) NewStream(
+	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
+) (grpc.ClientStream, error) {
+	n.note(method)
+	return n.ClientConnInterface.NewStream(ctx, desc, method, opts...)
+}
+
+func (c *canary) note(method string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.called[method] = true
+}
+
+// checkCalled finds methods that were not called.
+func (c *canary) checkCalled() {
+	c.t.Helper()
+	for _, service := range []*grpc.ServiceDesc{&pb.RecommenderService_ServiceDesc,
+		&pb.EventService_ServiceDesc, &pb.UserService_ServiceDesc, &pb.ItemService_ServiceDesc,
+		&pb.AdminService_ServiceDesc} {
+		var names []string
+		for _, m := range service.Methods {
+			names = append(names, m.MethodName)
+		}
+		for _, s := range service.Streams {
+			names = append(names, s.StreamName)
+		}
+		for _, name := range names {
+			if full := "/" + service.ServiceName + "/" + name; !c.called[full] {
+				c.t.Errorf("%s was not called: the test tests less than it says", full)
+			}
+		}
+	}
 }
 
 // as is a context of calls with the token of some roles.
@@ -212,6 +249,8 @@ func TestNothingPrivateIsShown(t *testing.T) {
 	begin := newCanaries(t)
 	c := begin()
 	c.everyMethod()
+	c.otherLists()
+	c.catalogue()
 	c.badFields()
 	c.badSessions()
 	c.wrongTokens()
@@ -225,6 +264,7 @@ func TestNothingPrivateIsShown(t *testing.T) {
 			t.Errorf("no error was %v: the test tests less than it says", code)
 		}
 	}
+	c.checkCalled()
 	c.show("the log", c.p.log.String())
 	c.search("slow call", "user_hash", "audit", "draining")
 

@@ -23,7 +23,8 @@ import (
 	"github.com/gsimc/gsimc/internal/test/h2test"
 )
 
-// everyMethod calls each method with marked values that are in order, and some that are unknown.
+// everyMethod calls methods with marked values that are in order, and some that are unknown, as
+// otherLists and catalogue do.
 func (c *canary) everyMethod() {
 	ctx := c.as(clientRoles)
 	events, lists := pb.NewEventServiceClient(c.conn), pb.NewRecommenderServiceClient(c.conn)
@@ -70,6 +71,42 @@ func (c *canary) everyMethod() {
 	copying := check.Get(admin.CreateCheckpoint(c.as("admin"), &pb.CreateCheckpointRequest{}))(c.t)
 	where := check.Get(copying.Recv())(c.t)
 	c.show("CreateCheckpoint", where.String())
+}
+
+// otherLists asks for lists in the other ways that there are.
+func (c *canary) otherLists() {
+	lists, ann := pb.NewRecommenderServiceClient(c.conn), markedUser+"ann"
+	ctx := c.as(clientRoles)
+	_, batch := lists.BatchRecommend(ctx, &pb.BatchRecommendRequest{Subjects: []*pb.BatchSubject{
+		{Subject: &pb.BatchSubject_UserId{UserId: ann}}}})
+	_, page := lists.RecommendPage(ctx, &pb.RecommendPageRequest{ByWorth: true,
+		Subject: &pb.RecommendPageRequest_UserId{UserId: ann}, Rows: []*pb.PageRow{{},
+			{Filter: &pb.ItemFilter{AllowItemIds: []string{markedItem}}},
+			{List: pb.ListKind_LIST_KIND_BECAUSE}}})
+	_, scores := lists.ScoreItems(ctx, &pb.ScoreItemsRequest{ItemIds: []string{markedItem, "1"},
+		Subject: &pb.ScoreItemsRequest_UserId{UserId: ann}})
+	_, similar := lists.SimilarItems(ctx, &pb.SimilarItemsRequest{ItemId: markedItem})
+	check.Pass(c.t, errors.Join(batch, page, scores, similar), "a list")
+}
+
+// catalogue writes and reads marked items, and reads a user and the models.
+func (c *canary) catalogue() {
+	items, ctx := pb.NewItemServiceClient(c.conn), c.as(clientRoles)
+	_, put := items.BatchUpsertItems(ctx, &pb.BatchUpsertItemsRequest{
+		Items: []*pb.Item{{ItemId: markedItem}}})
+	_, got := items.GetItem(ctx, &pb.GetItemRequest{ItemId: markedItem})
+	_, listed := items.ListItems(ctx, &pb.ListItemsRequest{})
+	_, deleted := items.BatchDeleteItems(ctx,
+		&pb.BatchDeleteItemsRequest{ItemIds: []string{markedItem}})
+	export := check.Get(pb.NewUserServiceClient(c.conn).ExportUser(ctx,
+		&pb.ExportUserRequest{UserId: markedUser + "ann"}))(c.t)
+	_, exported := export.Recv()
+	admin := pb.NewAdminServiceClient(c.admin)
+	models, err := admin.ListModels(c.as("admin"), &pb.ListModelsRequest{})
+	c.show("ListModels", models.String())
+	_, leveled := admin.SetLogLevel(c.as("admin"),
+		&pb.SetLogLevelRequest{Level: pb.LogLevel_LOG_LEVEL_DEBUG})
+	check.Pass(c.t, errors.Join(put, got, listed, deleted, exported, err, leveled), "a call")
 }
 
 // result shows what became of an event.
