@@ -1,6 +1,6 @@
-import type { Event, EventResult, ObserveResponse, RecommendRequest, RecommendResponse,
-  ScoreItemsRequest, ScoreItemsResponse, SimilarItemsRequest,
-  SimilarItemsResponse } from "./api.js";
+import type { Event, EventResult, ObserveResponse, RecommendPageRequest, RecommendPageResponse,
+  RecommendRequest, RecommendResponse, ScoreItemsRequest, ScoreItemsResponse,
+  SimilarItemsRequest, SimilarItemsResponse } from "./api.js";
 import { Caller, sleep, type CallOptions } from "./caller.js";
 import { GsimcError } from "./error.js";
 
@@ -43,6 +43,11 @@ function hasNoRoom(error: GsimcError): boolean {
 export class Client extends Caller {
   recommend(request: RecommendRequest, o?: CallOptions): Promise<RecommendResponse> {
     return this.call("/v1/recommend", request, { ...o, repeat: true });
+  }
+
+  /** recommendPage asks for the rows of a page, without an item twice. */
+  recommendPage(request: RecommendPageRequest, o?: CallOptions): Promise<RecommendPageResponse> {
+    return this.call("/v1/recommend:page", request, { ...o, repeat: true });
   }
 
   scoreItems(request: ScoreItemsRequest, o?: CallOptions): Promise<ScoreItemsResponse> {

@@ -62,6 +62,10 @@ test("calls and answers", async () => {
   const near = await client().similarItems({ itemId: "i001", pageSize: 2 });
   assert.equal(near.items.length, 2);
   assert.equal(typeof near.items[0].score, "number");
+  const page = await client().recommendPage({ userId: "ann", rows: [{ name: "for you",
+    pageSize: 2 }, { list: "LIST_KIND_POPULAR", pageSize: 2 }] });
+  const shown = page.rows.flatMap((row) => row.list.items.map((item) => item.itemId));
+  assert.equal(new Set(shown).size, 4);
   const lists = await client().call("/v1/recommend:batch", { subjects: [{ userId: "ann" }] });
   assert.equal(lists.results.length, 1);
 });
