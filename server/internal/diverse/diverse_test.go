@@ -192,8 +192,8 @@ func TestNeedsThatCannotBeMet(t *testing.T) {
 	check.Same(t, want, both.Select(nil, pool, 3, nil, nil), "at least three and at most one")
 }
 
-// A list has as many items of a share as fit beside each other, whatever the order of the choice,
-// within the bounds of categories and of another share, and is as long as it can be.
+// A list has the largest number of items of a share that fit beside each other within the bounds of
+// categories and of another share, whatever the order of the choice, and is as long as it can be.
 func TestSharesBesideCategories(t *testing.T) {
 	rng := rand.New(rand.NewPCG(29, 6))
 	for trial := range 5000 {
