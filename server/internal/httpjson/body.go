@@ -97,7 +97,8 @@ func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 	case field == "":
 		return errors.New("the body is not that of this call: " + printable(text))
 	case starts("unknown field"):
-		return &fault{field, "is not a field of this call"}
+		key := field[strings.LastIndex(field, ".")+1:]
+		return &fault{field, "is not a field of this call" + suggestion(key, bodyNames(at.parent))}
 	case starts("duplicate field"):
 		return &fault{field, "is there twice"}
 	case at.field == nil:

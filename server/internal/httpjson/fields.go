@@ -13,8 +13,9 @@ import (
 type spot struct {
 	message protoreflect.MessageDescriptor // what stands there; nil: no message
 	// of what stands there, or of the list or the map that has it; nil: there is no such field
-	field protoreflect.FieldDescriptor
-	inner bool // an element of the list, or a value of the map
+	field  protoreflect.FieldDescriptor
+	inner  bool                           // an element of the list, or a value of the map
+	parent protoreflect.MessageDescriptor // if there is no such field: what might have it
 }
 
 // spotAt returns the name of what stands at an offset of the JSON text of a message, as methods
@@ -54,7 +55,7 @@ func (f *finder) value(at spot) (path string, there bool) {
 	}
 	for i := 0; f.More(); i++ {
 		if token == json.Delim('[') {
-			if path, there = f.value(spot{at.message, at.field, true}); there {
+			if path, there = f.value(spot{message: at.message, field: at.field, inner: true}); there {
 				return fmt.Sprintf("[%d]%s", i, path), true
 			}
 			continue
@@ -76,7 +77,7 @@ func (f *finder) value(at spot) (path string, there bool) {
 // member returns the name of a member of an object, and where it is.
 func (s spot) member(key string) (name string, of spot) {
 	if s.field != nil && s.field.IsMap() {
-		return printable(key), spot{nil, s.field.MapValue(), true}
+		return printable(key), spot{field: s.field.MapValue(), inner: true}
 	}
 	if s.message == nil {
 		return printable(key), spot{}
@@ -87,11 +88,33 @@ func (s spot) member(key string) (name string, of spot) {
 	}
 	switch {
 	case field == nil:
-		return printable(key), spot{}
+		return printable(key), spot{parent: s.message}
 	case field.IsMap():
 		return string(field.Name()), spot{field: field}
 	}
 	return string(field.Name()), spot{message: field.Message(), field: field}
+}
+
+// bodyNames are the names of the fields of a message, which may be nil, and those of its parts with
+// their paths.
+func bodyNames(of protoreflect.MessageDescriptor) (names []string) {
+	if of == nil {
+		return nil
+	}
+	var parts []string // behind the fields, of which one that is as near is meant
+	for i := range of.Fields().Len() {
+		field := of.Fields().Get(i)
+		name := string(field.Name())
+		names = append(names, name)
+		if field.Message() == nil || field.IsList() || field.IsMap() ||
+			wantedByMessage[field.Message().FullName()] != "" {
+			continue
+		}
+		for j := range field.Message().Fields().Len() {
+			parts = append(parts, name+"."+string(field.Message().Fields().Get(j).Name()))
+		}
+	}
+	return append(names, parts...)
 }
 
 // wantedByKind is what a field of a kind takes.

@@ -34,57 +34,60 @@ func snake(name string) string {
 	return b.String()
 }
 
-// suggestion names the parameter that was probably meant, if there is one.
-func suggestion(key string, known []parameter) string {
+// suggestion says which of the names, with their paths, was probably meant, if there is one.
+func suggestion(key string, known []string) string {
 	const prefix = 1 // how far a name is from its beginning
 	key = plain(key)
 	best, least := "", 1+len(key)/3
-	for _, p := range known {
-		if p.In != inQuery {
-			continue
-		}
-		last := p.Name[strings.LastIndex(p.Name, ".")+1:]
-		for _, name := range []string{plain(p.Name), plain(last)} {
+	for _, path := range known {
+		last := path[strings.LastIndex(path, ".")+1:]
+		for _, name := range []string{plain(path), plain(last)} {
 			far := distance(key, name)
 			if len(key) > 2 && strings.HasPrefix(name, key) {
 				far = min(far, prefix)
 			}
 			if far < least {
-				best, least = p.Name, far
+				best, least = path, far
 			}
 		}
 	}
 	if best == "" {
 		return ""
 	}
-	return ": did you mean " + snake(best) + "?"
+	return ": did you mean " + best + "?"
 }
 
-// plain is a name without what people spell differently. It is cut to a length that no name has, as
-// the time that distance takes depends on it.
+// longest is a length that no name has.
+const longest = 64
+
+// plain is a name without what people spell differently. It is cut, as the time that distance takes
+// depends on its length.
 func plain(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name[:min(len(name), 64)]))
+	name = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) // may be longer
+	return name[:min(len(name), longest)]
 }
 
-// distance is the number of bytes to insert, delete or change that make b of a (Levenshtein).
+// distance is the number of bytes to insert, delete, change or swap with the next that make b of a
+// (optimal string alignment). Both are plain.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1) // of the letters of a so far, to each beginning of b
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		corner := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := corner
-			if a[i] != b[j] {
+	var far [longest + 1][longest + 1]int // of the beginnings of a and b
+	for i := range len(a) + 1 {
+		for j := range len(b) + 1 {
+			if i == 0 || j == 0 {
+				far[i][j] = i + j
+				continue
+			}
+			change := far[i-1][j-1]
+			if a[i-1] != b[j-1] {
 				change++
 			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, corner+1)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				change = min(change, far[i-2][j-2]+1)
+			}
+			far[i][j] = min(change, far[i-1][j]+1, far[i][j-1]+1)
 		}
 	}
-	return row[len(b)]
+	return far[len(a)][len(b)]
 }
 
 // printable is a text of a client as an answer may repeat it.

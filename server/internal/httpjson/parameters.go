@@ -136,7 +136,7 @@ func checkQuery(values url.Values, known []parameter) error {
 		var problem string
 		switch {
 		case at < 0 || !spelled:
-			problem = "is not a parameter of this call" + suggestion(key, known)
+			problem = "is not a parameter of this call" + suggestion(key, queryNames(known))
 		case known[at].In == inPath:
 			problem = "is in the path, and may not be in the query"
 		case met[name]:
@@ -150,6 +150,16 @@ func checkQuery(values url.Values, known []parameter) error {
 		met[name] = true
 	}
 	return nil
+}
+
+// queryNames are the names of the parameters of a query, in snake case.
+func queryNames(known []parameter) (names []string) {
+	for _, p := range known {
+		if p.In == inQuery {
+			names = append(names, snake(p.Name))
+		}
+	}
+	return names
 }
 
 // problem returns what is wrong with the values of a parameter, or nothing.

@@ -121,6 +121,7 @@ func TestUnknownParametersAreRefused(t *testing.T) {
 			"is not a parameter of this call: did you mean filter.deny_item_ids?"},
 		{list + "?page_size=5&zzz=1", "zzz", "is not a parameter of this call"},
 		{list + "?z%00%FFz=1", "z?z", "is not a parameter of this call"},
+		{list + "?" + strings.Repeat("%ff", 64) + "=1", "", "is not a parameter of this call"},
 		{list + "?filter=i", "filter",
 			"is not a parameter of this call: did you mean filter.allow_item_ids?"},
 		{list + "?user_id=ben", "user_id", "is in the path, and may not be in the query"},
