@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // spot is a place in the JSON text of a message.
@@ -142,11 +144,7 @@ func (s spot) wanted() string {
 	case s.field.IsList() && !s.inner:
 		return "a list"
 	case s.field.Enum() != nil:
-		var names []string
-		for i := 1; i < s.field.Enum().Values().Len(); i++ { // the first one says nothing
-			names = append(names, string(s.field.Enum().Values().Get(i).Name()))
-		}
-		return "one of " + strings.Join(names, ", ")
+		return valid.OneOf(s.field.Enum())
 	case s.field.Message() == nil:
 		return wantedByKind[s.field.Kind()]
 	}

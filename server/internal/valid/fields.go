@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 	"unicode/utf8"
 
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/gsimc/gsimc/internal/event"
@@ -68,6 +70,24 @@ func required(text string) string {
 		return "is required"
 	}
 	return ""
+}
+
+// badEnum checks a choice, such as the kind of a list.
+func badEnum(choice protoreflect.Enum) string {
+	all := choice.Descriptor()
+	if all.Values().ByNumber(choice.Number()) == nil {
+		return "must be " + OneOf(all)
+	}
+	return ""
+}
+
+// OneOf names the choices that there are, but the first one, which says nothing.
+func OneOf(choices protoreflect.EnumDescriptor) string {
+	var names []string
+	for i := 1; i < choices.Values().Len(); i++ {
+		names = append(names, string(choices.Values().Get(i).Name()))
+	}
+	return "one of " + strings.Join(names, ", ")
 }
 
 func badPage(size int32) string {

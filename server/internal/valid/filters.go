@@ -120,9 +120,7 @@ func checkBoost(c *checker, b *pb.Boost) {
 	if !event.ValidNumberName(by.GetNumber()) {
 		c.check("by.number", "must match "+event.NumberSpelling)
 	}
-	if _, known := pb.NumberCurve_Shape_name[int32(by.GetShape())]; !known {
-		c.check("by.shape", "is not a known shape")
-	}
+	c.check("by.shape", badEnum(by.GetShape()))
 	if !store.GoodNumber(by.GetOrigin()) {
 		c.check("by.origin", "must be finite")
 	}

@@ -51,9 +51,7 @@ func checkList(c *checker, r *pb.RecommendRequest) {
 	checkIDs(c, "named_boosts", r.GetNamedBoosts(), 0, maxBoosts)
 	checkSeen(c, r.GetSeen())
 	checkPlacement(c, r)
-	if _, known := pb.ListKind_name[int32(r.GetList())]; !known {
-		c.check("list", "is not a known kind of list")
-	}
+	c.check("list", badEnum(r.GetList()))
 	if x := r.GetExploration(); x != nil {
 		checkExploration(c, x)
 		if r.GetList() > pb.ListKind_LIST_KIND_WITHOUT_TRENDS {
@@ -168,8 +166,8 @@ func checkHistory(c *checker, list string, h *pb.InlineHistory, now time.Time) {
 func checkSeen(c *checker, p *pb.SeenPolicy) {
 	const list = "seen.event_types"
 	mode, types := p.GetMode(), p.GetEventTypes()
-	if _, known := pb.SeenPolicy_Mode_name[int32(mode)]; !known {
-		c.check("seen.mode", "is not a known mode")
+	if text := badEnum(mode); text != "" {
+		c.check("seen.mode", text)
 		return
 	}
 	if mode == pb.SeenPolicy_MODE_EXCLUDE_TYPES {

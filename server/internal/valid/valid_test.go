@@ -23,6 +23,24 @@ func TestInvalidUTF8(t *testing.T) {
 	}
 }
 
+// A number that is no choice is told which choices there are.
+func TestChoicesAreNamed(t *testing.T) {
+	boost := &pb.Boost{Weight: 1, By: &pb.NumberCurve{Number: "price", Shape: -1, Scale: 1}}
+	for want, req := range map[string]*pb.RecommendRequest{
+		"seen.mode must be one of MODE_EXCLUDE, MODE_EXCLUDE_TYPES, MODE_INCLUDE, MODE_ONLY": {
+			Seen: &pb.SeenPolicy{Mode: 99}},
+		"boosts[0].by.shape must be one of SHAPE_LINEAR, SHAPE_LOG, SHAPE_GAUSS, SHAPE_AGE": {
+			Boosts: []*pb.Boost{boost}},
+	} {
+		req.Subject = &pb.RecommendRequest_UserId{UserId: "u"}
+		err := Recommend(req, testNow)
+		if err == nil {
+			t.Fatalf("no error, want %q", want)
+		}
+		check.Same(t, want, err.Error(), "the error")
+	}
+}
+
 // A request cannot make its own refusal large.
 func TestFaultsAreBounded(t *testing.T) {
 	ids := make([]string, MaxFilterIDs)
