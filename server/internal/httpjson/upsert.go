@@ -1,6 +1,7 @@
 package httpjson
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -29,16 +30,18 @@ func nameFields(req *pb.BatchUpsertItemsRequest, text []byte) error {
 		return err
 	}
 	var (
-		mask   []string
-		empty  string // the first field that is
-		differ bool
+		mask  []string
+		empty string // the first field that is
+		only  string // the first field that not all items name, with one that does
 	)
 	for i, item := range body.Items {
 		names := fieldsOf(item)
 		if i == 0 {
 			mask = names
 		}
-		differ = differ || !slices.Equal(mask, names)
+		if only == "" {
+			only = cmp.Or(onlyIn(0, mask, names), onlyIn(i, names, mask))
+		}
 		m := req.GetItems()[i].ProtoReflect()
 		for _, name := range names {
 			field, _, _ := strings.Cut(name, ".")
@@ -50,13 +53,23 @@ func nameFields(req *pb.BatchUpsertItemsRequest, text []byte) error {
 	}
 	switch {
 	case empty == "":
-	case differ:
-		return &fault{empty, "is empty, and the items name different fields: say in updateMask " +
-			"which to write, or leave out what an item keeps"}
+	case only != "":
+		return &fault{empty, "is empty, and " + only + " is not there in all items: say in " +
+			"updateMask which fields to write, or leave out what an item keeps"}
 	default:
 		req.UpdateMask = &fieldmaskpb.FieldMask{Paths: mask}
 	}
 	return nil
+}
+
+// onlyIn names the first field of item i that is not one of the others; empty: there is none.
+func onlyIn(i int, fields, others []string) string {
+	for _, name := range fields {
+		if !slices.Contains(others, name) {
+			return fmt.Sprintf("items[%d].%s", i, name)
+		}
+	}
+	return ""
 }
 
 // fieldsOf returns the fields that a JSON item names beside its id, sorted. Numbers are named one

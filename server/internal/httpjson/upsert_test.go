@@ -39,12 +39,18 @@ func TestUpsertsWriteWhatItemsName(t *testing.T) {
 			t.Errorf("%s: %d %v, the mask %q, want %q", tt.name, code, got, mask, tt.mask)
 		}
 	}
-	code, got := ask(t, h, "POST", "/v1/items:batchUpsert",
-		`{"items": [{"itemId": "a", "hidden": true}, {"itemId": "b", "categories": []}]}`)
-	want := refusalOf{Reason: "INVALID_FIELD", Field: "items[1].categories",
-		Message: "items[1].categories is empty, and the items name different fields: say in " +
-			"updateMask which to write, or leave out what an item keeps"}
-	if d := cmp.Diff(want, got); d != "" || code != http.StatusBadRequest {
-		t.Errorf("different fields, one of them empty: %d (-want +got):\n%s", code, d)
+	for _, tt := range []struct{ items, empty, only string }{
+		{`{"itemId": "a", "hidden": true}, {"itemId": "b", "categories": []}`,
+			"items[1].categories", "items[0].hidden"},
+		{`{"labels": [], "numbers": {"price": 1}}, {"labels": [], "numbers": {"price": 1, "stock": 2}}`,
+			"items[0].labels", "items[1].numbers.stock"},
+	} {
+		code, got := ask(t, h, "POST", "/v1/items:batchUpsert", `{"items": [`+tt.items+`]}`)
+		want := refusalOf{Reason: "INVALID_FIELD", Field: tt.empty,
+			Message: tt.empty + " is empty, and " + tt.only + " is not there in all items: say in " +
+				"updateMask which fields to write, or leave out what an item keeps"}
+		if d := cmp.Diff(want, got); d != "" || code != http.StatusBadRequest {
+			t.Errorf("%s: %d (-want +got):\n%s", tt.items, code, d)
+		}
 	}
 }

@@ -71,9 +71,9 @@ func UpsertItems(r *pb.BatchUpsertItemsRequest) error {
 // checkNames checks the categories or labels of element i of a list.
 func checkNames(c *checker, list string, i int, field string, names []string) {
 	c.checkAt(list, i, field, badCount(len(names), 0, maxItemNames))
-	for _, name := range names {
+	for at, name := range names {
 		if text := badID(name); text != "" {
-			c.checkAt(list, i, field, "has a name that "+text)
+			c.checkAt(list, i, fmt.Sprintf("%s[%d]", field, at), text)
 			return
 		}
 	}
@@ -85,7 +85,8 @@ func checkNumbers(c *checker, list string, i int, numbers map[string]float64) {
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
 		switch {
 		case !event.ValidNumberName(name):
-			c.checkAt(list, i, FieldNumbers, "has a name that must match "+event.NumberSpelling)
+			c.checkAt(list, i, FieldNumbers, fmt.Sprintf("has the name %+.64q, which must match %s",
+				name, event.NumberSpelling))
 			return
 		case !store.GoodNumber(numbers[name]):
 			c.checkAt(list, i, FieldNumber+name, "must be finite")

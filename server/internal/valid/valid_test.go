@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -34,6 +35,22 @@ func TestChoicesAreNamed(t *testing.T) {
 	} {
 		req.Subject = &pb.RecommendRequest_UserId{UserId: "u"}
 		err := Recommend(req, testNow)
+		if err == nil {
+			t.Fatalf("no error, want %q", want)
+		}
+		check.Same(t, want, err.Error(), "the error")
+	}
+}
+
+// Of the names that an item has, the bad one is named.
+func TestBadNamesAreNamed(t *testing.T) {
+	for want, item := range map[string]*pb.Item{
+		`items[0].numbers has the name "PreisMitSteuer", which must match ` + event.NumberSpelling: {
+			Numbers: map[string]float64{"price": 1, "PreisMitSteuer": 2}},
+		"items[0].labels[1] is required": {Labels: []string{"new", ""}},
+	} {
+		item.ItemId = "a"
+		err := UpsertItems(&pb.BatchUpsertItemsRequest{Items: []*pb.Item{item}})
 		if err == nil {
 			t.Fatalf("no error, want %q", want)
 		}
