@@ -581,6 +581,18 @@ func oneOrMany(
 	return r.GetResults()[1].GetResponse()
 }
 
+// A reload, as on SIGHUP, takes the file of filters at once.
+func TestReloadReadsFilters(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "filters.yaml")
+	must(t, os.WriteFile(file, []byte("old: {no_labels: [a]}\n"), 0o600))
+	ts := start(t, setup{config: func(c *Config) { c.FiltersFile = file }})
+	must(t, os.WriteFile(file, []byte("new: {no_labels: [a]}\n"), 0o600))
+	must(t, ts.Reload(ctx(t)))
+	req := forUser("u")
+	req.Filter = &pb.ItemFilter{NamedFilters: []string{"new"}}
+	check.Get(ts.recommend.Recommend(ctx(t), req))(t)
+}
+
 // 10,000 lists under random filters, histories and times, while the catalogue changes and the clock
 // runs and is set back: each is the list without a filter, less what must not pass by the rule
 // spelled out.

@@ -46,6 +46,7 @@ type Server struct {
 	chain     *calls.Chain
 	updater   *state.Updater
 	types     *watched.Files[event.Weights] // nil: the weights are those of the configuration
+	named     *filters.Set                  // by --filters-file
 	arms      *arms.Set
 	catalogue *catalogue.Catalogue
 	states    *state.Cache
@@ -92,8 +93,7 @@ func newBounded(
 		}
 	}()
 	// What files say: who may call, the weights of events, filters by name.
-	named, err := s.openFiles()
-	if err != nil {
+	if s.named, err = s.openFiles(); err != nil {
 		return nil, fault.In("server configuration", err)
 	}
 	// What lists are made of: models, the items that may be shown, the states of users.
@@ -121,12 +121,12 @@ func newBounded(
 	extenders := s.newExtenders(notices)
 	s.follow = follow.All{s.quality, popular, extenders}
 	// What answers, and works when nobody asks.
-	s.newServices(traced, named)
+	s.newServices(traced)
 	if err = s.newServers(started); err != nil {
 		return nil, err
 	}
 	s.background = []func(context.Context){s.quality.Run, popular.Run, notices.Run,
-		s.watchCatalogue, watching(s.doors), watching(s.types), watching(named)}
+		s.watchCatalogue, watching(s.doors), watching(s.types), watching(s.named)}
 	for _, x := range extenders {
 		s.background = append(s.background, x.Run)
 	}
@@ -154,13 +154,13 @@ func newServer(cfg Config, st store.Store, b bounds) *Server {
 }
 
 // newServices makes the services of the clients. traced is the store for what is traced.
-func (s *Server) newServices(traced store.Store, named *filters.Set) {
+func (s *Server) newServices(traced store.Store) {
 	credits := credit.New(credit.Deps{Identity: s.store.Identity(), Arms: s.arms.Names(),
 		Weights: s.updater.Weights, Metrics: s.metrics.credit})
 	meter := stage.Meter{Metrics: s.metrics.stages, Traced: s.cfg.Tracer != nil}
 	s.services = services{
 		recommend: recommend.New(recommend.Deps{Store: s.store, Arms: s.arms, States: s.states,
-			Updater: s.updater, Batcher: passes.New(s.metrics.passes), Filters: named,
+			Updater: s.updater, Batcher: passes.New(s.metrics.passes), Filters: s.named,
 			Credits: credits, Estimator: s.cfg.Estimator, Now: s.now,
 			MaxSendBytes: s.cfg.MaxSendBytes, Public: s.chain.Public, Meter: meter,
 			Metrics: s.metrics.recommend}),
@@ -198,14 +198,15 @@ func (s *Server) ModelVersion() string {
 	return l.Base().Version()
 }
 
-// Reload opens the model anew and lets it serve, and so the models of the arms, and reads the file
-// of event types again. On an error the old model goes on serving; that of an arm or of the types
-// is logged alone. Reload is safe for concurrent use. Calls that come while a model is being opened
-// share the next opening. The end of ctx ends the waiting.
+// Reload opens the model anew and lets it serve, and so the models of the arms, and reads the files
+// of event types and of filters again. On an error the old model goes on serving; that of an arm or
+// of a file is logged alone. Reload is safe for concurrent use. Calls that come while a model is
+// being opened share the next opening. The end of ctx ends the waiting.
 func (s *Server) Reload(ctx context.Context) error {
 	if s.types != nil {
 		s.types.LookNow(ctx)
 	}
+	s.named.LookNow(ctx)
 	l, _, err := s.arms.Main().Models.Reload(ctx)
 	if err == nil {
 		l.Release()

@@ -75,6 +75,13 @@ func Open(file string, log *slog.Logger, metrics *Metrics) (*Set, error) {
 // Watch takes changes of the file at this interval until ctx ends.
 func (s *Set) Watch(ctx context.Context, every time.Duration) { s.files.Watch(ctx, every) }
 
+// LookNow takes a change of the file at once: see [watched.Files.LookNow].
+func (s *Set) LookNow(ctx context.Context) {
+	if s.files != nil {
+		s.files.LookNow(ctx)
+	}
+}
+
 // Find appends the filters of these names, which stand in a field, to dst, all of one version of
 // the file. The error is an [*UnknownError].
 func (s *Set) Find(

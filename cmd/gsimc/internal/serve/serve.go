@@ -100,7 +100,8 @@ func (Cmd) Help() string {
   gsimc serve --model model.gsimc --data-dir /var/lib/gsimc --event-weight view=0.2,purchase=3
   gsimc serve --retrain-every 24h      with no model yet: popular items until the first training
 
-Signals: SIGHUP loads the model files and the event types anew; of a bad file the old content stays.
+Signals: SIGHUP loads the model files, the event types and the filters anew; of a bad file the old
+content stays.
 SIGTERM and SIGINT finish the calls in flight and exit with 0; a second one exits at once, with
 130.
 
