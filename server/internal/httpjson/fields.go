@@ -57,7 +57,8 @@ func (f *finder) value(at spot) (path string, there bool) {
 	}
 	for i := 0; f.More(); i++ {
 		if token == json.Delim('[') {
-			if path, there = f.value(spot{message: at.message, field: at.field, inner: true}); there {
+			element := spot{message: at.message, field: at.field, inner: true}
+			if path, there = f.value(element); there {
 				return fmt.Sprintf("[%d]%s", i, path), true
 			}
 			continue
