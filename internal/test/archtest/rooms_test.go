@@ -55,6 +55,7 @@ client: api internal/fault
 server/internal/background:
 server/internal/console:
 server/internal/metric:
+server/internal/verdict:
 server/internal/admission: server/internal/metric
 server/internal/origin:
 server/internal/socket:
