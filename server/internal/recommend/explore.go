@@ -113,6 +113,6 @@ func (l *list) recommendationID() string {
 		l.hashes = append(l.hashes, session.ShortHash(id, l.ItemID(t.Item)))
 	}
 	r := session.Recommendation{Arm: l.Arm.Name, Made: l.s.Now(), Before: l.before,
-		Items: l.hashes}
+		Items: l.hashes, NoUser: l.req.GetUserId() == ""}
 	return r.Token(id)
 }

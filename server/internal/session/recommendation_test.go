@@ -14,7 +14,7 @@ import (
 
 func recommendation(n int) *Recommendation {
 	r := &Recommendation{Arm: strings.Repeat("a", MaxArmBytes), Made: time.Unix(1_700_000_000, 0),
-		Before: 100}
+		Before: 100, NoUser: n%2 == 1}
 	for i := range n {
 		r.Items = append(r.Items, ShortHash(here, fmt.Sprint("item-", i)))
 	}
