@@ -156,7 +156,8 @@ func newServer(cfg Config, st store.Store, b bounds) *Server {
 // newServices makes the services of the clients. traced is the store for what is traced.
 func (s *Server) newServices(traced store.Store) {
 	credits := credit.New(credit.Deps{Identity: s.store.Identity(), Arms: s.arms.Names(),
-		Weights: s.updater.Weights, Metrics: s.metrics.credit})
+		ArmOf: s.arms.Split.Drawn, Began: s.now(), Weights: s.updater.Weights,
+		Metrics: s.metrics.credit})
 	meter := stage.Meter{Metrics: s.metrics.stages, Traced: s.cfg.Tracer != nil}
 	s.services = services{
 		recommend: recommend.New(recommend.Deps{Store: s.store, Arms: s.arms, States: s.states,

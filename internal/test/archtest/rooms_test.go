@@ -74,6 +74,7 @@ server/internal/models: api internal/ranking model server/internal/catalogue ser
 server/internal/state: internal/event internal/num kalman model store server/internal/metric
 server/internal/passes: internal/ranking model server/internal/metric
 server/internal/credit: api internal/event store server/internal/metric server/internal/session
+	server/internal/verdict
 server/internal/arms: internal/fault model server/internal/catalogue server/internal/metric
 	server/internal/models server/internal/stage
 server/internal/coldstart: model store server/internal/background server/internal/metric

@@ -127,15 +127,20 @@ func (s *Split) Share(i int) float64 {
 
 // Of returns the arm of a user.
 func (s *Split) Of(user string) int {
+	if i := s.Drawn(user); !s.arms[i].dropped.Load() {
+		return i
+	}
+	return 0
+}
+
+// Drawn returns the arm of a user by the settings, dropped or not.
+func (s *Split) Drawn(user string) int {
 	if len(s.arms) == 1 {
 		return 0
 	}
 	x := s.point(user)
 	for i := 1; i < len(s.arms); i++ {
 		if a := &s.arms[i]; x >= a.from && x < a.to {
-			if a.dropped.Load() {
-				return 0
-			}
 			return i
 		}
 	}

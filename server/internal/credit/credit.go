@@ -40,6 +40,8 @@ type Metrics struct {
 	events  *prometheus.CounterVec
 	lists   *prometheus.CounterVec
 	unknown *prometheus.CounterVec
+
+	users, hits, popular *prometheus.CounterVec // of the comparison of arms
 }
 
 // OtherType is the label of event types that have no weight: there may be any number.
@@ -64,6 +66,15 @@ func NewMetrics() *Metrics {
 	m.unknown = m.Counters("gsimc_attribution_unknown_total",
 		"Stored events whose recommendation_id cannot be counted: malformed, other_store, or "+
 			"old (more than 7 days).", "reason")
+	m.users = m.Counters("gsimc_arm_users_total",
+		"Users who entered the comparison of arms, by the first attributed list of their arm, in "+
+			"64 groups by a hash; none if there is one arm.", "arm", "group")
+	m.hits = m.Counters("gsimc_arm_hits_total",
+		"New events of positive weight about items of attributed lists of the user's own arm, by "+
+			"the group of the user; none if there is one arm.", "arm", "group")
+	m.popular = m.Counters("gsimc_arm_popular_lists_total",
+		"Attributed lists for users that are of popular items alone and were not to be; none if "+
+			"there is one arm.", "arm")
 	for _, reason := range []string{unknownMalformed, unknownOtherStore, unknownOld} {
 		m.unknown.WithLabelValues(reason)
 	}
@@ -73,26 +84,36 @@ func NewMetrics() *Metrics {
 // Deps are what a [Book] needs.
 type Deps struct {
 	Identity store.Identity
-	Arms     []string // the names of the arms
+	Arms     []string              // the names of the arms
+	ArmOf    func(user string) int // which of Arms a user was given
+	Began    time.Time             // lists before it are in no comparison of arms
 	Weights  func() event.Weights
 	Metrics  *Metrics
 }
 
 // Book counts lists, and the events that came of them.
-type Book struct{ Deps }
+type Book struct {
+	Deps
+	tally *tally // nil: there is one arm
+}
 
 // New returns the book of a server.
-func New(d Deps) *Book { return &Book{d} }
+func New(d Deps) *Book { return &Book{d, newTally(d)} }
 
-// Listed counts a list that an arm has made; attributed tells whether it has an id.
-func (b *Book) Listed(arm string, attributed bool) {
-	b.Metrics.lists.WithLabelValues(arm, strconv.FormatBool(attributed)).Inc()
+// Listed counts a list that an arm has made for a user, or for nobody; attributed tells whether it
+// has an id, and popular whether it has popular items for want of better ones.
+func (b *Book) Listed(arm int, user string, attributed, popular bool) {
+	b.Metrics.lists.WithLabelValues(b.Arms[arm], strconv.FormatBool(attributed)).Inc()
+	if attributed {
+		b.tally.listed(arm, user, popular)
+	}
 }
 
 // Credit says for which list an event counts. It keeps nothing of the message.
 type Credit struct {
 	arm, position string // of the labels
 	unknown       string // reason why there is no list to count for
+	place         place  // of a hit
 }
 
 // Of reads the recommendation_id of a valid event, which has one.
@@ -106,8 +127,12 @@ func (b *Book) Of(e *pb.Event, received time.Time) *Credit {
 	case received.Sub(r.Made) > Window:
 		return &Credit{unknown: unknownOld}
 	}
-	return &Credit{arm: b.armLabel(r.Arm),
+	c := &Credit{arm: b.armLabel(r.Arm),
 		position: positionLabel(r.Position(b.Identity, e.GetItemId()))}
+	if c.position != positionNone {
+		c.place = b.tally.placeOf(e.GetUserId(), r.Arm, b.Arms, &r)
+	}
+	return c
 }
 
 // armLabel is the label of an arm that a token names.
@@ -137,8 +162,11 @@ func (b *Book) Count(c *Credit, eventType string) {
 	case c.unknown != "":
 		b.Metrics.unknown.WithLabelValues(c.unknown).Inc()
 	default:
-		b.Metrics.events.WithLabelValues(b.TypeLabel(eventType), c.arm,
-			c.position).Inc()
+		label := b.TypeLabel(eventType)
+		b.Metrics.events.WithLabelValues(label, c.arm, c.position).Inc()
+		if b.Weights().OfType(eventType) > 0 {
+			b.tally.hit(c.place, label)
+		}
 	}
 }
 

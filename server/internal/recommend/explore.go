@@ -101,7 +101,9 @@ func (l *list) attribute() {
 		l.out.RecommendationID = l.recommendationID()
 	}
 	l.out.Arm = l.s.Arms.Field(l.Arm)
-	l.s.Credits.Listed(l.Arm.Name, l.req.GetAttribute())
+	l.s.Credits.Listed(l.Arm.Index, l.req.GetUserId(), l.req.GetAttribute(),
+		l.out.Source == pb.ResultSource_RESULT_SOURCE_POPULAR &&
+			l.req.GetList() != pb.ListKind_LIST_KIND_POPULAR)
 }
 
 // recommendationID returns the id of the list.

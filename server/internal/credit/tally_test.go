@@ -1,0 +1,121 @@
+package credit
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/event"
+	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/server/internal/session"
+	"github.com/gsimc/gsimc/store"
+)
+
+// began is the start of the server, in the midst of a second.
+var began = time.Unix(1_700_000_000, 5e8)
+
+// newBook returns the book of a server with arms main and b; users whose names begin with b have b.
+func newBook(arms ...string) *Book {
+	return New(Deps{Identity: store.Identity{ID: [16]byte{1}}, Arms: arms, Began: began,
+		ArmOf: func(user string) int {
+			if user[0] == 'b' {
+				return 1
+			}
+			return 0
+		},
+		Weights: func() event.Weights { return event.Weights{"buy": 3, "dislike": -1} },
+		Metrics: NewMetrics()})
+}
+
+// sum adds up the groups.
+func sum(groups [64]int64) (n int64) {
+	for _, v := range groups {
+		n += v
+	}
+	return n
+}
+
+// A user enters once, with a list of the own arm that has an id; and what counts as a hit is an
+// event of positive weight about an item of a list that the own arm made for a user.
+func TestTally(t *testing.T) {
+	b := newBook("main", "b")
+	b.Listed(0, "ann", true, false)
+	b.Listed(0, "ann", true, true)
+	b.Listed(1, "bob", true, false)
+	b.Listed(0, "ben", true, false) // of an arm that lost its users to main
+	b.Listed(0, "amy", false, false)
+	b.Listed(0, "", true, false)
+	count := func(user, kind, item string, r session.Recommendation) {
+		r.Items = []uint16{session.ShortHash(b.Identity, "i")}
+		e := &pb.Event{UserId: user, ItemId: item, RecommendationId: r.Token(b.Identity)}
+		b.Count(b.Of(e, began), kind)
+	}
+	good := session.Recommendation{Arm: "main", Made: began}
+	count("ann", "like", "i", good)
+	count("ann", "buy", "i", good)
+	count("ann", "seldom", "i", good)
+	count("ann", "dislike", "i", good)  // not wanted
+	count("ann", "like", "other", good) // not on the list
+	count("bob", "like", "i", good)     // of another arm
+	count("ben", "like", "i", good)     // not of the arm that was drawn
+	for _, bad := range []session.Recommendation{
+		{Arm: "main", Made: began, NoUser: true},         // a session has no arm of its own
+		{Arm: "main", Made: began.Add(-2 * time.Second)}, // another server counted the user
+		{Arm: "gone", Made: began},
+	} {
+		count("ann", "like", "i", bad)
+	}
+	count("bob", "buy", "i", session.Recommendation{Arm: "b", Made: began.Add(time.Hour)})
+	f := b.Figures()
+	for i, want := range []struct {
+		users, hits, lists, popular int64
+		types                       map[string]int64
+	}{
+		{1, 3, 2, 1, map[string]int64{"like": 1, "buy": 1, "other": 1}},
+		{1, 1, 1, 0, map[string]int64{"buy": 1}},
+	} {
+		check.Same(t, want.users, sum(f[i].Users), "users of arm %d", i)
+		check.Same(t, want.hits, sum(f[i].Hits), "hits of arm %d", i)
+		check.Same(t, want.lists, f[i].Lists, "lists of arm %d", i)
+		check.Same(t, want.popular, f[i].Popular, "popular lists of arm %d", i)
+		check.Same(t, want.types, f[i].ByType, "hits by type of arm %d", i)
+	}
+	f[0].ByType["like"] = 9
+	check.Same(t, int64(1), b.Figures()[0].ByType["like"], "the figures are a copy: likes")
+	one := newBook("main")
+	one.Listed(0, "ann", true, false)
+	check.Same(t, 0, len(one.Figures()), "arms to compare with one")
+}
+
+// A user and the hits are in the same group, and few users are taken for known.
+func TestUsersAreCountedOnce(t *testing.T) {
+	const users = 20_000
+	b := newBook("main", "b")
+	for n := range 2 * users {
+		b.Listed(0, fmt.Sprint("a", n%users), true, false)
+	}
+	f := b.Figures()[0]
+	if n := sum(f.Users); n < users-2 || n > users {
+		t.Errorf("%d users are counted as %d", users, n)
+	}
+	for g, n := range f.Users {
+		if n < 220 || n > 410 { // 5 standard deviations
+			t.Errorf("group %d has %d of %d users", g, n, users)
+		}
+	}
+	r := session.Recommendation{Arm: "main", Made: began,
+		Items: []uint16{session.ShortHash(b.Identity, "i")}}
+	group := b.Of(&pb.Event{UserId: "a7", ItemId: "i", RecommendationId: r.Token(b.Identity)},
+		began).place.group
+	alone := newBook("main", "b")
+	alone.Listed(0, "a7", true, false)
+	check.Same(t, int64(1), alone.Figures()[0].Users[group], "users in the group of the hit")
+}
+
+func BenchmarkListed(b *testing.B) {
+	book := newBook("main", "b")
+	for b.Loop() {
+		book.Listed(0, "ann", true, false)
+	}
+}
