@@ -64,9 +64,9 @@ func (s *Server) newGRPC(started time.Time) error {
 	s.services.register(s.grpc)
 	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
 	pb.RegisterAdminServiceServer(s.adminGRPC, operate.New(operate.Deps{Bounds: s.operate,
-		Arms: s.arms, Store: s.store, Catalogue: s.catalogue, UsersInMemory: s.states.Len,
-		BuildVersion: s.cfg.BuildVersion, Started: started, Draining: s.isDraining,
-		Caller: s.doors.Caller, Level: s.cfg.LogLevel, Log: s.log}))
+		Arms: s.arms, Outcomes: s.credits.Figures, Store: s.store, Catalogue: s.catalogue,
+		UsersInMemory: s.states.Len, BuildVersion: s.cfg.BuildVersion, Started: started,
+		Draining: s.isDraining, Caller: s.doors.Caller, Level: s.cfg.LogLevel, Log: s.log}))
 	s.health = health.NewServer()
 	for _, g := range []*grpc.Server{s.grpc, s.adminGRPC} {
 		for name := range g.GetServiceInfo() {

@@ -48,6 +48,7 @@ type Server struct {
 	types     *watched.Files[event.Weights] // nil: the weights are those of the configuration
 	named     *filters.Set                  // by --filters-file
 	arms      *arms.Set
+	credits   *credit.Book
 	catalogue *catalogue.Catalogue
 	states    *state.Cache
 	quality   *quality.Meter // nil: not measured
@@ -155,18 +156,18 @@ func newServer(cfg Config, st store.Store, b bounds) *Server {
 
 // newServices makes the services of the clients. traced is the store for what is traced.
 func (s *Server) newServices(traced store.Store) {
-	credits := credit.New(credit.Deps{Identity: s.store.Identity(), Arms: s.arms.Names(),
+	s.credits = credit.New(credit.Deps{Identity: s.store.Identity(), Arms: s.arms.Names(),
 		ArmOf: s.arms.Split.Drawn, Began: s.now(), Weights: s.updater.Weights,
 		Metrics: s.metrics.credit})
 	meter := stage.Meter{Metrics: s.metrics.stages, Traced: s.cfg.Tracer != nil}
 	s.services = services{
 		recommend: recommend.New(recommend.Deps{Store: s.store, Arms: s.arms, States: s.states,
 			Updater: s.updater, Batcher: passes.New(s.metrics.passes), Filters: s.named,
-			Credits: credits, Estimator: s.cfg.Estimator, Now: s.now,
+			Credits: s.credits, Estimator: s.cfg.Estimator, Now: s.now,
 			MaxSendBytes: s.cfg.MaxSendBytes, Public: s.chain.Public, Meter: meter,
 			Metrics: s.metrics.recommend}),
 		events: ingest.New(ingest.Deps{Store: s.store, Append: traced.Append, Arms: s.arms,
-			States: s.states, Follow: s.follow, Credits: credits, NewUsers: s.newUsers,
+			States: s.states, Follow: s.follow, Credits: s.credits, NewUsers: s.newUsers,
 			ReadAhead: s.readAhead, StreamIdle: s.cfg.StreamIdle, Draining: s.drain.streams,
 			Cut: s.drain.cut, Guard: s.chain.Guard, Now: s.now, HashUser: s.chain.Users.Hash,
 			Meter: meter, Metrics: s.metrics.events, Log: s.log}),

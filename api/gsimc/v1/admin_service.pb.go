@@ -450,7 +450,9 @@ type ArmModel struct {
 	// As configured: a canary that was found worse has none now, and main has it.
 	ConfiguredSharePercent float64 `protobuf:"fixed64,4,opt,name=configured_share_percent,json=configuredSharePercent,proto3" json:"configured_share_percent,omitempty"`
 	// Set for a canary.
-	Canary        *Canary `protobuf:"bytes,5,opt,name=canary,proto3" json:"canary,omitempty"`
+	Canary *Canary `protobuf:"bytes,5,opt,name=canary,proto3" json:"canary,omitempty"`
+	// What the users of the arm did with their lists. Unset if there is one arm.
+	Outcome       *ArmOutcome `protobuf:"bytes,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -520,6 +522,226 @@ func (x *ArmModel) GetCanary() *Canary {
 	return nil
 }
 
+func (x *ArmModel) GetOutcome() *ArmOutcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return nil
+}
+
+// ArmOutcome is what the users of an arm did with the lists that they were shown with a
+// recommendation_id, since this server was started, and how that compares with main. A hit is a new
+// event of positive weight about an item of such a list, of the user's own arm. Intervals hold with
+// a probability of 95 % at all moments at once, so that it does no harm to look often.
+type ArmOutcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Users who were shown such a list.
+	UserCount int64 `protobuf:"varint,1,opt,name=user_count,json=userCount,proto3" json:"user_count,omitempty"`
+	// Such lists.
+	ListCount int64 `protobuf:"varint,2,opt,name=list_count,json=listCount,proto3" json:"list_count,omitempty"`
+	// Those of popular items alone, for want of a usable history or a model.
+	PopularListCount int64 `protobuf:"varint,3,opt,name=popular_list_count,json=popularListCount,proto3" json:"popular_list_count,omitempty"`
+	// Hits.
+	HitCount int64 `protobuf:"varint,4,opt,name=hit_count,json=hitCount,proto3" json:"hit_count,omitempty"`
+	// Hits by event type; types without a weight are "other", but for "like".
+	HitsByType map[string]int64 `protobuf:"bytes,5,rep,name=hits_by_type,json=hitsByType,proto3" json:"hits_by_type,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Hits for each user.
+	Rate float64 `protobuf:"fixed64,6,opt,name=rate,proto3" json:"rate,omitempty"`
+	// Interval of the rate; both are the rate as long as there are fewer than 100 users.
+	RateLow float64 `protobuf:"fixed64,7,opt,name=rate_low,json=rateLow,proto3" json:"rate_low,omitempty"`
+	// Its end.
+	RateHigh float64 `protobuf:"fixed64,8,opt,name=rate_high,json=rateHigh,proto3" json:"rate_high,omitempty"`
+	// Unset for main, and as long as it or the arm has fewer than 100 users, or there are no hits.
+	Verdict       *ArmVerdict `protobuf:"bytes,9,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArmOutcome) Reset() {
+	*x = ArmOutcome{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArmOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArmOutcome) ProtoMessage() {}
+
+func (x *ArmOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArmOutcome.ProtoReflect.Descriptor instead.
+func (*ArmOutcome) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ArmOutcome) GetUserCount() int64 {
+	if x != nil {
+		return x.UserCount
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetListCount() int64 {
+	if x != nil {
+		return x.ListCount
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetPopularListCount() int64 {
+	if x != nil {
+		return x.PopularListCount
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetHitCount() int64 {
+	if x != nil {
+		return x.HitCount
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetHitsByType() map[string]int64 {
+	if x != nil {
+		return x.HitsByType
+	}
+	return nil
+}
+
+func (x *ArmOutcome) GetRate() float64 {
+	if x != nil {
+		return x.Rate
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetRateLow() float64 {
+	if x != nil {
+		return x.RateLow
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetRateHigh() float64 {
+	if x != nil {
+		return x.RateHigh
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetVerdict() *ArmVerdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return nil
+}
+
+// ArmVerdict compares the rate of an arm with that of main.
+type ArmVerdict struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Rate of the arm, less that of main.
+	Difference float64 `protobuf:"fixed64,1,opt,name=difference,proto3" json:"difference,omitempty"`
+	// Interval of the difference.
+	DifferenceLow float64 `protobuf:"fixed64,2,opt,name=difference_low,json=differenceLow,proto3" json:"difference_low,omitempty"`
+	// Its end.
+	DifferenceHigh float64 `protobuf:"fixed64,3,opt,name=difference_high,json=differenceHigh,proto3" json:"difference_high,omitempty"`
+	// Always valid p value of "no difference": it may be looked at as often as one likes.
+	PValue float64 `protobuf:"fixed64,4,opt,name=p_value,json=pValue,proto3" json:"p_value,omitempty"`
+	// How many more users of main and the arm, in their present shares, would show the present
+	// difference with a probability of 80 %; -1: no number of users.
+	UsersNeeded int64 `protobuf:"varint,5,opt,name=users_needed,json=usersNeeded,proto3" json:"users_needed,omitempty"`
+	// The same for a difference of 5 % of main's rate.
+	UsersNeededForMinEffect int64 `protobuf:"varint,6,opt,name=users_needed_for_min_effect,json=usersNeededForMinEffect,proto3" json:"users_needed_for_min_effect,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
+}
+
+func (x *ArmVerdict) Reset() {
+	*x = ArmVerdict{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArmVerdict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArmVerdict) ProtoMessage() {}
+
+func (x *ArmVerdict) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArmVerdict.ProtoReflect.Descriptor instead.
+func (*ArmVerdict) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ArmVerdict) GetDifference() float64 {
+	if x != nil {
+		return x.Difference
+	}
+	return 0
+}
+
+func (x *ArmVerdict) GetDifferenceLow() float64 {
+	if x != nil {
+		return x.DifferenceLow
+	}
+	return 0
+}
+
+func (x *ArmVerdict) GetDifferenceHigh() float64 {
+	if x != nil {
+		return x.DifferenceHigh
+	}
+	return 0
+}
+
+func (x *ArmVerdict) GetPValue() float64 {
+	if x != nil {
+		return x.PValue
+	}
+	return 0
+}
+
+func (x *ArmVerdict) GetUsersNeeded() int64 {
+	if x != nil {
+		return x.UsersNeeded
+	}
+	return 0
+}
+
+func (x *ArmVerdict) GetUsersNeededForMinEffect() int64 {
+	if x != nil {
+		return x.UsersNeededForMinEffect
+	}
+	return 0
+}
+
 // Canary compares an arm with main by the ranks that the next items of their users had. The gain of
 // a rank is 1/log2(1 + rank).
 type Canary struct {
@@ -543,7 +765,7 @@ type Canary struct {
 
 func (x *Canary) Reset() {
 	*x = Canary{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +777,7 @@ func (x *Canary) String() string {
 func (*Canary) ProtoMessage() {}
 
 func (x *Canary) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[6]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +790,7 @@ func (x *Canary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Canary.ProtoReflect.Descriptor instead.
 func (*Canary) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{6}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Canary) GetReturned() bool {
@@ -622,7 +844,7 @@ type ReloadModelRequest struct {
 
 func (x *ReloadModelRequest) Reset() {
 	*x = ReloadModelRequest{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -634,7 +856,7 @@ func (x *ReloadModelRequest) String() string {
 func (*ReloadModelRequest) ProtoMessage() {}
 
 func (x *ReloadModelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[7]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -647,7 +869,7 @@ func (x *ReloadModelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadModelRequest.ProtoReflect.Descriptor instead.
 func (*ReloadModelRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{7}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{9}
 }
 
 // ReloadModelResponse says what serves now.
@@ -663,7 +885,7 @@ type ReloadModelResponse struct {
 
 func (x *ReloadModelResponse) Reset() {
 	*x = ReloadModelResponse{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -675,7 +897,7 @@ func (x *ReloadModelResponse) String() string {
 func (*ReloadModelResponse) ProtoMessage() {}
 
 func (x *ReloadModelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[8]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -688,7 +910,7 @@ func (x *ReloadModelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReloadModelResponse.ProtoReflect.Descriptor instead.
 func (*ReloadModelResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{8}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ReloadModelResponse) GetModel() *Model {
@@ -714,7 +936,7 @@ type CreateCheckpointRequest struct {
 
 func (x *CreateCheckpointRequest) Reset() {
 	*x = CreateCheckpointRequest{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -726,7 +948,7 @@ func (x *CreateCheckpointRequest) String() string {
 func (*CreateCheckpointRequest) ProtoMessage() {}
 
 func (x *CreateCheckpointRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[9]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -739,7 +961,7 @@ func (x *CreateCheckpointRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateCheckpointRequest.ProtoReflect.Descriptor instead.
 func (*CreateCheckpointRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{9}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{11}
 }
 
 // CreateCheckpointResponse is the one message of a CreateCheckpoint stream.
@@ -753,7 +975,7 @@ type CreateCheckpointResponse struct {
 
 func (x *CreateCheckpointResponse) Reset() {
 	*x = CreateCheckpointResponse{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[10]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +987,7 @@ func (x *CreateCheckpointResponse) String() string {
 func (*CreateCheckpointResponse) ProtoMessage() {}
 
 func (x *CreateCheckpointResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[10]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +1000,7 @@ func (x *CreateCheckpointResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateCheckpointResponse.ProtoReflect.Descriptor instead.
 func (*CreateCheckpointResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{10}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateCheckpointResponse) GetDir() string {
@@ -799,7 +1021,7 @@ type SetLogLevelRequest struct {
 
 func (x *SetLogLevelRequest) Reset() {
 	*x = SetLogLevelRequest{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -811,7 +1033,7 @@ func (x *SetLogLevelRequest) String() string {
 func (*SetLogLevelRequest) ProtoMessage() {}
 
 func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -824,7 +1046,7 @@ func (x *SetLogLevelRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelRequest.ProtoReflect.Descriptor instead.
 func (*SetLogLevelRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{11}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetLogLevelRequest) GetLevel() LogLevel {
@@ -845,7 +1067,7 @@ type SetLogLevelResponse struct {
 
 func (x *SetLogLevelResponse) Reset() {
 	*x = SetLogLevelResponse{}
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +1079,7 @@ func (x *SetLogLevelResponse) String() string {
 func (*SetLogLevelResponse) ProtoMessage() {}
 
 func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_admin_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1092,7 @@ func (x *SetLogLevelResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLogLevelResponse.ProtoReflect.Descriptor instead.
 func (*SetLogLevelResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{12}
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SetLogLevelResponse) GetPreviousLevel() LogLevel {
@@ -912,13 +1134,41 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	" \x01(\tR\vstoreDamage\"\x13\n" +
 	"\x11ListModelsRequest\"@\n" +
 	"\x12ListModelsResponse\x12*\n" +
-	"\x06models\x18\x01 \x03(\v2\x12.gsimc.v1.ArmModelR\x06models\"\xcc\x01\n" +
+	"\x06models\x18\x01 \x03(\v2\x12.gsimc.v1.ArmModelR\x06models\"\xfc\x01\n" +
 	"\bArmModel\x12\x10\n" +
 	"\x03arm\x18\x01 \x01(\tR\x03arm\x12%\n" +
 	"\x05model\x18\x02 \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12#\n" +
 	"\rshare_percent\x18\x03 \x01(\x01R\fsharePercent\x128\n" +
 	"\x18configured_share_percent\x18\x04 \x01(\x01R\x16configuredSharePercent\x12(\n" +
-	"\x06canary\x18\x05 \x01(\v2\x10.gsimc.v1.CanaryR\x06canary\"\xc7\x01\n" +
+	"\x06canary\x18\x05 \x01(\v2\x10.gsimc.v1.CanaryR\x06canary\x12.\n" +
+	"\aoutcome\x18\x06 \x01(\v2\x14.gsimc.v1.ArmOutcomeR\aoutcome\"\x98\x03\n" +
+	"\n" +
+	"ArmOutcome\x12\x1d\n" +
+	"\n" +
+	"user_count\x18\x01 \x01(\x03R\tuserCount\x12\x1d\n" +
+	"\n" +
+	"list_count\x18\x02 \x01(\x03R\tlistCount\x12,\n" +
+	"\x12popular_list_count\x18\x03 \x01(\x03R\x10popularListCount\x12\x1b\n" +
+	"\thit_count\x18\x04 \x01(\x03R\bhitCount\x12F\n" +
+	"\fhits_by_type\x18\x05 \x03(\v2$.gsimc.v1.ArmOutcome.HitsByTypeEntryR\n" +
+	"hitsByType\x12\x12\n" +
+	"\x04rate\x18\x06 \x01(\x01R\x04rate\x12\x19\n" +
+	"\brate_low\x18\a \x01(\x01R\arateLow\x12\x1b\n" +
+	"\trate_high\x18\b \x01(\x01R\brateHigh\x12.\n" +
+	"\averdict\x18\t \x01(\v2\x14.gsimc.v1.ArmVerdictR\averdict\x1a=\n" +
+	"\x0fHitsByTypeEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xf6\x01\n" +
+	"\n" +
+	"ArmVerdict\x12\x1e\n" +
+	"\n" +
+	"difference\x18\x01 \x01(\x01R\n" +
+	"difference\x12%\n" +
+	"\x0edifference_low\x18\x02 \x01(\x01R\rdifferenceLow\x12'\n" +
+	"\x0fdifference_high\x18\x03 \x01(\x01R\x0edifferenceHigh\x12\x17\n" +
+	"\ap_value\x18\x04 \x01(\x01R\x06pValue\x12!\n" +
+	"\fusers_needed\x18\x05 \x01(\x03R\vusersNeeded\x12<\n" +
+	"\x1busers_needed_for_min_effect\x18\x06 \x01(\x03R\x17usersNeededForMinEffect\"\xc7\x01\n" +
 	"\x06Canary\x12\x1a\n" +
 	"\breturned\x18\x01 \x01(\bR\breturned\x12\x12\n" +
 	"\x04gain\x18\x02 \x01(\x01R\x04gain\x12\x1b\n" +
@@ -966,7 +1216,7 @@ func file_gsimc_v1_admin_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_gsimc_v1_admin_service_proto_goTypes = []any{
 	(LogLevel)(0),                    // 0: gsimc.v1.LogLevel
 	(*Model)(nil),                    // 1: gsimc.v1.Model
@@ -975,41 +1225,47 @@ var file_gsimc_v1_admin_service_proto_goTypes = []any{
 	(*ListModelsRequest)(nil),        // 4: gsimc.v1.ListModelsRequest
 	(*ListModelsResponse)(nil),       // 5: gsimc.v1.ListModelsResponse
 	(*ArmModel)(nil),                 // 6: gsimc.v1.ArmModel
-	(*Canary)(nil),                   // 7: gsimc.v1.Canary
-	(*ReloadModelRequest)(nil),       // 8: gsimc.v1.ReloadModelRequest
-	(*ReloadModelResponse)(nil),      // 9: gsimc.v1.ReloadModelResponse
-	(*CreateCheckpointRequest)(nil),  // 10: gsimc.v1.CreateCheckpointRequest
-	(*CreateCheckpointResponse)(nil), // 11: gsimc.v1.CreateCheckpointResponse
-	(*SetLogLevelRequest)(nil),       // 12: gsimc.v1.SetLogLevelRequest
-	(*SetLogLevelResponse)(nil),      // 13: gsimc.v1.SetLogLevelResponse
-	(*timestamppb.Timestamp)(nil),    // 14: google.protobuf.Timestamp
+	(*ArmOutcome)(nil),               // 7: gsimc.v1.ArmOutcome
+	(*ArmVerdict)(nil),               // 8: gsimc.v1.ArmVerdict
+	(*Canary)(nil),                   // 9: gsimc.v1.Canary
+	(*ReloadModelRequest)(nil),       // 10: gsimc.v1.ReloadModelRequest
+	(*ReloadModelResponse)(nil),      // 11: gsimc.v1.ReloadModelResponse
+	(*CreateCheckpointRequest)(nil),  // 12: gsimc.v1.CreateCheckpointRequest
+	(*CreateCheckpointResponse)(nil), // 13: gsimc.v1.CreateCheckpointResponse
+	(*SetLogLevelRequest)(nil),       // 14: gsimc.v1.SetLogLevelRequest
+	(*SetLogLevelResponse)(nil),      // 15: gsimc.v1.SetLogLevelResponse
+	nil,                              // 16: gsimc.v1.ArmOutcome.HitsByTypeEntry
+	(*timestamppb.Timestamp)(nil),    // 17: google.protobuf.Timestamp
 }
 var file_gsimc_v1_admin_service_proto_depIdxs = []int32{
-	14, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
-	14, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
-	14, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
+	17, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
+	17, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
+	17, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
 	1,  // 3: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
 	6,  // 4: gsimc.v1.ListModelsResponse.models:type_name -> gsimc.v1.ArmModel
 	1,  // 5: gsimc.v1.ArmModel.model:type_name -> gsimc.v1.Model
-	7,  // 6: gsimc.v1.ArmModel.canary:type_name -> gsimc.v1.Canary
-	1,  // 7: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
-	0,  // 8: gsimc.v1.SetLogLevelRequest.level:type_name -> gsimc.v1.LogLevel
-	0,  // 9: gsimc.v1.SetLogLevelResponse.previous_level:type_name -> gsimc.v1.LogLevel
-	2,  // 10: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
-	4,  // 11: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
-	8,  // 12: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
-	10, // 13: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
-	12, // 14: gsimc.v1.AdminService.SetLogLevel:input_type -> gsimc.v1.SetLogLevelRequest
-	3,  // 15: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
-	5,  // 16: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
-	9,  // 17: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
-	11, // 18: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
-	13, // 19: gsimc.v1.AdminService.SetLogLevel:output_type -> gsimc.v1.SetLogLevelResponse
-	15, // [15:20] is the sub-list for method output_type
-	10, // [10:15] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	9,  // 6: gsimc.v1.ArmModel.canary:type_name -> gsimc.v1.Canary
+	7,  // 7: gsimc.v1.ArmModel.outcome:type_name -> gsimc.v1.ArmOutcome
+	16, // 8: gsimc.v1.ArmOutcome.hits_by_type:type_name -> gsimc.v1.ArmOutcome.HitsByTypeEntry
+	8,  // 9: gsimc.v1.ArmOutcome.verdict:type_name -> gsimc.v1.ArmVerdict
+	1,  // 10: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
+	0,  // 11: gsimc.v1.SetLogLevelRequest.level:type_name -> gsimc.v1.LogLevel
+	0,  // 12: gsimc.v1.SetLogLevelResponse.previous_level:type_name -> gsimc.v1.LogLevel
+	2,  // 13: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
+	4,  // 14: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
+	10, // 15: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
+	12, // 16: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
+	14, // 17: gsimc.v1.AdminService.SetLogLevel:input_type -> gsimc.v1.SetLogLevelRequest
+	3,  // 18: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
+	5,  // 19: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
+	11, // 20: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
+	13, // 21: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
+	15, // 22: gsimc.v1.AdminService.SetLogLevel:output_type -> gsimc.v1.SetLogLevelResponse
+	18, // [18:23] is the sub-list for method output_type
+	13, // [13:18] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_admin_service_proto_init() }
@@ -1023,7 +1279,7 @@ func file_gsimc_v1_admin_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_admin_service_proto_rawDesc), len(file_gsimc_v1_admin_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -109,7 +109,8 @@ server/internal/users: api model store server/internal/admission server/internal
 server/internal/items: api internal/event model store server/internal/catalogue
 	server/internal/models server/internal/outcome server/internal/valid
 server/internal/operate: api store server/internal/arms server/internal/calls
-	server/internal/catalogue server/internal/models server/internal/outcome server/internal/valid
+	server/internal/catalogue server/internal/credit server/internal/models
+	server/internal/outcome server/internal/valid server/internal/verdict
 server: api internal/event internal/fault internal/wire model store server/internal/admission
 	server/internal/arms server/internal/background server/internal/calls
 	server/internal/catalogue server/internal/coldstart server/internal/console server/internal/credit server/internal/doors server/internal/filters

@@ -14,6 +14,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/credit"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
@@ -23,6 +24,7 @@ import (
 type Deps struct {
 	Bounds
 	Arms          *arms.Set
+	Outcomes      func() []credit.Figures // of the arms; nil: there is one
 	Store         store.Store
 	Catalogue     *catalogue.Catalogue
 	UsersInMemory func() int
@@ -149,12 +151,13 @@ func (s *service) CreateCheckpoint(
 func (s *service) ListModels(
 	context.Context, *pb.ListModelsRequest,
 ) (*pb.ListModelsResponse, error) {
-	resp := &pb.ListModelsResponse{}
+	resp, outcomes := &pb.ListModelsResponse{}, s.Outcomes()
 	for _, a := range s.Arms.All() {
 		l := a.Acquire()
 		of := &pb.ArmModel{Arm: a.Name, Model: models.Describe(l.Lease),
 			SharePercent:           s.Arms.Split.Share(a.Index),
-			ConfiguredSharePercent: s.Arms.Split.Arm(a.Index).Share}
+			ConfiguredSharePercent: s.Arms.Split.Arm(a.Index).Share,
+			Outcome:                outcomeOf(outcomes, a.Index)}
 		l.Release()
 		if a.Trial != nil {
 			f := a.Trial.Figures()
