@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -13,11 +14,12 @@ func TestArmsServe(t *testing.T) {
 	other, dir := filepath.Join(t.TempDir(), "other.gsimc"), t.TempDir()
 	trainSmall(t, events, other, "2")
 	arm := map[string]string{}
+	const users = 6
 	for range 2 {
 		server := startServe(t, model, dir, "--arm", "next="+other+":40%", "--canary", "next")
-		for n := range 6 {
+		for n := range users {
 			user := fmt.Sprint("user-", n)
-			got := recommendJSON(t, server, "--user", user, "--items", "1").Arm
+			got := recommendJSON(t, server, "--user", user, "--items", "1", "--attribute").Arm
 			if arm[user] != "" && arm[user] != got {
 				t.Errorf("%s has the arm %s, and had %s", user, got, arm[user])
 			}
@@ -28,6 +30,10 @@ func TestArmsServe(t *testing.T) {
 				Arm    string
 				Share  float64 `json:"share_percent"`
 				Canary *struct{ Returned bool }
+
+				Outcome *struct {
+					Users int64 `json:"user_count"`
+				}
 			}
 		}
 		out := execute(t, "models", "--server", server.Admin, "--json")
@@ -36,7 +42,15 @@ func TestArmsServe(t *testing.T) {
 			m[1].Share != 40 || m[0].Canary != nil || m[1].Canary == nil || m[1].Canary.Returned {
 			t.Errorf("the models are %s", out)
 		}
-		execute(t, "models", "--server", server.Admin)
+		if m := list.Models; m[0].Outcome.Users+m[1].Outcome.Users != int64(users) {
+			t.Errorf("%d users were shown lists: %s", users, out)
+		}
+		table := execute(t, "models", "--server", server.Admin)
+		for _, column := range []string{"hits per user", "against main", "users needed"} {
+			if !strings.Contains(table, column) {
+				t.Errorf("there is no %q in\n%s", column, table)
+			}
+		}
 		server.mustStop(t)
 	}
 	seen := map[string]bool{}

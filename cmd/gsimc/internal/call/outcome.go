@@ -1,0 +1,99 @@
+package call
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+)
+
+// armOutcome is what the users of an arm did, as `gsimc models --json` prints it.
+type armOutcome struct {
+	Users   int64            `json:"user_count"`
+	Lists   int64            `json:"list_count"`
+	Popular int64            `json:"popular_list_count"`
+	Hits    int64            `json:"hit_count"`
+	ByType  map[string]int64 `json:"hits_by_type"`
+	Rate    float64          `json:"rate"`
+	Low     float64          `json:"rate_low"`
+	High    float64          `json:"rate_high"`
+	Verdict *armVerdict      `json:"verdict,omitempty"`
+}
+
+type armVerdict struct {
+	Difference float64 `json:"difference"`
+	Low        float64 `json:"difference_low"`
+	High       float64 `json:"difference_high"`
+	P          float64 `json:"p_value"`
+	Needed     int64   `json:"users_needed"`
+	NeededMin  int64   `json:"users_needed_for_min_effect"`
+}
+
+// outcomeOf returns nil if there is one arm.
+func outcomeOf(o *pb.ArmOutcome) *armOutcome {
+	if o == nil {
+		return nil
+	}
+	of := &armOutcome{Users: o.GetUserCount(), Lists: o.GetListCount(),
+		Popular: o.GetPopularListCount(), Hits: o.GetHitCount(), ByType: o.GetHitsByType(),
+		Rate: o.GetRate(), Low: o.GetRateLow(), High: o.GetRateHigh()}
+	if v := o.GetVerdict(); v != nil {
+		of.Verdict = &armVerdict{v.GetDifference(), v.GetDifferenceLow(), v.GetDifferenceHigh(),
+			v.GetPValue(), v.GetUsersNeeded(), v.GetUsersNeededForMinEffect()}
+	}
+	return of
+}
+
+// printOutcomes prints what the users of the arms did with their lists, if there are several.
+func printOutcomes(a *cli.App, list []armModel) {
+	rows := [][]string{{"arm", "users", "lists", "popular", "hits", "by type", "hits per user",
+		"against main", "p", "users needed", "for 5 %"}}
+	for _, m := range list {
+		o := m.Outcome
+		if o == nil {
+			return
+		}
+		row := []string{m.Arm, strconv.FormatInt(o.Users, 10), strconv.FormatInt(o.Lists, 10),
+			percent(o.Popular, o.Lists), strconv.FormatInt(o.Hits, 10), byType(o.ByType),
+			fmt.Sprintf("%.4f [%.4f, %.4f]", o.Rate, o.Low, o.High)}
+		if v := o.Verdict; v != nil {
+			row = append(row, fmt.Sprintf("%+.4f [%+.4f, %+.4f]", v.Difference, v.Low, v.High),
+				strconv.FormatFloat(v.P, 'g', 2, 64), needed(v.Needed), needed(v.NeededMin))
+		}
+		rows = append(rows, row)
+	}
+	fmt.Fprintln(a.Stdout)
+	cli.PrintTable(a.Stdout, rows, 1, 2, 3, 4, 8, 9, 10)
+}
+
+// percent returns a part of a whole, "-" of nothing.
+func percent(part, whole int64) string {
+	if whole == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
+}
+
+// byType lists the hits of each type, by the names of the types.
+func byType(hits map[string]int64) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(hits)) {
+		all = append(all, fmt.Sprintf("%s %d", name, hits[name]))
+	}
+	return strings.Join(all, ", ")
+}
+
+// needed is a number of users, of which -1 says that no number is enough.
+func needed(n int64) string {
+	switch n {
+	case -1:
+		return "-"
+	case 0:
+		return "enough"
+	}
+	return strconv.FormatInt(n, 10)
+}
