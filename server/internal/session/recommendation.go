@@ -16,10 +16,10 @@ import (
 //	| tag (8 B) |
 //
 // in base64 for URLs: store is a part of the fingerprint of the id of the store, made is in seconds
-// since 1970, n is 128 more for a list of no user, and the tag is a keyed hash over all before it. Of
-// an item it has 16 bits of a keyed
-// hash: an item that is not among 50 is taken for one of them with a probability of 8·10⁻⁴, which a
-// count of many events does not notice. A token is of no user, and no right to anything.
+// since 1970, n is 128 more for a list of no user, and the tag is a keyed hash over all before it.
+// Of an item it has 16 bits of a keyed hash: an item that is not among 50 is taken for one of them
+// with a probability of 8·10⁻⁴, which a count of many events does not notice. A token does not say
+// of which user it is, and is no right to anything.
 type Recommendation struct {
 	Arm    string    // whose model made the list, at most MaxArmBytes bytes
 	NoUser bool      // the list was made for a history that came with the request

@@ -59,7 +59,10 @@ func printOutcomes(a *cli.App, list []armModel) {
 		}
 		row := []string{m.Arm, strconv.FormatInt(o.Users, 10), strconv.FormatInt(o.Lists, 10),
 			percent(o.Popular, o.Lists), strconv.FormatInt(o.Hits, 10), byType(o.ByType),
-			fmt.Sprintf("%.4f [%.4f, %.4f]", o.Rate, o.Low, o.High)}
+			fmt.Sprintf("%.4f", o.Rate)}
+		if o.Low < o.High { // too few users have none
+			row[6] += fmt.Sprintf(" [%.4f, %.4f]", o.Low, o.High)
+		}
 		if v := o.Verdict; v != nil {
 			row = append(row, fmt.Sprintf("%+.4f [%+.4f, %+.4f]", v.Difference, v.Low, v.High),
 				strconv.FormatFloat(v.P, 'g', 2, 64), needed(v.Needed), needed(v.NeededMin))
