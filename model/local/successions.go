@@ -165,6 +165,8 @@ type counter struct {
 	damp    []float64
 	sums    []pair // n, zero between rows
 	touched []int32
+
+	strength, scratch []float64 // of strongest
 }
 
 // row returns the keep strongest entries of row i, by item.
@@ -194,16 +196,64 @@ func (c *counter) row(i int32, keep int) []pair {
 		c.sums[j] = pair{}
 	}
 	if len(all) > keep {
-		strength := func(p pair) float64 {
-			return (float64(p.after) + middleBackward*float64(p.before)) * c.damp[p.item]
-		}
-		slices.SortFunc(all, func(a, b pair) int {
-			return cmp.Or(cmp.Compare(strength(b), strength(a)), cmp.Compare(a.item, b.item))
-		})
-		all = slices.Clone(all[:keep])
+		all = c.strongest(all, keep)
 	}
-	slices.SortFunc(all, func(a, b pair) int { return cmp.Compare(a.item, b.item) })
+	slices.SortFunc(all, byItem)
 	return all
+}
+
+func byItem(a, b pair) int { return cmp.Compare(a.item, b.item) }
+
+// strongest returns the keep strongest of more entries, in no order; of equally strong ones those
+// of the first items. Rows of a dense graph have nearly all items: they are not sorted.
+func (c *counter) strongest(all []pair, keep int) []pair {
+	c.strength = c.strength[:0]
+	for _, p := range all {
+		c.strength = append(c.strength,
+			(float64(p.after)+middleBackward*float64(p.before))*c.damp[p.item])
+	}
+	c.scratch = append(c.scratch[:0], c.strength...)
+	floor := nthLargest(c.scratch, keep)
+	kept, tied := make([]pair, 0, keep), []pair(nil)
+	for at, p := range all {
+		switch s := c.strength[at]; {
+		case s > floor:
+			kept = append(kept, p)
+		case s == floor:
+			tied = append(tied, p)
+		}
+	}
+	slices.SortFunc(tied, byItem)
+	return append(kept, tied[:keep-len(kept)]...)
+}
+
+// nthLargest returns the n-th largest of the values, from 1, and reorders them (C. A. R. Hoare,
+// Find, Communications of the ACM 4, 1961). O(values) but for orders that do not occur by chance.
+func nthLargest(values []float64, n int) float64 {
+	for n--; ; {
+		pivot := values[len(values)/2]
+		i, j := 0, len(values)-1
+		for i <= j {
+			for values[i] > pivot {
+				i++
+			}
+			for values[j] < pivot {
+				j--
+			}
+			if i <= j {
+				values[i], values[j] = values[j], values[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case n <= j:
+			values = values[:j+1]
+		case n >= i:
+			values, n = values[i:], n-i
+		default:
+			return pivot
+		}
+	}
 }
 
 // at returns the sums of item j in row i.
