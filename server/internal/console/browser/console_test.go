@@ -337,7 +337,7 @@ func (b *browser) serious(view, source string) {
 		ID, Impact, Help string
 		Nodes            []string
 	}
-	found := eval[[]finding](b, `axe.run().then((r) => r.violations.map((v) => ({
+	found := eval[[]finding](b, `axe.run({resultTypes: ['violations']}).then((r) => r.violations.map((v) => ({
 		ID: v.id, Impact: v.impact, Help: v.help,
 		Nodes: v.nodes.map((n) => n.html + " " + n.failureSummary)})))`, chromedp.EvalAwaitPromise)
 	for _, f := range found {
