@@ -11,7 +11,8 @@ import (
 type Shape struct {
 	Items, Rank int
 	Bands       []kalman.Band
-	Events      int  // of the users with two events or more
+	Users       int  // with two events or more
+	Events      int  // of these
 	Longest     int  // events of the longest history
 	Weighted    bool // not all weights are 1
 	Measured    int  // events that the noise is learned from, see [Measured]
@@ -44,22 +45,29 @@ func (s *Shape) RegressionCost() []cost.Stage {
 	strips := float64((s.Rank + foldWidth - 1) / foldWidth)
 
 	moments := 4*events + 8*n*(r+1)
+	alike := !s.Weighted // the states fade alike from event to event
 	if s.Weighted {
 		moments += 4 * events
 	}
 	for _, b := range s.Bands {
+		alike = alike && b.HalfLife == 0 && b.Rho <= largestShiftRho
 		if b.HalfLife > 0 {
 			moments += 4 * events
 		}
 	}
 	normal := 8 * rows * (rows + k)
-	tables := 4*n*min(k, projectWidth)*(r+1) +
-		processors*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
 	pairs := r * (r + 1) / 2
 
 	moved := strips*128*n*(4*r+2*pairs) + 16*k*k*(pairs+r)*max(1, n/projectItems)
-	sums := foldOverhead*strips*events*(r+pairs)/cost.Gather +
-		2*n*k*k*(pairs-r/2+r)/cost.Single + moved/cost.Stream
+	tables := 4*n*min(k, projectWidth)*(r+1) +
+		processors*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
+	folds, products := r+pairs, n*(pairs-r/2+r)
+	if alike && shiftPays(s.Items, s.Rank, len(s.Bands), s.Users, s.Events) {
+		tables = strips*128*(r+1)*(n+2*shiftUsers) + 4*r*k*(2*shiftUsers+r*k) + 20*r*shiftEvents
+		folds, products = r, n*(r+1)+float64(s.Users)*pairs
+	}
+	sums := foldOverhead*strips*events*folds/cost.Gather + 2*k*k*products/cost.Single +
+		moved/cost.Stream
 	solve := (rows*rows*rows/3+2*rows*rows*k)/cost.Double + 24*rows*(rows+k)/cost.Stream
 	responses := 2 * n * k * k * r / cost.Single
 	kept := 4*r*k*k + 4*n*r*k

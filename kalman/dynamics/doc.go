@@ -29,6 +29,17 @@
 // all second moments come from one pass over the events for each pair of bands, O(events·k), and
 // products of n×k matrices.
 //
+// If the factors a_b are constants ρ_b and the weights are 1, one pass for each band is enough. The
+// states before the targets and those after them are the same but for the ends of each history,
+// and x_b[t+1] = ρ_b x_b[t] + e⁺, with e⁺ the row of the target. Summed over all states before a
+// target, with T_b = Σ x_b e⁺ᵀ,
+//
+//	(1 − ρ_b ρ_c) Σ x_b x_cᵀ = ρ_b T_b + ρ_c T_cᵀ + Σ e⁺ e⁺ᵀ
+//	                         + Σ_users (x_b x_cᵀ[first] − x_b x_cᵀ[last])
+//
+// where first is the first of these states and last is the state after the last event. The sum over
+// users is a matrix product of O(users·k²), which is less where histories are long.
+//
 // # Conventions
 //
 // n items, k coordinates, r bands. Matrices are row-major without gaps; the encoder rows E are n×k.

@@ -36,10 +36,18 @@ func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *N
 		panic(fmt.Sprintf("dynamics: %d numbers are not the %d coordinates of %d items",
 			len(e), k, m.n))
 	}
-	p := &projection{
-		m: m, e: e, k: k, normal: newNormal(m.r, k, m.positions),
-		tile: make([]float32, k*projectWidth),
+	p := newProjection(m, e, k)
+	if m.canShift() && shiftPays(m.n, k, m.r, len(m.users), len(m.item)) {
+		newShift(p).run(progress)
+	} else {
+		p.byAdjoints(progress)
 	}
+	return p.complete()
+}
+
+// byAdjoints fills in G, but for the intercept, and T.
+func (p *projection) byAdjoints(progress func(done, total int)) {
+	m, k := p.m, p.k
 	work := func(c int) int { return c + 2 } // of a step of band c: a pass forward, c+1 backward
 	total, done := 0, 0
 	for c := range m.r {
@@ -58,9 +66,6 @@ func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *N
 			}
 		}
 	}
-	p.intercept()
-	mirror(p.normal.G, p.normal.rows())
-	return p.normal
 }
 
 func newNormal(r, k, n int) *Normal {
@@ -156,6 +161,18 @@ type projection struct {
 	strips *sync.Pool // of *strip, for the band at hand
 }
 
+func newProjection(m *Moments, e []float32, k int) *projection {
+	return &projection{m: m, e: e, k: k, normal: newNormal(m.r, k, m.positions),
+		tile: make([]float32, k*projectWidth)}
+}
+
+// complete returns the sums with the intercept and both triangles.
+func (p *projection) complete() *Normal {
+	p.intercept()
+	mirror(p.normal.G, p.normal.rows())
+	return p.normal
+}
+
 // band computes columns lo to hi of band c in G, and rows lo to hi of band c in T. wide has room
 // for V_c and the Z_bc.
 func (p *projection) band(c, lo, hi int, wide []gemm.Matrix[float32]) {
@@ -177,9 +194,9 @@ func (p *projection) band(c, lo, hi int, wide []gemm.Matrix[float32]) {
 		if b == c {
 			height = hi // the rest is below the diagonal
 		}
-		p.addProduct(p.normal.G[b*p.k*rows+c*p.k+lo:], rows, p.encoder(height), z)
+		p.addProduct(p.normal.G[b*p.k*rows+c*p.k+lo:], rows, 1, p.encoder(height), z)
 	}
-	p.addProduct(p.normal.T[(c*p.k+lo)*p.k:], p.k, wide[0], p.encoder(p.k))
+	p.addProduct(p.normal.T[(c*p.k+lo)*p.k:], p.k, 1, wide[0], p.encoder(p.k))
 }
 
 // encoder is the first columns of E.
@@ -187,15 +204,17 @@ func (p *projection) encoder(columns int) gemm.Matrix[float32] {
 	return gemm.Matrix[float32]{Rows: p.m.n, Cols: columns, Stride: p.k, Data: p.e}
 }
 
-// addProduct adds aᵀb to the matrix at the start of dst.
-func (p *projection) addProduct(dst []float64, stride int, a, b gemm.Matrix[float32]) {
+// addProduct adds a multiple of aᵀb to the matrix at the start of dst.
+func (p *projection) addProduct(
+	dst []float64, stride int, factor float32, a, b gemm.Matrix[float32],
+) {
 	tile := gemm.Matrix[float32]{
 		Rows: a.Cols, Cols: b.Cols, Stride: b.Cols, Data: p.tile[:a.Cols*b.Cols],
 	}
-	for first := 0; first < p.m.n; first += projectItems {
-		end := min(first+projectItems, p.m.n)
+	for first := 0; first < a.Rows; first += projectItems {
+		end := min(first+projectItems, a.Rows)
 		clear(tile.Data)
-		gemm.MulAdd(tile, 1, gemm.Transposed, rowRange(a, first, end),
+		gemm.MulAdd(tile, factor, gemm.Transposed, rowRange(a, first, end),
 			gemm.Plain, rowRange(b, first, end))
 		for i := range tile.Rows {
 			to := dst[i*stride : i*stride+tile.Cols]

@@ -90,6 +90,11 @@ func newMoments(t testing.TB, n int, histories []kalman.History, opt Options) *M
 // checkNormal compares G and T with rounding error in proportion to what was added up.
 func checkNormal(t *testing.T, got, want *Normal) {
 	t.Helper()
+	checkNormalTo(t, got, want, 1e-6)
+}
+
+func checkNormalTo(t *testing.T, got, want *Normal, precision float64) {
+	t.Helper()
 	if got.N != want.N || got.R != want.R || got.K != want.K {
 		t.Fatalf("N, R, K = %d, %d, %d, want %d, %d, %d", got.N,
 			got.R, got.K, want.N, want.R, want.K)
@@ -100,7 +105,7 @@ func checkNormal(t *testing.T, got, want *Normal) {
 	}
 	for name, pair := range map[string][2][]float64{"G": {got.G, want.G}, "T": {got.T, want.T}} {
 		for i, w := range pair[1] {
-			if !(math.Abs(pair[0][i]-w) <= 1e-6*largest) {
+			if !(math.Abs(pair[0][i]-w) <= precision*largest) {
 				t.Fatalf("%s[%d] = %v, want %v; the largest is %v", name, i, pair[0][i], w, largest)
 			}
 		}
@@ -141,6 +146,59 @@ func TestProjectAgainstFold(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The sums by shift are those of the fold, with and without states before the first that counts,
+// over several blocks, and around one and two strips.
+func TestShiftAgainstFold(t *testing.T) {
+	bands := []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}
+	for i, test := range []struct {
+		users, n, longest, k int
+		opt                  Options
+	}{
+		{40, 30, 12, 1, Options{Bands: bands}},
+		{40, 30, 12, 5, Options{Bands: bands[2:], Positions: 1}},
+		{40, 30, 300, foldWidth, Options{Bands: bands, Positions: 3}},
+		{40, 30, 12, foldWidth + 1, Options{Bands: []kalman.Band{{Rho: largestShiftRho}, {Rho: 0}}}},
+		{2*shiftUsers + 5, 20, 4, 2, Options{Bands: bands, Positions: 2}},
+		{8, 2*projectItems + 3, 50, 3, Options{Bands: bands}},
+		{8, 12, 5, projectWidth + 9, Options{Bands: bands}},
+	} {
+		t.Run(fmt.Sprintf("n=%d/k=%d/positions=%d", test.n, test.k, test.opt.Positions), func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(8, uint64(i)))
+			histories := randomHistories(rng, test.users, test.n, test.longest)
+			for _, h := range histories {
+				for p := range h {
+					h[p].Weight = 1
+				}
+			}
+			e := randomRows(rng, test.n, test.k)
+			m := newMoments(t, test.n, histories, test.opt)
+			if !m.canShift() {
+				t.Fatal("the sums cannot be shifted")
+			}
+			p := newProjection(m, e, test.k)
+			newShift(p).run(nil)
+			// The shift divides rounding errors by 1−ρ².
+			rho := float64(slices.Max(m.rho))
+			checkNormalTo(t, p.complete(), oracle(histories, test.opt, e, test.k), 1e-6/(1-rho*rho))
+		})
+	}
+}
+
+// Neither weights nor bands that fade by time, nor those that hardly fade, can be shifted.
+func TestWhatCannotBeShifted(t *testing.T) {
+	plain := []kalman.History{{{Item: 0, Weight: 1}, {Item: 1, Weight: 1}}}
+	heavy := []kalman.History{{{Item: 0, Weight: 1}, {Item: 1, Weight: 2}}}
+	for name, m := range map[string]*Moments{
+		"weights":       newMoments(t, 2, heavy, Options{Bands: testBands[:2]}),
+		"a half-life":   newMoments(t, 2, plain, Options{Bands: testBands}),
+		"a band of .99": newMoments(t, 2, plain, Options{Bands: []kalman.Band{{Rho: 0.99}}}),
+	} {
+		if m.canShift() {
+			t.Errorf("%s can be shifted", name)
+		}
 	}
 }
 
@@ -242,5 +300,31 @@ func TestSolveErrors(t *testing.T) {
 	}
 	if _, err := x.Solve(0.1); err != nil {
 		t.Error(err)
+	}
+}
+
+// BenchmarkProject compares the two ways to the sums, for histories of 160 events.
+func BenchmarkProject(b *testing.B) {
+	const n, k, users, events = 10_000, 256, 12_500, 160
+	rng := rand.New(rand.NewPCG(9, 1))
+	histories := make([]kalman.History, users)
+	for u := range histories {
+		for range events {
+			histories[u] = append(histories[u], kalman.Event{Weight: 1,
+				Item: int32(n * rng.Float64() * rng.Float64())})
+		}
+	}
+	e := randomRows(rng, n, k)
+	m := newMoments(b, n, histories, Options{Bands: []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}}})
+	for name, run := range map[string]func(*projection){
+		"adjoints": func(p *projection) { p.byAdjoints(nil) },
+		"shift":    func(p *projection) { newShift(p).run(nil) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				run(newProjection(m, e, k))
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*users*events), "ns/event")
+		})
 	}
 }

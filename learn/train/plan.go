@@ -122,6 +122,7 @@ func learningShape(p *dataset.Partition, spec *model.DynamicsSpec, rank int) dyn
 	s.Weighted = slices.ContainsFunc(p.Train.Weight, func(w float32) bool { return w != 1 })
 	for u := range p.Train.Len() {
 		if d := len(p.Train.Of(u)); d >= 2 {
+			s.Users++
 			s.Events += d
 			s.Longest = max(s.Longest, d)
 		}
