@@ -1,10 +1,19 @@
 package main
 
 import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // The commands score, recommend --similar-to and --attribute ask a real server.
@@ -36,4 +45,84 @@ func TestScoreAndSimilarCommands(t *testing.T) {
 	says(t, "metrics", server.metricsPage(t),
 		`gsimc_attributed_events_total{arm="main",event_type="like",position="2-3"} 1`)
 	server.mustStop(t)
+}
+
+// The lists of many users in a file are those that each user gets alone, in all forms of the
+// file, with and without what needs a call for each user.
+func TestListsOfManyUsers(t *testing.T) {
+	t.Parallel()
+	events, model := smallModel(t)
+	server := startServe(t, model, t.TempDir())
+	execute(t, "observe", "--server", server.GRPC, "--data", events)
+	users, err := dataset.ReadUsers(events, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	users = append(users, "nobody")
+	file := writeFile(t, "users.csv", "user_id\n"+strings.Join(users, "\n")+"\n"+users[3]+"\n")
+	for _, flags := range [][]string{{"--items", "3"}, {"--items", "1000", "--deny", "1"},
+		{"--items", "3", "--explain", "2", "--max-per-category", "2"}} {
+		lists := filepath.Join(t.TempDir(), "lists.jsonl.gz")
+		ask := append([]string{"recommend", "--server", server.GRPC, "--users", file}, flags...)
+		says(t, "recommend --users", execute(t, append(ask, "--out", lists)...), fmt.Sprint(len(users), " lists in "),
+			"note: 1 of them: unknown user")
+		rows := readLists(t, lists)
+		if len(rows) != len(users) {
+			t.Fatalf("%d lists of %d users", len(rows), len(users))
+		}
+		for _, i := range []int{0, 99, 100, len(users) - 1} {
+			want := recommendJSON(t, server, append(flags, "--user", users[i])...)
+			for _, list := range [][]call.Item{want.Items, rows[i].Items} {
+				for at := range list {
+					list[at].StdDev = nil // it grows with the time since the last event
+				}
+			}
+			check.Same(t, users[i], rows[i].User, "user")
+			check.Same(t, want, rows[i].Answer, "list (-alone +in the file)")
+		}
+		table := filepath.Join(t.TempDir(), "lists.csv")
+		execute(t, append(ask, "--out", table)...)
+		got, err := dataset.ReadUsers(table, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listed []string
+		for _, row := range rows {
+			if len(row.Items) > 0 { // who has had all items has no place
+				listed = append(listed, row.User)
+			}
+		}
+		check.Same(t, listed, got, "users of the table")
+	}
+	server.mustStop(t)
+}
+
+// userList is a line of a file of lists.
+type userList struct {
+	User string `json:"user_id"`
+	call.Answer
+}
+
+// readLists reads a compressed file of lists.
+func readLists(t *testing.T, path string) (lists []userList) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	unzipped, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for d := json.NewDecoder(unzipped); ; {
+		var list userList
+		switch err := d.Decode(&list); {
+		case errors.Is(err, io.EOF):
+			return lists
+		case err != nil:
+			t.Fatal(err)
+		}
+		lists = append(lists, list)
+	}
 }

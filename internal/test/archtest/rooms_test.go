@@ -131,7 +131,7 @@ cmd/gsimc/internal/stores: store store/memory store/postgres store/valkey store/
 cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/file kalman model
 	spectral store store/pebble learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli
 	cmd/gsimc/internal/progress cmd/gsimc/internal/stores
-cmd/gsimc/internal/call: api learn/dataset client cmd/gsimc/internal/cli
+cmd/gsimc/internal/call: api learn/dataset client cmd/gsimc/internal/cli internal/fault
 	cmd/gsimc/internal/progress
 cmd/gsimc/internal/demo: api learn/dataset learn/train cmd/gsimc/internal/child
 	cmd/gsimc/internal/cli

@@ -20,6 +20,7 @@ type Recommend struct {
 	User    string   `group:"For whom:" placeholder:"ID" help:"A user with a history in the server. An unknown user gets popular items."`
 	History []string `group:"For whom:" placeholder:"ITEM,..." help:"Items of an anonymous session, oldest first, in place of --user."`
 
+	listsFlags
 	SimilarTo string `group:"For whom:" placeholder:"ITEM" help:"What goes with an item, in place of a list for somebody."`
 
 	List          string        `group:"The list:" default:"personal" enum:"personal,without-trends,popular,trending,together,because" help:"personal; without-trends, the same; popular, now; trending, taken more often than in the training data; together, what goes with all items of the history; because, what goes with the last one that was liked."`
@@ -56,22 +57,24 @@ func (Recommend) Help() string {
   gsimc recommend --user alice --list trending --any-categories comedy
   gsimc recommend --user alice --seen only
   gsimc recommend --history 1375666,816692 --list together
-  gsimc recommend --similar-to 1375666`
+  gsimc recommend --similar-to 1375666
+  gsimc recommend --users events.csv.gz --out lists.csv.gz`
 }
 
 // Check checks the flags together.
 func (c *Recommend) Check() error {
 	errs := []error{c.ServerFlags.Check(), cli.InRange("--items", float64(c.Items), 1, 1000),
-		c.placeFlags.check()}
+		c.placeFlags.check(), c.checkLists()}
 	subjects := 0
-	for _, given := range []bool{c.User != "", len(c.History) > 0, c.SimilarTo != ""} {
+	for _, given := range []bool{c.User != "", len(c.History) > 0, c.Users != "",
+		c.SimilarTo != ""} {
 		if given {
 			subjects++
 		}
 	}
 	if subjects != 1 {
-		errs = append(errs, cli.About("want either %s, %s or %s", "--user", "--history",
-			"--similar-to"))
+		errs = append(errs, cli.About("want either %s, %s, %s or %s", "--user", "--history",
+			"--users", "--similar-to"))
 	}
 	if c.SimilarTo != "" && c.forSomebody() {
 		errs = append(errs, cli.About("%s goes with %s and the flags for which items only",
@@ -184,11 +187,14 @@ func (c *Recommend) exploration() *pb.Exploration {
 	return nil
 }
 
-// Run asks for one list and prints it.
+// Run asks for one list and prints it, or for those of many users and writes them.
 func (c *Recommend) Run(a *cli.App) error {
 	titles, err := cli.Titles(c.ItemsFile)
 	if err != nil {
 		return err
+	}
+	if c.Users != "" {
+		return c.writeLists(a, titles)
 	}
 	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		got, err := c.ask(ctx, pb.NewRecommenderServiceClient(conn))

@@ -171,8 +171,7 @@ func (j *jsonRows) find(object []byte) {
 	EachMember(object, func(key, value []byte) {
 		for i := range j.cols {
 			if name := j.cols[i].Name; name != "" && string(key) == name {
-				j.values[i] = value
-				return
+				j.values[i] = value // two columns may be one member
 			}
 		}
 	})
