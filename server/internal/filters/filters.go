@@ -195,13 +195,17 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // parse implements the Parse of [watched.Files].
 func parse(texts [][]byte) (table, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(texts[0], &document); err != nil {
+		return table{}, bad(worded(err, nil))
+	}
 	d := yaml.NewDecoder(bytes.NewReader(texts[0]))
 	d.KnownFields(true)
 	read := map[string]conditions{}
 	if err := d.Decode(&read); errors.Is(err, io.EOF) {
 		return table{}, bad("has no filters") // as a file that is being written
 	} else if err != nil {
-		return table{}, bad(worded(err))
+		return table{}, bad(worded(err, &document))
 	}
 	if err := d.Decode(&read); !errors.Is(err, io.EOF) {
 		return table{}, bad("has more than one document")
@@ -209,10 +213,6 @@ func parse(texts [][]byte) (table, error) {
 	if len(read) > maxFilters {
 		return table{}, bad(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",
 			len(read), maxFilters))
-	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(texts[0], &document); err != nil {
-		return table{}, bad(worded(err))
 	}
 	if line := blank(&document); line > 0 {
 		return table{}, bad(fmt.Sprintf("line %d: a value is missing", line))
@@ -234,21 +234,6 @@ func parse(texts [][]byte) (table, error) {
 		}
 	}
 	return t, nil
-}
-
-var (
-	unknownKey = regexp.MustCompile(`field (\S+) not found in type [^\s;]+`)
-	wrongKind  = regexp.MustCompile("cannot unmarshal !!(\\w+)( `[^`]*`)? into [^\\s;]+")
-)
-
-// worded is the text of an error of the library, without the types of Go.
-func worded(err error) string {
-	text := err.Error()
-	if kinds, ok := errors.AsType[*yaml.TypeError](err); ok {
-		text = strings.Join(kinds.Errors, "; ")
-	}
-	text = unknownKey.ReplaceAllString(text, "there is no $1")
-	return wrongKind.ReplaceAllString(text, "a $1$2 cannot stand there")
 }
 
 // blank is the line of the first value that is not there, such as a condition that somebody has yet
