@@ -47,7 +47,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], &mcp.StdioTransport{}, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], overLines(os.Stdin, os.Stdout), os.Stdout, os.Stderr))
 }
 
 // run is main without the process around it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -305,5 +306,34 @@ func TestFlags(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%s: exit %d, %q", c.args, code, stderr.String())
 		}
+	}
+}
+
+// TestLines wants an answer to each line that is no message, and the program to go on.
+func TestLines(t *testing.T) {
+	in, lines := io.Pipe()
+	answers, out := io.Pipe()
+	ended := make(chan int)
+	go func() {
+		ended <- run(t.Context(), nil, overLines(in, out), io.Discard, io.Discard)
+	}()
+	read := bufio.NewScanner(answers)
+	for _, c := range []struct{ line, want string }{
+		{"nonsense", `"id":null,"error":{"code":-32700,`},
+		{"5", `"id":null,"error":{"code":-32600,`},
+		{`{"jsonrpc":"2.0"}`, `"code":-32600,`},
+		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `"code":-32600,`},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `"id":1,"result":{}`},
+	} {
+		if _, err := io.WriteString(lines, c.line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !read.Scan() || !strings.Contains(read.Text(), c.want) {
+			t.Fatalf("%s is answered by %q, want %s", c.line, read.Text(), c.want)
+		}
+	}
+	_ = lines.Close()
+	if code := <-ended; code != 0 {
+		t.Errorf("exit code %d at the end of the input", code)
 	}
 }
