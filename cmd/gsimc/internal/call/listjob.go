@@ -89,10 +89,12 @@ func (j *listJob) calls(ctx context.Context) <-chan *listCall {
 	return calls
 }
 
-// inBatches reports whether BatchRecommend has all that the request asks for.
+// inBatches reports whether BatchRecommend has all that the request asks for: the fields of batch.
 func inBatches(r *pb.RecommendRequest) bool {
-	return r.GetList() == pb.ListKind_LIST_KIND_UNSPECIFIED && r.GetExplain() == 0 &&
-		r.GetExploration() == nil && r.GetDiversity() == nil && len(r.GetPinned()) == 0
+	rest := proto.CloneOf(r)
+	rest.Subject, rest.PageSize, rest.Filter, rest.Seen = nil, 0, nil, nil
+	rest.NamedBoosts, rest.Attribute = nil, false
+	return proto.Equal(rest, &pb.RecommendRequest{})
 }
 
 // ask returns the lists of some users in their order. A batch may lack some, for want of time or
@@ -141,8 +143,8 @@ func (j *listJob) batch(
 	if err != nil {
 		return err
 	}
-	for n, i := range left {
-		lists[i] = got.GetResults()[n].GetResponse()
+	for n, result := range got.GetResults()[:min(len(left), len(got.GetResults()))] {
+		lists[left[n]] = result.GetResponse()
 	}
 	return nil
 }

@@ -46,10 +46,10 @@ func (c *Recommend) writeLists(a *cli.App, titles map[string]string) (err error)
 		return err
 	}
 	users, err := dataset.ReadUsers(c.Users, a.Stdin)
-	switch {
-	case errors.As(err, new(*fault.Fault)): // of the form of the file
-		return cli.Flagf("--users", "%s has no column user_id: want a first row with the names "+
-			"of its columns, user_id among them", c.Users)
+	switch form := new(fault.Fault); {
+	case errors.As(err, &form): // its field and its advice are of commands that have flags for it
+		return cli.Flagf("--users", "%s: %s, want a first row with the names of the columns, "+
+			"user_id among them", c.Users, form.Problem)
 	case err != nil:
 		return cli.Flag("--users", cli.PathError(err))
 	}
@@ -73,7 +73,7 @@ func (c *Recommend) writeLists(a *cli.App, titles map[string]string) (err error)
 		return job.run(ctx, listForms[listFormOf(c.Out)](w, titles))
 	})
 	p.End()
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return cli.Interrupted("%s is not written; the same command begins anew", c.Out)
 	}
 	if err != nil {
