@@ -47,8 +47,8 @@ func TestScoreAndSimilarCommands(t *testing.T) {
 	server.mustStop(t)
 }
 
-// The lists of many users in a file are those that each user gets alone, in all forms of the
-// file, with and without what needs a call for each user.
+// The list of a user in a file is the list that Recommend gives this user, in CSV and in JSON Lines,
+// for flags that BatchRecommend has and for flags that need one call for each user.
 func TestListsOfManyUsers(t *testing.T) {
 	t.Parallel()
 	events, model := smallModel(t)

@@ -28,9 +28,11 @@ const projectWidth = 256
 // projectItems is how many items are added up in float32; their sums are added up in float64.
 const projectItems = 2048
 
-// Project computes the moments for encoder rows e, n×k. progress may be nil; it is called with the
-// work done, as a part of total, which takes about equal times. O(r²(events·k + n·k²)) time; about
-// r+1 kilobytes of memory for each item besides the result.
+// Project computes the moments for encoder rows e, n×k. progress may be nil; it is called with
+// the work done, as a part of total, which takes about equal times. By adjoints, O(r²(events·k +
+// n·k²)) time and about r+1 kilobytes of memory for each item besides the result; by shift,
+// O(r·events·k + r²·users·k² + r·n·k²) time and 4(r+1)k bytes for each item, where that takes
+// less time and at most a gigabyte.
 func (m *Moments) Project(e []float32, k int, progress func(done, total int)) *Normal {
 	if k < 1 || len(e) != m.n*k {
 		panic(fmt.Sprintf("dynamics: %d numbers are not the %d coordinates of %d items",

@@ -187,7 +187,8 @@ func TestShiftAgainstFold(t *testing.T) {
 	}
 }
 
-// Neither weights nor bands that fade by time, nor those that hardly fade, can be shifted.
+// The sums are not shifted if an event has a weight other than 1, if a band has a half-life, or if
+// the ρ of a band is above largestShiftRho.
 func TestWhatCannotBeShifted(t *testing.T) {
 	plain := []kalman.History{{{Item: 0, Weight: 1}, {Item: 1, Weight: 1}}}
 	heavy := []kalman.History{{{Item: 0, Weight: 1}, {Item: 1, Weight: 2}}}

@@ -26,8 +26,9 @@ type Figures struct {
 	ByType         map[string]int64 // hits, by type, as the metrics label it
 }
 
-// A tally counts for the figures of all arms. It forgets at a restart; whoever comes again then
-// enters again. Its memory is bounded: that of knownBits, and some numbers for each arm.
+// A tally counts the figures of all arms. It is empty after a restart of the server: a user who
+// was counted before the restart is counted once more. Its memory is bounded: that of knownBits,
+// and some numbers for each arm.
 type tally struct {
 	identity store.Identity
 	began    time.Time

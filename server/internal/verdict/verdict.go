@@ -25,7 +25,7 @@
 // is a martingale of mean 1, if S is a Brownian motion of the time V: the mixture of its likelihood
 // ratios over normal drifts of variance ρ² (H. Robbins, Annals of Mathematical Statistics 41,
 // 1970). So it is ever as large as 1/α with a probability of at most α (Ville), p = min(1, 1/M) is
-// valid at whatever moment one stops, and
+// valid whenever the test is stopped, and
 //
 //	|S − m·δ| < √( 2·(V + 1/ρ²) · ln(√(1 + ρ²V)/α) )
 //
@@ -171,8 +171,8 @@ func pValue(s, v float64) float64 {
 	return min(1, math.Exp(math.Log1p(rho2*v)/2-rho2*s*s/(2*(1+rho2*v))))
 }
 
-// needed returns how many more users show a difference of d, with the probability power: those by
-// which the mean of S lies so many of its standard errors beyond the boundary.
+// needed returns how many more users show a difference of d with the probability power: as many as
+// put the mean of S powerZ standard deviations of S above the boundary.
 func (t test) needed(d float64) float64 {
 	if d == 0 || t.v == 0 {
 		return math.Inf(1)
