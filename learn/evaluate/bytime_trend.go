@@ -27,15 +27,11 @@ type stream struct {
 	place  []int32 // of the items of events among those of a partition; −1 for none
 }
 
-// counts counts the events on items that have a place.
-func (s *stream) counts(spec trend.Spec) *trend.Counts {
-	c := &trend.Counts{}
-	for j, i := range s.events.Item {
-		if place := s.place[i]; place >= 0 {
-			c.Add(spec.SpanOf(s.events.Time[j]), place, 1)
-		}
-	}
-	return c
+// log returns the events on items that have a place, divided into spans.
+func (s *stream) log(spec trend.Spec) *trend.Log {
+	l := trend.NewLog(s.events.Time, s.events.Item)
+	l.Keep(s.place)
+	return l.Divide(spec)
 }
 
 // scoreTarget scores all items for the user of the u-th history before its target.
@@ -62,11 +58,11 @@ func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
 	warm, shares := &x.Final.Test, m.Degrees()
 	ranks := make([]int32, warm.Len()+len(x.targets.cold))
 	groups := x.bySpan(spec)
-	spans, counts := slices.Collect(maps.Keys(groups)), x.final.counts(spec)
+	spans, log := slices.Collect(maps.Keys(groups)), x.final.log(spec)
 	parallel.TasksWith(len(spans), func() func(b int) {
 		g, scores, q := make([]float32, len(shares)), make([]float32, len(shares)), m.NewQuery()
 		return func(b int) {
-			rates := counts.RatesAfter(spans[b]-1, spec.HalfLife, len(shares))
+			rates := log.RatesAfter(spans[b]-1, len(shares))
 			rates.TrendsTo(g, shares)
 			rising := m.WithTrends(&trend.Snapshot{Gain: spec.Gain, G: g})
 			for _, u := range groups[spans[b]] {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -37,25 +38,27 @@ func scaled(gain, then, now float64) float64 {
 // past divides training histories by time.
 type past struct {
 	all   *dataset.Histories
-	begin int64   // of the newest events
-	times []int64 // of the others, rising
-	every int     // the second model learns from the users 0, every, 2·every, …
-	place []int32 // of each item in the second model; −1: that model does not know the item
-	items int     // number of items of the second model
+	begin int64        // of the newest events
+	specs []trend.Spec // of trends, to choose from
+	every int          // the second model learns from the users 0, every, 2·every, …
+	place []int32      // of each item in the second model; −1: that model does not know the item
+	items int          // number of items of the second model
+	log   *trend.Log   // of all events on these items, by their places
 }
 
 // newPast returns nil if the histories have no times, or not several of them.
 func newPast(h *dataset.Histories, items int) *past {
-	times := slices.Sorted(slices.Values(h.Time))
-	after := int(trendShare * float64(len(times)))
+	after := int(trendShare * float64(len(h.Time)))
 	if after == 0 {
 		return nil
 	}
-	x := &past{all: h, begin: times[len(times)-after], place: make([]int32, items)}
-	earlier, _ := slices.BinarySearch(times, x.begin)
-	if x.times = times[:earlier]; earlier == 0 {
+	x := &past{all: h, place: make([]int32, items), log: trend.NewLog(h.Time, h.Item)}
+	x.begin = x.log.Time(len(h.Time) - after)
+	earlier := x.log.Before(x.begin)
+	if earlier == 0 {
 		return nil
 	}
+	x.specs = trend.Candidates(x.log, earlier)
 	x.every = 1 + earlier/mostLearned
 	for i := range x.place {
 		x.place[i] = -1
@@ -74,6 +77,7 @@ func newPast(h *dataset.Histories, items int) *past {
 	if x.items == 0 {
 		return nil
 	}
+	x.log.Keep(x.place)
 	return x
 }
 
@@ -187,7 +191,7 @@ func (x *past) likeliest(choices []trend.Choice, times, degrees []int64) trend.S
 	var best trend.Spec
 	var fitted trend.Likelihood
 	value := math.Inf(-1)
-	for at, spec := range trend.Candidates(x.times) {
+	for at, spec := range x.specs {
 		x.addTrends(choices, times, spec, degrees)
 		if at == 0 {
 			fitted = trend.Plain(choices)
@@ -204,22 +208,22 @@ func (x *past) likeliest(choices []trend.Choice, times, degrees []int64) trend.S
 
 // addTrends adds to the choices the trends after the last span that ended before their times.
 func (x *past) addTrends(choices []trend.Choice, times []int64, spec trend.Spec, degrees []int64) {
-	var counts trend.Counts
-	for j, i := range x.all.Item {
-		if place := x.place[i]; place >= 0 {
-			counts.Add(spec.SpanOf(x.all.Time[j]), place, 1)
-		}
-	}
+	last := func(u int) int64 { return spec.SpanOf(times[u]) - 1 }
 	after := map[int64][]float32{}
 	for u := range choices {
-		last := spec.SpanOf(times[u]) - 1
-		g, ok := after[last]
-		if !ok {
-			g = make([]float32, len(degrees))
-			counts.RatesAfter(last, spec.HalfLife, len(g)).TrendsTo(g, degrees)
-			after[last] = g
+		after[last(u)] = nil
+	}
+	for span := range after {
+		after[span] = make([]float32, len(degrees))
+	}
+	spans, log := slices.Collect(maps.Keys(after)), x.log.Divide(spec)
+	parallel.TasksWith(len(spans), func() func(b int) {
+		return func(b int) {
+			log.RatesAfter(spans[b], len(degrees)).TrendsTo(after[spans[b]], degrees)
 		}
-		choices[u].Trends = g
+	})
+	for u := range choices {
+		choices[u].Trends = after[last(u)]
 	}
 }
 

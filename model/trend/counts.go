@@ -82,6 +82,11 @@ func (c *Counts) Later(span int64) (n int64) {
 	return n
 }
 
+// fade is the weight of an event that others have followed, in units of 2^-fraction.
+func fade(followed int64, halfLife float64) int64 {
+	return int64(math.Round(math.Ldexp(math.Exp2(-float64(followed)/halfLife), fraction)))
+}
+
 // Rates are the faded counts of items after a span.
 type Rates struct {
 	of    []int64 // r_i, in units of 2^-fraction
@@ -104,7 +109,7 @@ func (c *Counts) RatesAfter(last int64, halfLife float64, items int) *Rates {
 		end++
 	}
 	for _, s := range slices.Backward(c.spans[:end]) {
-		weight := int64(math.Round(math.Ldexp(math.Exp2(-float64(since)/halfLife), fraction)))
+		weight := fade(since, halfLife)
 		if weight == 0 {
 			break
 		}

@@ -39,15 +39,15 @@ const (
 	shortestSpan     = 60 // seconds
 )
 
-// Candidates returns the constants to choose from, without a gain, for training events at these
-// rising times.
-func Candidates(times []int64) []Spec {
+// Candidates returns the constants to choose from, without a gain, for a training of the first n
+// events of a log.
+func Candidates(l *Log, n int) []Spec {
 	specs := make([]Spec, len(halfLives))
 	for at, share := range halfLives {
-		h := max(1, share*float64(len(times)))
+		h := max(1, share*float64(n))
 		specs[at] = Spec{HalfLife: h, Span: shortestSpan}
-		if n := len(times); n > 0 {
-			took := times[n-1] - times[max(0, n-1-int(h))]
+		if n > 0 {
+			took := l.Time(n-1) - l.Time(max(0, n-1-int(h)))
 			specs[at].Span = max(shortestSpan, took/spansPerHalfLife)
 		}
 	}

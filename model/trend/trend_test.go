@@ -63,6 +63,38 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// A log has the rates of the counts to the bit, after every span and before the first.
+func TestLog(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		items, length := 1+rng.IntN(10), 1+rng.Int64N(9)
+		spec := Spec{Span: length, HalfLife: math.Exp2(6 * rng.Float64())}
+		place := make([]int32, 2*items) // every other item is kept
+		for i := range place {
+			place[i] = int32(i/2) - int32(i%2*(i/2+1))
+		}
+		var c Counts
+		var times []int64
+		var taken []int32
+		for _, e := range random(rng, len(place)) {
+			times, taken = append(times, e.span), append(taken, e.item)
+			if place[e.item] >= 0 {
+				c.Add(spec.SpanOf(e.span), place[e.item], 1)
+			}
+		}
+		l := NewLog(times, taken)
+		l.Keep(place)
+		l = l.Divide(spec)
+		for last := int64(-22); last < 22; last++ {
+			want, got := c.RatesAfter(last, spec.HalfLife, items), l.RatesAfter(last, items)
+			want.since = nil // of new items alone
+			if !reflect.DeepEqual(want, got) {
+				t.Fatalf("seed %d: the rates after span %d are %v, want %v", seed, last, got, want)
+			}
+		}
+	}
+}
+
 // TestCountsForget adds events in another order, with others that are taken back: nothing is left
 // of these.
 func TestCountsForget(t *testing.T) {
@@ -116,10 +148,11 @@ func TestSpans(t *testing.T) {
 	for i := range times {
 		times[i] = int64(i) * 1000
 	}
+	l := NewLog(times, make([]int32, len(times)))
 	for at, want := range []Spec{{HalfLife: 30, Span: 1000}, {HalfLife: 100, Span: 3333}} {
-		check.Same(t, want, Candidates(times)[at], "candidate %d", at)
+		check.Same(t, want, Candidates(l, l.Before(math.MaxInt64))[at], "candidate %d", at)
 	}
-	if got := Candidates(nil)[0]; got.SpanOf(5) != 0 || !(got.HalfLife > 0) {
+	if got := Candidates(l, 0)[0]; got.SpanOf(5) != 0 || !(got.HalfLife > 0) {
 		t.Errorf("without events the constants are %+v", got)
 	}
 }

@@ -54,8 +54,8 @@ var ofModels = []mutant{
 	{
 		name: "unfaded", breaks: "what was in fashion long ago is in fashion",
 		file: "model/trend/counts.go",
-		was:  `math.Exp2(-float64(since)/halfLife)`,
-		is:   `math.Exp2(-0*float64(since)/halfLife)`,
+		was:  `math.Exp2(-float64(followed)/halfLife)`,
+		is:   `math.Exp2(-0*float64(followed)/halfLife)`,
 		pkg:  "./model/trend", test: "TestRates",
 	},
 	{
