@@ -40,9 +40,20 @@ func (l *Likelihood) Gain() float64 {
 	return l.Gamma / l.Tau
 }
 
-// Plain finds the largest likelihood of choices without their trends, by Newton's method.
+// Plain finds the largest likelihood of choices without their trends, by Newton's method. The unit
+// of the scores is not known, and most of the steps are on the way to it. Of many choices, a part
+// leads there.
 func Plain(choices []Choice) Likelihood {
-	at, value := newton.Climb(newton.Params{1}, [newton.Most]bool{true}, derivatives(choices))
+	const part, many = 16, 800
+	from, free := newton.Params{1}, [newton.Most]bool{true}
+	if len(choices) >= many {
+		var some []Choice
+		for t := 0; t < len(choices); t += part {
+			some = append(some, choices[t])
+		}
+		from, _ = newton.Climb(from, free, derivatives(some))
+	}
+	at, value := newton.Climb(from, free, derivatives(choices))
 	return Likelihood{Tau: at[0], Value: value, Without: value}
 }
 
