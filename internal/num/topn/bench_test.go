@@ -41,15 +41,25 @@ func BenchmarkSearch(b *testing.B) {
 				})
 			}
 		}
-		b.Run(fmt.Sprintf("n=%d/k=%d/top=100/float32", s.n, s.k), func(b *testing.B) {
-			search := &search{ix: x, req: ranking.Request{N: 100}}
-			at := 0
-			for b.Loop() {
-				search.req.Query = queries[at%len(queries)]
-				at++
-				search.scan()
-			}
-		})
+		for _, size := range []int{1, 16} {
+			name := fmt.Sprintf("n=%d/k=%d/top=100/float32/batch=%d", s.n, s.k, size)
+			b.Run(name, func(b *testing.B) {
+				searches := make([]*search, size)
+				for i := range searches {
+					searches[i] = &search{ix: x, req: ranking.Request{N: 100}}
+				}
+				at := 0
+				for b.Loop() {
+					for _, s := range searches {
+						s.req.Query = queries[at%len(queries)]
+						at++
+					}
+					x.scan(searches)
+				}
+				total := float64(b.Elapsed().Microseconds())
+				b.ReportMetric(total/float64(b.N*size), "µs/request")
+			})
+		}
 		// Without selection: the limit that the memory sets.
 		b.Run(fmt.Sprintf("n=%d/k=%d/read", s.n, s.k), func(b *testing.B) {
 			var q query

@@ -155,7 +155,7 @@ func TestBoostsDoNotMisleadTheSample(t *testing.T) {
 		for range 20 {
 			r := ranking.Request{Query: gaussian(rng, 1, k), N: c.top, Boosts: boosts}
 			s := &search{ix: x, req: r}
-			if !s.begin(1) {
+			if s.begin(1) || s.abandoned {
 				t.Fatal("no scan")
 			}
 			if s.seeds != c.seeds {
@@ -184,7 +184,7 @@ func TestSeeds(t *testing.T) {
 	x := New(rows, slices.Repeat([]float32{1}, n), k, 0)
 	scanned := func(r ranking.Request) *search {
 		s := &search{ix: x, req: r}
-		if !s.begin(1) {
+		if s.begin(1) || s.abandoned {
 			t.Fatal("no scan")
 		}
 		x.pass([]*search{s}, true)
@@ -309,7 +309,7 @@ func TestExtremeBoosts(t *testing.T) {
 		}
 		r := ranking.Request{Query: gaussian(rng, 1, k), N: top, Boosts: boosts}
 		s := &search{ix: x, req: r}
-		if !s.begin(1) {
+		if s.begin(1) || s.abandoned {
 			t.Fatal("no scan")
 		}
 		x.pass([]*search{s}, true)

@@ -32,7 +32,7 @@ type search struct {
 	raiseLen  int     // number of candidates at which the floor is raised
 	scanned   int     // rows read
 	rescored  int     // candidates scored in float32 while five bits were read
-	abandoned bool    // too many candidates: the float32 scan is faster
+	abandoned bool    // left to the scan in float32
 
 	scratch
 }
@@ -53,8 +53,8 @@ type scratch struct {
 // than its requests one after the other. In the long run nothing is allocated, if each Top has
 // room.
 func (x *Index) Search(batch []ranking.Request, added *Additions) {
-	var room [32]*search
-	scanning := room[:0]
+	var room, moreRoom [32]*search
+	scanning, whole := room[:0], moreRoom[:0] // whole: those of which all rows are scored
 	for i, r := range batch {
 		if len(r.Query) != x.k {
 			panic(fmt.Sprintf("topn: a query of length %d, want %d", len(r.Query), x.k))
@@ -62,11 +62,14 @@ func (x *Index) Search(batch []ranking.Request, added *Additions) {
 		r.N = min(r.N, x.n)
 		s := x.searches.Get().(*search)
 		s.ix, s.added, s.req, s.at = x, added, r, i
-		if s.begin(len(batch)) {
+		switch answered := s.begin(len(batch)); {
+		case answered:
+			s.end(batch)
+		case s.abandoned:
+			whole = append(whole, s)
+		default:
 			scanning = append(scanning, s)
-			continue
 		}
-		s.end(batch)
 	}
 	x.pass(scanning, true)
 	for _, s := range scanning {
@@ -76,6 +79,14 @@ func (x *Index) Search(batch []ranking.Request, added *Additions) {
 			x.pass(again[:], false)
 			s.settle()
 		}
+		if s.abandoned {
+			whole = append(whole, s)
+			continue
+		}
+		s.end(batch)
+	}
+	x.scan(whole)
+	for _, s := range whole {
 		s.end(batch)
 	}
 }
@@ -101,26 +112,27 @@ func (s *search) end(batch []ranking.Request) {
 	x.searches.Put(s)
 }
 
-// begin prepares a request of a batch of the given size for the scan, or answers it otherwise and
-// returns false.
-func (s *search) begin(batch int) bool {
+// begin prepares a request of a batch of the given size for the pass over the copies, or abandons
+// it to the scan in float32 if they cannot serve it, or answers it and returns true.
+func (s *search) begin(batch int) (answered bool) {
 	x, r := s.ix, &s.req
+	s.abandoned = false
 	switch {
 	case r.N <= 0:
 		r.Top = r.Top[:0]
+		return true
 	case r.Among != nil:
 		s.scoreAmong()
+		return true
 	case !x.quantised || !s.added.quantised() || !s.query.set(x, r.Query, x.digits(batch, r.N)):
-		s.scan()
+		s.abandoned = true
 	default:
-		s.abandoned = false
 		s.boosts.sort(s, x.place)
 		from := &x.bytes
 		if batch == 1 && x.five.numbers != nil {
 			from = &x.five
 		}
 		s.start(from, x.sample > 0)
-		return true
 	}
 	return false
 }
@@ -384,10 +396,10 @@ func ends(v []float32) (least, most float32) {
 // settle scores the candidates that are left and stores the answer. Candidates whose lower bound
 // reaches the floor are scored first: there are N of them, so the smallest of their scores is a
 // better floor for the others. settle returns false if there are fewer than N although rows were
-// left out: then the floor may have been above the N-th score.
+// left out: then the floor may have been above the N-th score. It returns true for a search that is
+// abandoned, and leaves it to the scan.
 func (s *search) settle() bool {
 	if proven := s.raise(); s.abandoned {
-		s.scan()
 		return true
 	} else if !proven && s.floor > float32(math.Inf(-1)) {
 		return false

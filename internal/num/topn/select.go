@@ -94,19 +94,25 @@ func (s *search) answer() {
 // of the copies, few enough to stay in the first-level cache.
 const blockRows = 4 * vec.BlockRows
 
-// scan answers by a scan in float32, the slow way that all others must agree with.
-func (s *search) scan() {
-	x := s.ix
-	s.scores = slices.Grow(s.scores[:0], blockRows)[:blockRows]
-	s.best.Reset(s.req.Top, s.req.N)
-	s.boosts.sort(s, nil)
-	for first := 0; first < x.n; first += blockRows {
-		scores := s.scores[:min(blockRows, x.n-first)]
-		x.ScoresTo(scores, s.req.Query, first, s.added)
-		s.boosts.addTo(scores, first)
-		s.best.Offer(x.first+int32(first), scores, s.req.Skip)
+// scan answers searches by a scan in float32, the slow way that all others must agree with. Each
+// part of the matrix is read from memory once for all of them.
+func (x *Index) scan(searches []*search) {
+	for _, s := range searches {
+		s.scores = slices.Grow(s.scores[:0], blockRows)[:blockRows]
+		s.best.Reset(s.req.Top, s.req.N)
+		s.boosts.sort(s, nil)
 	}
-	s.req.Top = s.best.Sorted()
+	for first := 0; first < x.n && len(searches) > 0; first += blockRows {
+		for _, s := range searches {
+			scores := s.scores[:min(blockRows, x.n-first)]
+			x.ScoresTo(scores, s.req.Query, first, s.added)
+			s.boosts.addTo(scores, first)
+			s.best.Offer(x.first+int32(first), scores, s.req.Skip)
+		}
+	}
+	for _, s := range searches {
+		s.req.Top = s.best.Sorted()
+	}
 }
 
 // ScoresTo stores in dst the scores of the rows first, first+1, …, with their additions unless
