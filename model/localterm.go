@@ -14,31 +14,29 @@ import (
 // learnLocal learns the local term. m is finished but for it.
 func (m *Model) learnLocal(h *fit.Histories) {
 	if m.spec.Local.Neighbours > 0 {
-		m.spec.Local, m.local = h.Local(m.degrees, m.spec.Local, func() fit.Walker {
-			return &walker{m: m, query: m.NewQuery()}
-		})
+		newWalker := func() fit.Walker { return &walker{m: m} }
+		m.spec.Local, m.local = h.Local(m.degrees, m.spec.Local, newWalker)
 	}
 }
 
-// walker follows a user by a model without a local term.
+// walker follows users by a model without a local term.
 type walker struct {
 	m     *Model
 	state *kalman.State
-	query *Query
 }
 
-func (w *walker) Begin() { w.state = w.m.NewState() }
+func (w *walker) Begin()                       { w.state = w.m.NewState() }
+func (w *walker) Fold(e Event)                 { w.m.Fold(w.state, e) }
+func (w *walker) Rank(batch []ranking.Request) { w.m.TopNBatch(batch) }
 
-func (w *walker) Fold(e Event) { w.m.Fold(w.state, e) }
-
-func (w *walker) Rank(p *local.Position, seen *ranking.Set) {
-	q := w.query.Spectrum
+func (w *walker) Score(p *local.Position) []float32 {
+	q := make([]float32, w.m.k)
 	w.m.transition.queryTo(q, w.state, EstimatorBGS)
 	p.Target.Score = w.m.smoothScore(p.Target.Item, q)
-	p.Top = w.m.TopN(nil, w.query, local.TopLength, seen)
 	for at := range p.Near {
 		p.Near[at].Score = w.m.smoothScore(p.Near[at].Item, q)
 	}
+	return q
 }
 
 // extendLocal extends the local term by the items of the extension.

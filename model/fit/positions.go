@@ -23,8 +23,11 @@ type Walker interface {
 	// Fold takes in an event of the user.
 	Fold(e kalman.Event)
 
-	// Rank sets Top, without the items that the user has seen, and the scores of a position.
-	Rank(p *local.Position, seen *ranking.Set)
+	// Score sets the scores of a position after these events, and returns their query.
+	Score(p *local.Position) (query []float32)
+
+	// Rank answers requests, in one pass over the items.
+	Rank(batch []ranking.Request)
 }
 
 // Local counts the local graph of items with these numbers of users and chooses its constants on
@@ -57,15 +60,27 @@ func positionsOf(
 	newWalker func() Walker,
 ) []local.Position {
 	chosen, last := sampleOf(histories, wantedPositions, userPositions)
-	found := make([][]local.Position, len(chosen))
-	parallel.TasksWith(len(chosen), func() func(u int) {
+	const together = 16 // positions that are ranked in one pass over the items, at most
+	groups := slices.Collect(slices.Chunk(chosen, max(1, together/max(1, last))))
+	found := make([][]local.Position, len(groups))
+	parallel.TasksWith(len(groups), func() func(g int) {
 		f, w := local.NewFinder(n, counts, events), newWalker()
-		return func(u int) {
-			w.Begin()
-			f.Walk(chosen[u], last, func(_ int, p local.Position) {
-				w.Rank(&p, f.Seen)
-				found[u] = append(found[u], p)
-			}, w.Fold)
+		return func(g int) {
+			var batch []ranking.Request
+			for _, h := range groups[g] {
+				w.Begin()
+				f.Walk(h, last, func(_ int, p local.Position) {
+					r := ranking.Request{
+						Query: w.Score(&p), N: local.TopLength, Skip: ranking.NewSet(n),
+					}
+					r.Skip.AddAll(f.Seen)
+					batch, found[g] = append(batch, r), append(found[g], p)
+				}, w.Fold)
+			}
+			w.Rank(batch)
+			for at := range batch {
+				found[g][at].Top = batch[at].Top
+			}
 		}
 	})
 	return slices.Concat(found...)
