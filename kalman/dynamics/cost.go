@@ -16,6 +16,7 @@ type Shape struct {
 	Longest     int  // events of the longest history
 	Weighted    bool // not all weights are 1
 	Measured    int  // events that the noise is learned from, see [Measured]
+	Timed       bool // events of a user come at several times, so that a drift is chosen
 }
 
 // Measured is the number of events that [LearnNoise] learns from, given the events of each user.
@@ -33,7 +34,12 @@ const (
 	// foldOverhead stands for the preparation of the steps of a fold, and for tables larger than
 	// the caches of the processor that was measured.
 	foldOverhead = 2
-	emSteps      = 14 // of EM for a coordinate, and the drift
+	emSteps      = 14  // of EM for a coordinate
+	driftSteps   = 600 // of EM for each of driftCoordinates, for all drifts
+
+	// A row of a table larger than cached bytes takes farRow times as long.
+	cached = 32e6
+	farRow = 30
 )
 
 // RegressionCost is what [NewMoments], [Moments.Project], [Normal.Solve] and [Readout.RowsTo] take.
@@ -84,8 +90,14 @@ func (s *Shape) RegressionCost() []cost.Stage {
 func (s *Shape) NoiseCost() cost.Stage {
 	measured, strips := float64(s.Measured), float64((s.Rank+stripCoordinates-1)/stripCoordinates)
 	steps := emSteps * measured * float64(s.Rank)
+	if s.Timed {
+		steps += driftSteps * measured * driftCoordinates
+	}
 	// Three times: for the noise, for its scale, and for the uncertainty of tastes.
 	rows := 3 * float64(len(s.Bands)+1) * measured * strips
+	if 4*float64(s.Items)*float64(s.Rank)*float64(len(s.Bands)) > cached {
+		rows *= farRow
+	}
 	scratch := 8 * measured * (stripCoordinates + 2)
 	return cost.Stage{
 		Name: "dynamics: noise", Seconds: steps/cost.Divide + rows/cost.Gather,

@@ -18,6 +18,7 @@ const usualRidges = 3
 func choiceCost(
 	p *dataset.Partition, shape *dynamics.Shape, ranks []int, ridges []float64, s *local.Spec,
 ) cost.Stage {
+	const overhead = 2.5 // as measured
 	c := choiceShape{
 		positions: float64(fit.ChoicePositions(Histories(&p.Validation), len(p.Items))),
 		items:     float64(shape.Items), bands: float64(len(shape.Bands)),
@@ -31,6 +32,7 @@ func choiceCost(
 	if len(ridges) > 0 {
 		seconds += usualRidges * c.seconds(k/2)
 	}
+	seconds *= overhead
 	kept := 0.0
 	peak := c.candidateBytes(k)
 	if s.Neighbours > 0 {
@@ -77,10 +79,11 @@ func countingCost(events, items int, s *local.Spec) cost.Stage {
 	const (
 		eventBytes = 8  // of the index of the events
 		pairBytes  = 12 // of a counted pair, of which there are two for each neighbour
+		sorting    = 40 // the time of a pair, in additions
 	)
 	kept := 2 * pairBytes * float64(items) * float64(s.Neighbours)
 	return cost.Stage{
-		Seconds: 2 * local.MaxGap * float64(events) / cost.Scatter,
+		Seconds: sorting * 2 * local.MaxGap * float64(events) / cost.Scatter,
 		Peak:    eventBytes*float64(events) + kept, Kept: kept,
 	}
 }

@@ -24,8 +24,11 @@ const dynamicsStages = "dynamics"
 // regressionStage is the name of the stage that solves the regression.
 const regressionStage = "dynamics: regression"
 
-// localStage is the name of the stage that learns the local term.
-const localStage = "local term"
+// The names of the stages that learn the local term, and the trends with the repeats.
+const (
+	localStage = "local term"
+	liveStage  = "trends"
+)
 
 // Plan is the work of a training that is left when its events have been dealt out, stage by stage.
 type Plan struct {
@@ -48,6 +51,9 @@ func NewPlan(p *dataset.Partition, cfg Config) *Plan {
 	if cfg.Learned() {
 		stages = append(stages, cost.Stage{Name: "model", Peak: 2 * single, Kept: 2 * single})
 		stages = append(stages, dynamicsCost(p, &cfg, opt.Rank)...)
+		if live, ok := liveCost(p, &cfg, opt.Rank); ok {
+			stages = append(stages, live)
+		}
 		perItem *= 1 + float64(len(cfg.Spec.Dynamics.Bands))
 	} else {
 		stages = append(stages, cost.Stage{Name: "model", Peak: single, Kept: single})
@@ -74,7 +80,7 @@ func dynamicsCost(p *dataset.Partition, cfg *Config, rank int) []cost.Stage {
 		stages = append(stages, shape.NoiseCost())
 	}
 	if s.Neighbours > 0 {
-		stages = append(stages, localCost(shape.Events, len(p.Items), rank, s, choice))
+		stages = append(stages, localCost(p, &shape, s, choice))
 	}
 	return stages
 }
@@ -94,6 +100,8 @@ func (p *Plan) Announced() []Stage {
 			name = fit.StageNoise
 		case s.Name == localStage:
 			name = fit.StageLocal
+		case s.Name == liveStage:
+			name = StageTrends
 		case strings.HasPrefix(s.Name, dynamicsStages):
 			name = fit.StageFit
 		case strings.HasPrefix(s.Name, "model"):
@@ -125,6 +133,8 @@ func learningShape(p *dataset.Partition, spec *model.DynamicsSpec, rank int) dyn
 			s.Users++
 			s.Events += d
 			s.Longest = max(s.Longest, d)
+			times := p.Train.Times(u)
+			s.Timed = s.Timed || len(times) > 0 && times[0] != times[d-1]
 		}
 	}
 	from := &p.Validation
@@ -141,16 +151,19 @@ func learningShape(p *dataset.Partition, spec *model.DynamicsSpec, rank int) dyn
 
 // localCost is the cost of choosing the constants of a local term, and of counting it from events
 // unless that has been done.
-func localCost(events, items, rank int, s *local.Spec, counted bool) cost.Stage {
+func localCost(
+	p *dataset.Partition, shape *dynamics.Shape, s *local.Spec, counted bool,
+) cost.Stage {
 	const (
-		entryBytes = 8    // of the graph
-		trials     = 24   // of constants
-		weights    = 23   // in a trial
-		positions  = 6000 // that are ranked
+		entryBytes = 8   // of the graph
+		trials     = 24  // of constants
+		weights    = 23  // in a trial
+		overhead   = 2.2 // as measured
 	)
-	n, m := float64(items), float64(s.Neighbours)
+	n, m := float64(shape.Items), float64(s.Neighbours)
 	near := 2 * m * float64(s.Events) // items of a position, at most
-	counting := countingCost(events, items, s)
+	positions := overhead * float64(fit.LocalPositions(p.Validation.Len()))
+	counting := countingCost(shape.Events, shape.Items, s)
 	out := cost.Stage{
 		Name: localStage, Seconds: counting.Seconds, Peak: counting.Peak + entryBytes*n*m,
 		Kept: entryBytes * n * m,
@@ -159,7 +172,7 @@ func localCost(events, items, rank int, s *local.Spec, counted bool) cost.Stage 
 		out.Seconds, out.Peak, out.Kept = 0, entryBytes*n*m, entryBytes*n*m-counting.Kept
 	}
 	out.Seconds += trials*positions*weights*near/4/cost.Scatter +
-		positions*4*float64(rank)*(near+n/8)/cost.Stream
+		positions*4*float64(shape.Rank)*(near+n/8)/cost.Stream
 	return out
 }
 

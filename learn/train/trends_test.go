@@ -3,6 +3,7 @@ package train_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/test/check"
@@ -58,4 +59,24 @@ func TestTrainingChoosesNoTrends(t *testing.T) {
 	p := seasonal(t, true)
 	p.Train.Time, p.Validation.Time, p.Test.Time = nil, nil, nil
 	check.Same(t, trend.Spec{}, trainOn(t, p, 12).Model.Spec().Trend, "without times")
+}
+
+// The plan has the stage in which trends are chosen if there is one.
+func TestPlanOfTrends(t *testing.T) {
+	for _, timed := range []bool{true, false} {
+		p := seasonal(t, true)
+		if !timed {
+			p.Train.Time, p.Validation.Time, p.Test.Time = nil, nil, nil
+		}
+		told := false
+		cfg := train.Config{Spec: train.Recommended(), Rank: 12, Seed: 1,
+			Progress: func(stage string, _, _ int) { told = told || stage == train.StageTrends }}
+		check.Get(train.Run(p, cfg))(t)
+		planned := slices.ContainsFunc(train.NewPlan(p, cfg).Announced(), func(s train.Stage) bool {
+			return s.Name == train.StageTrends && s.Seconds > 0
+		})
+		if told != timed || planned != timed {
+			t.Errorf("times: %v, trends are chosen: %v, are planned: %v", timed, told, planned)
+		}
+	}
 }

@@ -103,7 +103,11 @@ func (d *Learned) learnDeviation(x *Items, h *Histories) error {
 	bands, k := &d.Dynamics, len(d.Mean)
 	rows := func(i int32) []float32 { return row(d.Predictions, int(i), len(d.Bands)*k) }
 	encoder := func(i int32) ([]float32, float32) { return x.encoder(i, k) }
-	noise, err := dynamics.LearnNoise(bands, rows, encoder, sequences, h.stage(StageNoise))
+	tell := h.stage(StageNoise)
+	if tell != nil {
+		tell(0, 0)
+	}
+	noise, err := dynamics.LearnNoise(bands, rows, encoder, sequences, tell)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,13 @@ const (
 	userPositions   = 5    // last events of a user, at most: older ones say less of what is served
 )
 
+// LocalPositions is the number of positions that the local term is chosen on, at most, for a number
+// of validation users.
+func LocalPositions(users int) int {
+	users = min(users, wantedPositions)
+	return users * min(wantedPositions/max(users, 1), userPositions)
+}
+
 // Walker follows one user at a time by a model without a local term.
 type Walker interface {
 	// Begin begins another user.

@@ -1,0 +1,41 @@
+package train
+
+import (
+	"github.com/gsimc/gsimc/internal/num/cost"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/spectral"
+)
+
+// liveCost is the cost of [FindLive] for a model of a rank with learned dynamics. ok is false if
+// there are too few times for it.
+func liveCost(p *dataset.Partition, cfg *Config, rank int) (s cost.Stage, ok bool) {
+	events, items := float64(len(p.Train.Time)), float64(len(p.Items))
+	if trendShare*events < 1 {
+		return s, false
+	}
+	const (
+		climbs     = 15   // values of a likelihood, for all candidates
+		climbed    = 30e6 // scores of one in a second
+		passes     = 250  // over the events, for all candidates
+		overhead   = 3    // of the second model, as measured
+		eventBytes = 16
+		scoreBytes = 8 // and of a trend
+	)
+	early := *cfg
+	early.Rank, early.ChooseRank, early.ChooseRidge = min(trendRank, rank), false, false
+	shape := learningShape(p, &cfg.Spec.Dynamics, early.Rank)
+	part := 1 / (1 + events/mostLearned)
+	stages := append(spectral.Cost(Incidence(p), early.SolverOptions(len(p.Items))),
+		shape.RegressionCost()...)
+	if cfg.Spec.Local.Neighbours > 0 {
+		stages = append(stages, countingCost(shape.Events, len(p.Items), &cfg.Spec.Local))
+	}
+	for _, c := range stages {
+		s.Seconds += overhead * part * c.Seconds
+	}
+	most, _ := cost.Peak(0, stages)
+	scores := min(items*mostChoices, mostScores)
+	s.Name, s.Peak = liveStage, eventBytes*events+max(part*most, scoreBytes*scores)
+	s.Seconds += climbs*scores/climbed + passes*events/cost.Scatter
+	return s, true
+}
