@@ -69,13 +69,14 @@ func (e *Energy) Inside() float64 {
 	return min(1, e.inside/e.total*float64(e.known)/float64(e.Events))
 }
 
-// InsideAtTraining returns Energy.Inside of the validation users at the time of the training. Like
-// future users, they are not in the basis. With too few validation users it is Energy.Inside of the
-// training users, which is higher. It is 0 if there were no histories.
+// InsideAtTraining returns Energy.Inside of the validation users, evenly spaced ones of many, at
+// the time of the training. Like future users, they are not in the basis. With too few of them it
+// is that of the training users, which is higher. It is 0 if there were no histories.
 func (m *Model) InsideAtTraining() float64 { return m.insideAtTraining }
 
 // measureEnergy sets insideAtTraining.
 func (m *Model) measureEnergy(h fit.Histories) {
+	const enough = 1 << 19 // events, or a few more, tell it to a thousandth
 	users := slices.Values(h.Validation)
 	if len(h.Validation) < fit.FewSequences {
 		for range h.Train { // there is a training user
@@ -83,9 +84,15 @@ func (m *Model) measureEnergy(h fit.Histories) {
 			break
 		}
 	}
-	e := m.NewEnergy()
-	var items []int32
+	total, at := 0, 0
 	for history := range users {
+		total += len(history)
+	}
+	e, items := m.NewEnergy(), []int32(nil)
+	for history := range users {
+		if at++; at%(1+total/enough) > 0 {
+			continue
+		}
 		items = items[:0]
 		for _, event := range history {
 			items = append(items, event.Item)

@@ -37,7 +37,7 @@ func Innovations(
 	if out.Events == 0 {
 		return nil, errNoMeasurements()
 	}
-	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
+	parallel.Strips(k, walkedTogether, func(lo, hi int) {
 		w := newWalker(d, lo, hi, rows, encoder)
 		for _, h := range histories {
 			w.addInnovations(h, out.Coordinates[lo:hi])

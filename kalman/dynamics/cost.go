@@ -39,7 +39,9 @@ const (
 
 	// A row of a table larger than cached bytes takes farRow times as long.
 	cached = 32e6
-	farRow = 30
+	farRow = 40
+
+	longStrips = float64(stripCoordinates) / walkedTogether
 )
 
 // RegressionCost is what [NewMoments], [Moments.Project], [Normal.Solve] and [Readout.RowsTo] take.
@@ -93,8 +95,8 @@ func (s *Shape) NoiseCost() cost.Stage {
 	if s.Timed {
 		steps += driftSteps * measured * driftCoordinates
 	}
-	// Three times: for the noise, for its scale, and for the uncertainty of tastes.
-	rows := 3 * float64(len(s.Bands)+1) * measured * strips
+	// For the noise, and in longer strips for its scale and for the uncertainty of tastes.
+	rows := (1 + 2*longStrips) * float64(len(s.Bands)+1) * measured * strips
 	if 4*float64(s.Items)*float64(s.Rank)*float64(len(s.Bands)) > cached {
 		rows *= farRow
 	}

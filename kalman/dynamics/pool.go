@@ -100,7 +100,7 @@ func newHalves(
 	for s, user := range users {
 		h.events[half[s]] += float64(countMeasurements(user))
 	}
-	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
+	parallel.Strips(k, walkedTogether, func(lo, hi int) {
 		w := newWalker(d, lo, hi, rows, encoder)
 		for s, user := range users {
 			w.addInnovations(user, h.sum[half[s]][lo:hi])

@@ -20,7 +20,7 @@ func NewSpread(k int, encoder Encoder, degrees []int64) *Spread {
 	for _, d := range degrees {
 		total += float64(max(d, 1))
 	}
-	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
+	parallel.Strips(k, walkedTogether, func(lo, hi int) {
 		mean := make([]float64, hi-lo)
 		each := func(do func(c int, share, e float64)) {
 			for i, d := range degrees {

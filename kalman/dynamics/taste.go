@@ -126,7 +126,7 @@ func newProducts(
 			}
 		}
 	}
-	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
+	parallel.Strips(k, walkedTogether, func(lo, hi int) {
 		w := newWalker(d, lo, hi, rows, encoder)
 		for _, h := range users {
 			p.add(w, h)

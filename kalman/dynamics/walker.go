@@ -2,8 +2,12 @@ package dynamics
 
 import "github.com/gsimc/gsimc/kalman"
 
-// stripCoordinates is how many coordinates are walked together: a cache line of float32.
-const stripCoordinates = 16
+// How many coordinates are walked together: more share the way to a row that is not in a cache.
+// Where the numbers of all events are kept, a strip is one cache line of float32.
+const (
+	walkedTogether   = 64
+	stripCoordinates = 16
+)
 
 // A walker folds histories in the coordinates [lo, hi) alone. No coordinate of learned dynamics
 // touches another, so these are the numbers that a fold of all k has there, and a worker needs
