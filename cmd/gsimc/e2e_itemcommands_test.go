@@ -68,6 +68,14 @@ func TestItemCommands(t *testing.T) {
 		t.Errorf("items search without a text printed %q", got)
 	}
 
+	// Lists, scores and events name items by what the catalogue says of them.
+	check.Same(t, "Title, 1", recommendJSON(t, server, "--user", "nobody").Items[0].Title, "a title")
+	says(t, "score", on("score", "--user", "nobody", "--items", all[7].ID), "Title, 7")
+	on("observe", "--user", "reader", "--item", all[5].ID)
+	says(t, "user events", on("user", "events", "--user", "reader"), "Title, 5")
+	says(t, "recommend --explain", on("recommend", "--user", "reader", "--explain", "1"),
+		all[5].ID+" Title, 5")
+
 	// The list in two parts is the list, and its JSON can be read again.
 	whole := on("items", "list", "--items", "1000", "--json")
 	check.Same(t, 120, strings.Count(whole, "\n"), "lines of items list --json")

@@ -35,11 +35,6 @@ type Item struct {
 	Explanation *Explanation `json:"explanation,omitempty"`
 }
 
-// titleFlags say where the titles of items are.
-type titleFlags struct {
-	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV with the columns item_id and title, to print titles beside ids."`
-}
-
 // newAnswer returns an answer with titles.
 func newAnswer(r *pb.RecommendResponse, titles map[string]string) Answer {
 	out := Answer{

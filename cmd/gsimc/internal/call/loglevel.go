@@ -12,7 +12,7 @@ import (
 
 // LogLevel is `gsimc log-level`.
 type LogLevel struct {
-	cli.ServerFlags
+	cli.ServerFlags `set:"port=50052"`
 
 	Level string `arg:"" enum:"debug,info,warn,error" help:"debug, info, warn or error."`
 }
@@ -22,7 +22,7 @@ func (LogLevel) Help() string {
 	return `The server writes the lines of this level, and of those after it, until the level is
 changed again or the server is started anew. --server is the address of its --admin-listen.
 
-  gsimc log-level debug --server 127.0.0.1:50052`
+  gsimc log-level debug`
 }
 
 // Run changes the level.

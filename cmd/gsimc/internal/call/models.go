@@ -13,7 +13,7 @@ import (
 
 // Models is `gsimc models`.
 type Models struct {
-	cli.ServerFlags
+	cli.ServerFlags `set:"port=50052"`
 
 	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
 }
@@ -25,9 +25,7 @@ compares with main. With arms it prints below what their users did since the sta
 with lists that had a recommendation_id: hits are new events of positive weight about items of the
 own arm's lists. Intervals (95 %) and p are valid however often one looks. "users needed" are those
 that would yet have to come to show the present difference, "for 5 %" a difference of 5 % of main's
-rate, with a probability of 80 %. --server is the address of --admin-listen.
-
-  gsimc models --server 127.0.0.1:50052`
+rate, with a probability of 80 %. --server is the address of --admin-listen.`
 }
 
 // armModel is a model as `gsimc models --json` prints it.

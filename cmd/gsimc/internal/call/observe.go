@@ -34,7 +34,8 @@ type Observe struct {
 	RecommendationID string `group:"One event:" name:"recommendation-id" placeholder:"ID" help:"The list on which the item was found, as recommend --attribute prints it: the server counts the event for it."`
 
 	observeFile
-	titleFlags
+
+	ItemsFile string `group:"Output:" placeholder:"FILE" help:"CSV with the columns item_id and title, to print the title of the item."`
 }
 
 // observeFile are the flags for streaming a file.

@@ -201,7 +201,7 @@ func (c *Recommend) Run(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		answer := newAnswer(got, titles)
+		answer, titles := answerOf(ctx, conn, got, titles)
 		return answer.print(a, titles, c.JSON)
 	})
 }

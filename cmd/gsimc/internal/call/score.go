@@ -76,7 +76,7 @@ func (c *Score) Run(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		answer := newAnswer(&pb.RecommendResponse{
+		answer, titles := answerOf(ctx, conn, &pb.RecommendResponse{
 			Items: got.GetItems(), ModelVersion: got.GetModelVersion(),
 			UserRevision: got.GetUserRevision(), Uncertainty: got.Uncertainty,
 			UnknownItemIds: got.GetUnknownItemIds(), Degradations: got.GetDegradations(),

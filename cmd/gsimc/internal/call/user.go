@@ -150,8 +150,10 @@ func (c *UserEvents) Check() error {
 
 // Run prints the newest events.
 func (c *UserEvents) Run(a *cli.App) error {
-	return call(&c.ServerFlags, func(ctx context.Context, users pb.UserServiceClient) error {
-		rows := [][]string{{"revision", "time", "type", "value", "item", "event id"}}
+	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+		users, out := pb.NewUserServiceClient(conn), json.NewEncoder(a.Stdout)
+		var events []userEvent
+		items := map[string]bool{}
 		req := &pb.ListUserEventsRequest{UserId: c.User}
 		for left := c.Events; left > 0; {
 			req.PageSize = int32(min(left, 1000))
@@ -161,14 +163,11 @@ func (c *UserEvents) Run(a *cli.App) error {
 			}
 			for _, listed := range r.GetEvents() {
 				e := newUserEvent(listed)
-				if c.JSON {
-					if err := json.NewEncoder(a.Stdout).Encode(e); err != nil {
-						return err
-					}
-					continue
+				if !c.JSON {
+					events, items[e.Item] = append(events, e), true
+				} else if err := out.Encode(e); err != nil {
+					return err
 				}
-				rows = append(rows, []string{strconv.FormatUint(e.Revision, 10), timeText(e.Time),
-					e.Type, numberText(e.Value), cli.IDText(e.Item), cli.IDText(e.ID)})
 			}
 			left -= len(r.GetEvents())
 			if req.PageToken = r.GetNextPageToken(); req.PageToken == "" {
@@ -176,10 +175,28 @@ func (c *UserEvents) Run(a *cli.App) error {
 			}
 		}
 		if !c.JSON {
-			cli.PrintTable(a.Stdout, rows, 0, 3)
+			printEvents(a, events, titlesOf(ctx, conn, items))
 		}
 		return nil
 	})
+}
+
+// printEvents prints events for people, with titles if there are some.
+func printEvents(a *cli.App, events []userEvent, titles map[string]string) {
+	rows := [][]string{{"revision", "time", "type", "value", "item", "event id"}}
+	titled := false
+	for _, e := range events {
+		rows = append(rows, []string{strconv.FormatUint(e.Revision, 10), timeText(e.Time), e.Type,
+			numberText(e.Value), cli.IDText(e.Item), cli.IDText(e.ID)})
+		titled = titled || titles[e.Item] != ""
+	}
+	if titled {
+		rows[0] = append(rows[0], "title")
+		for at, e := range events {
+			rows[at+1] = append(rows[at+1], titles[e.Item])
+		}
+	}
+	cli.PrintTable(a.Stdout, rows, 0, 3)
 }
 
 // UserExport is `gsimc user export`.

@@ -19,7 +19,7 @@ type AccessFlags = client.AccessFlags
 
 // ServerFlags say which server to talk to.
 type ServerFlags struct {
-	Server  string        `group:"Server:" default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server. Default: 127.0.0.1:50051."`
+	Server  string        `group:"Server:" default:"127.0.0.1:${port=50051}" placeholder:"HOST:PORT" help:"gRPC address of the server. Default: 127.0.0.1:${port=50051}."`
 	Timeout time.Duration `group:"Server:" default:"5s" help:"Time for one call, retries included."`
 
 	AccessFlags
