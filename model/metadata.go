@@ -56,10 +56,11 @@ func localFields(s *Spec) []metaField {
 	}
 }
 
-// optionalFields lists groups of fields that only files of models with trends, or with a term for
-// repeats, have. The first of a group is above 0 then.
+// optionalFields lists groups of fields that only files of models with a discount of the local
+// term, with trends, or with a term for repeats, have. The first of a group is above 0 then.
 func optionalFields(s *Spec) [][]metaField {
 	return [][]metaField{
+		{{"local_discount", &s.Local.Discount}},
 		{{"trend_half_life", &s.Trend.HalfLife}, {"trend_span", &s.Trend.Span},
 			{"trend_gain", &s.Trend.Gain}},
 		{{"again_decay", &s.Again.Decay}, {"again_days", &s.Again.Days},

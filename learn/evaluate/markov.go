@@ -39,7 +39,7 @@ func (m markov) Rank(t *Task) error {
 		}
 	})
 	t.Chosen = map[string]float64{
-		"backward": spec.Backward, "fade": spec.Fade,
+		"backward": spec.Backward, "fade": spec.Fade, "discount": spec.Discount,
 		"source-exponent": spec.SourceExponent, "target-exponent": spec.TargetExponent,
 	}
 	return nil

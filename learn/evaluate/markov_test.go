@@ -21,7 +21,7 @@ func TestMarkov(t *testing.T) {
 		want = append(want, c.Scorer().Rank(h[:len(h)-1], h[len(h)-1].Item))
 	}
 	chosen := map[string]float64{
-		"backward": spec.Backward, "fade": spec.Fade,
+		"backward": spec.Backward, "fade": spec.Fade, "discount": spec.Discount,
 		"source-exponent": spec.SourceExponent, "target-exponent": spec.TargetExponent,
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))

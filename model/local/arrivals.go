@@ -89,7 +89,7 @@ type Arrival struct {
 // acquaintance is what an arrival i tells of another one, j.
 type acquaintance struct {
 	id          string  // of j
-	row, column float32 // estimates of F_ij + β F_ji and of F_ji + β F_ij
+	row, column float32 // estimates of F_ij + β F_ji − δ and of F_ji + β F_ij − δ
 }
 
 // The bounds of an Arrival, for each item that a row of the graph may have.
@@ -110,7 +110,7 @@ func (a *Arrivals) Place(i int, degree int64, sample, part float64) Arrival {
 	for _, j := range slices.Sorted(maps.Keys(a.near[i])) {
 		x := a.near[i][j]
 		row, column := x.estimates(s.Backward, sample)
-		row, column = row*part, column*part
+		row, column = s.counted(row)*part, s.counted(column)*part
 		switch {
 		case j >= n && j != n+int32(i):
 			o := acquaintance{a.ids[j-n], bounded(row), bounded(column)}
@@ -202,8 +202,8 @@ func (g *Graph) Extend(s *Spec, arrivals []Arrival) *Graph {
 	return &x
 }
 
-// meetings returns F_ij + β F_ji for the pairs i, j of arrivals that have met. Where both tell a
-// number the smaller one counts: histories that were read for the sake of the other item make a
+// meetings returns F_ij + β F_ji − δ for the pairs i, j of arrivals that have met. Where both tell
+// a number the smaller one counts: histories that were read for the sake of the other item make a
 // number larger, never smaller.
 func meetings(arrivals []Arrival) map[[2]int]float32 {
 	place := make(map[string]int, len(arrivals))

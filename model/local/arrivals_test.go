@@ -130,7 +130,7 @@ func TestArrivalsOfASample(t *testing.T) {
 			}
 			at := i*n + j
 			f := sample * math.Sqrt(sum[at]*sum[at]-own[at]+own[at]/sample)
-			want := s.Weight * f * math.Pow(float64(degrees[i]+3), -s.SourceExponent) *
+			want := s.Weight * (f - s.Discount) * math.Pow(float64(degrees[i]+3), -s.SourceExponent) *
 				math.Pow(float64(degrees[j]+3), -s.TargetExponent)
 			if math.Abs(got[at]-want) > 1e-5*want {
 				t.Errorf("T of %d and %d is %v, want %v", i, j, got[at], want)
@@ -198,16 +198,16 @@ func TestArrivalsMeet(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		a    Arrival
-		want float32
+		met  float64
 	}{
 		{"one knows the other", alone, 2},
 		{"both know each other", withB, 2},
 	} {
 		g := base.Extend(&s, []Arrival{test.a, withA})
-		if got := g.Weight(2, 3); got != test.want {
-			t.Errorf("%s: T from a to b: %v, want %v", test.name, got, test.want)
+		if got, want := g.Weight(2, 3), float32(test.met-s.Discount); got != want {
+			t.Errorf("%s: T from a to b: %v, want %v", test.name, got, want)
 		}
-		if got, want := g.Weight(3, 1), float32(gapFade); got != want {
+		if got, want := g.Weight(3, 1), float32(gapFade-s.Discount); got != want {
 			t.Errorf("%s: T from b to item 1: %v, want %v", test.name, got, want)
 		}
 	}

@@ -43,6 +43,7 @@ var (
 	backwards = []float64{0, 0.2, 0.4, 0.6, 0.8, 1}
 	exponents = []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
 	fades     = []float64{0.3, 0.4, 0.5, 0.65, 0.8, 0.9}
+	discounts = []float64{0, 0.25, 0.5, 1}
 )
 
 // powersOfTwo returns 2^from to 2^to in steps of √2.
@@ -154,6 +155,7 @@ func (x *chooser) climb() {
 			{exponents, func(s *Spec) *float64 { return &s.TargetExponent }},
 			{exponents, func(s *Spec) *float64 { return &s.SourceExponent }},
 			{fades, func(s *Spec) *float64 { return &s.Fade }},
+			{discounts, func(s *Spec) *float64 { return &s.Discount }},
 		} {
 			x.move(move.values, move.field)
 		}

@@ -10,10 +10,14 @@
 // F_ij adds ρ^(g−1) for each time that a training user took item j g events after item i, for the
 // gaps g = 1 … [MaxGap]. The row of item i holds
 //
-//	T_ij = μ (d_i+3)^{−e} (d_j+3)^{−f} (F_ij + β F_ji)         j ≠ i
+//	T_ij = μ (d_i+3)^{−e} (d_j+3)^{−f} max(F_ij + β F_ji − δ, 0)         j ≠ i
 //
 // for the Neighbours items j of the largest T_ij, with d the number of training users of an item.
-// The powers damp popular items: e as sources, f as targets.
+// The powers damp popular items: e as sources, f as targets. The discount δ takes most from what
+// was seen once, where the basis knows more, and next to nothing from what was seen often. It is
+// the absolute discounting of language models (H. Ney, U. Essen and R. Kneser, On Structuring
+// Probabilistic Dependences in Stochastic Language Modelling, Computer Speech and Language 8,
+// 1994).
 //
 // The local term of a user adds to the score of item j
 //

@@ -108,7 +108,7 @@ func (c *Successions) row(i int, s *Spec, scale float64, target []float64) []ent
 	row, values := make([]entry, 0, len(pairs)), make([]float32, 0, len(pairs))
 	for _, p := range pairs {
 		sum := float64(p.after) + float64(s.Backward*float64(p.before))
-		if v := float32(sum * scale * target[p.item]); v > 0 {
+		if v := float32(s.counted(sum) * scale * target[p.item]); v > 0 {
 			row, values = append(row, entry{p.item, v}), append(values, v)
 		}
 	}

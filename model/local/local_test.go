@@ -58,7 +58,7 @@ func oracleT(n int, f []float64, degrees []int64, s *Spec) []float64 {
 	for i := range n {
 		for j := range n {
 			if i != j {
-				t[i*n+j] = s.Weight * (f[i*n+j] + s.Backward*f[j*n+i]) *
+				t[i*n+j] = s.Weight * max(f[i*n+j]+s.Backward*f[j*n+i]-s.Discount, 0) *
 					math.Pow(float64(degrees[i]+3), -s.SourceExponent) *
 					math.Pow(float64(degrees[j]+3), -s.TargetExponent)
 			}
@@ -274,6 +274,7 @@ func TestValidate(t *testing.T) {
 		{func(s *Spec) { s.SourceExponent = math.NaN() }, "SourceExponent: NaN"},
 		{func(s *Spec) { s.TargetExponent = 3 }, "TargetExponent: 3"},
 		{func(s *Spec) { s.Fade = 1.5 }, "Fade: 1.5"},
+		{func(s *Spec) { s.Discount = -0.1 }, "Discount: -0.1"},
 		{func(s *Spec) { s.Neighbours = MaxNeighbours + 1 }, "Neighbours: 1001"},
 		{func(s *Spec) { s.Events = 0 }, "Events: 0"},
 		{func(s *Spec) { s.Weight, s.Neighbours = 0, -1 }, "Neighbours: -1"},

@@ -14,6 +14,7 @@ type Spec struct {
 	SourceExponent float64 // e, 0 to 2
 	TargetExponent float64 // f, 0 to 2
 	Fade           float64 // a, 0 to 1: an event counts a times as much as the one after it
+	Discount       float64 // δ, 0 to MaxGap: taken off every count of successions
 	Neighbours     int     // largest number of items in a row of the graph
 	Events         int     // events of a user that count, the newest ones
 }
@@ -30,9 +31,13 @@ const (
 func Default() Spec {
 	return Spec{
 		Backward: 0.4, SourceExponent: 0.6, TargetExponent: 0.3, Fade: 0.65,
-		Neighbours: 50, Events: 10,
+		Discount: 0.25, Neighbours: 50, Events: 10,
 	}
 }
+
+// counted returns what a count F_ij + β F_ji is worth. The count is rounded first: states are equal
+// in all bits on machines that fuse products with differences.
+func (s *Spec) counted(f float64) float64 { return max(float64(f)-s.Discount, 0) }
 
 // None tells whether there is no local term.
 func (s Spec) None() bool { return s.Weight == 0 }
@@ -54,6 +59,7 @@ func (s Spec) Validate() error {
 	number("SourceExponent", s.SourceExponent, maxExponent)
 	number("TargetExponent", s.TargetExponent, maxExponent)
 	number("Fade", s.Fade, 1)
+	number("Discount", s.Discount, MaxGap)
 	count := func(field string, x, most int) {
 		if x < 1 || x > most {
 			faults = append(faults, fault.New(field, x, fmt.Sprintf("1 to %d", most)))

@@ -148,6 +148,7 @@ func describeLocal(line func(name, format string, args ...any), s *local.Spec) {
 	line("local term", "weight %.3g, the last %d events, each %v of the one after it",
 		s.Weight, s.Events, s.Fade)
 	line("", "%d neighbours of an item, %v of it for those before it", s.Neighbours, s.Backward)
+	line("", "%v taken off each count of successions", s.Discount)
 	line("", "damped by degree to the power %v, as neighbour %v", s.SourceExponent,
 		s.TargetExponent)
 }
