@@ -114,7 +114,8 @@ func choiceSpec(ridge float64) Spec {
 func TestChooseTheLargestRank(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 1))
 	m, c := chosen(t, choiceSpec(1e-3), randomBasis(rng, choiceItems, choiceItems), fit.Histories{
-		Train: slices.Values(chains(rng, 400)), Validation: chains(rng, 60), Ranks: []int{8, 16, 32},
+		Train: slices.Values(chains(rng, 400)), Validation: chains(rng, 60),
+		Candidates: fit.Candidates{Ranks: []int{8, 16, 32}},
 	})
 	if c == nil || c.Rank != choiceItems || m.Rank() != choiceItems || c.Of != choiceItems ||
 		c.Ridge != 1e-3 {
@@ -136,7 +137,7 @@ func TestChooseASmallRank(t *testing.T) {
 	spec, b := choiceSpec(1e-4), grouped(rng)
 	h := fit.Histories{
 		Train: slices.Values(rounds(rng, 40)), Validation: rounds(rng, 150),
-		Ranks: []int{choiceGroups, 16, 32},
+		Candidates: fit.Candidates{Ranks: []int{choiceGroups, 16, 32}},
 	}
 	m, c := chosen(t, spec, b, h)
 	if c == nil || c.Rank != choiceGroups || m.Rank() != choiceGroups || c.Of != choiceItems {
@@ -146,7 +147,7 @@ func TestChooseASmallRank(t *testing.T) {
 		t.Errorf("tried %v, want the largest rank to be much worse", c.Values())
 	}
 	check.Same(t, c.String(), m.Spec().Provenance["choice"], "the provenance")
-	h.Ranks = nil
+	h.Candidates.Ranks = nil
 	same := mustNewFrom(t, spec, b.Prefix(choiceGroups), h)
 	opt := cmp.Options{cmp.AllowUnexported(learnedDynamics{}), cmpopts.EquateApprox(1e-3, 1e-6)}
 	if d := cmp.Diff(same.transition, m.transition, opt); d != "" {
@@ -162,13 +163,54 @@ func TestChooseTheRidge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(33, 1))
 	m, c := chosen(t, choiceSpec(1e-4), grouped(rng), fit.Histories{
 		Train: slices.Values(rounds(rng, 40)), Validation: rounds(rng, 150),
-		Ridges: []float64{0.1, 1e-5},
+		Candidates: fit.Candidates{Ridges: []float64{0.1, 1e-5}},
 	})
 	if c == nil || c.Rank != choiceItems || c.Ridge != 0.1 || m.Spec().Dynamics.Ridge != 0.1 {
 		t.Errorf("%+v, want the rank as it was and ridge 0.1", c)
 	}
 	if len(c.Tried) != 2 {
 		t.Errorf("tried %s, want no smaller ridge when a larger one is better", c.Values())
+	}
+}
+
+// strays are users of one group each, who take every other item of any group.
+func strays(rng *rand.Rand, users int) []History {
+	return drawn(users, func() (int32, func(before int32) int32) {
+		group := rng.Int32N(choiceGroups)
+		return rng.Int32N(choiceItems), func(int32) int32 {
+			if rng.IntN(2) == 0 {
+				return rng.Int32N(choiceItems)
+			}
+			return group + choiceGroups*rng.Int32N(choiceItems/choiceGroups)
+		}
+	})
+}
+
+// TestChooseTheBands: the slowest band goes where the item before tells all, and stays where many
+// items are needed to tell the group of a user.
+func TestChooseTheBands(t *testing.T) {
+	for name, c := range map[string]struct {
+		users func(rng *rand.Rand, users int) []History
+		want  int
+	}{"chains": {chains, 2}, "strays": {strays, 3}} {
+		rng := rand.New(rand.NewPCG(37, 1))
+		spec, b := choiceSpec(1), grouped(rng)
+		h := fit.Histories{
+			Train: slices.Values(c.users(rng, 400)), Validation: c.users(rng, 200),
+			Candidates: fit.Candidates{FewerBands: true},
+		}
+		m, choice := chosen(t, spec, b, h)
+		if choice == nil || choice.Bands != c.want || choice.Rank != choiceItems ||
+			len(choice.Tried) != 2 {
+			t.Fatalf("%s: %+v, want %d bands out of two candidates", name, choice, c.want)
+		}
+		h.Candidates, spec.Dynamics.Bands = fit.Candidates{}, spec.Dynamics.Bands[:c.want]
+		same := mustNewFrom(t, spec, b, h)
+		check.Same(t, same.Spec().Dynamics, m.Spec().Dynamics, "%s: dynamics", name)
+		opt := cmp.Options{cmp.AllowUnexported(learnedDynamics{}), cmpopts.EquateApprox(1e-3, 1e-6)}
+		if d := cmp.Diff(same.transition, m.transition, opt); d != "" {
+			t.Errorf("%s: dynamics (-of these bands +chosen):\n%s", name, d)
+		}
 	}
 }
 
@@ -180,7 +222,7 @@ func TestNothingIsChosen(t *testing.T) {
 		ranks      []int
 		validation int
 	}{{nil, 150}, {[]int{4, 16}, 30}} {
-		h.Ranks, h.Validation = c.ranks, rounds(rng, c.validation)
+		h.Candidates.Ranks, h.Validation = c.ranks, rounds(rng, c.validation)
 		m, choice := chosen(t, choiceSpec(0.5), b, h)
 		if choice != nil || m.Rank() != choiceItems || m.Spec().Dynamics.Ridge != 0.5 {
 			t.Errorf("%v on %d users: %+v, rank %d, ridge %v", c.ranks, c.validation, choice,
@@ -201,7 +243,9 @@ func TestChoiceOnAnyProcessors(t *testing.T) {
 		spec.Local = local.Default()
 		m, c := chosen(t, spec, grouped(rng), fit.Histories{
 			Train: slices.Values(rounds(rng, 100)), Validation: rounds(rng, 150),
-			Ranks: []int{4, 8, 32}, Ridges: []float64{0.3, 3, 9},
+			Candidates: fit.Candidates{
+				Ranks: []int{4, 8, 32}, Ridges: []float64{0.3, 3, 9}, FewerBands: true,
+			},
 		})
 		if first == nil {
 			version, first = m.Version(), c

@@ -24,7 +24,7 @@ type learnedDynamics struct {
 	calibration []float64
 }
 
-// learnDynamics learns dynamics and takes the rank that is chosen. See package fit.
+// learnDynamics learns dynamics and takes the constants that are chosen. See package fit.
 func (m *Model) learnDynamics(h *fit.Histories) error {
 	if err := m.check(); err != nil { // fail before the long computation
 		return err
@@ -47,14 +47,13 @@ func (m *Model) learnDynamics(h *fit.Histories) error {
 
 // take makes the choice that of m, which has the rank of the basis before.
 func (m *Model) take(c *fit.Choice, h *fit.Histories) {
-	m.spec.Dynamics.Ridge = c.Ridge
+	d := &m.spec.Dynamics
+	d.Ridge, d.Bands = c.Ridge, d.Bands[:c.Bands]
 	if h.Chosen != nil {
-		if entries := h.Chosen(c); len(entries) > 0 {
-			if m.spec.Provenance == nil {
-				m.spec.Provenance = map[string]string{}
-			}
-			maps.Copy(m.spec.Provenance, entries)
+		if m.spec.Provenance == nil {
+			m.spec.Provenance = map[string]string{}
 		}
+		maps.Copy(m.spec.Provenance, h.Chosen(c))
 	}
 	m.truncate(c.Rank)
 }

@@ -15,7 +15,7 @@ const (
 	manyItems     = 10e6
 	eventsOfUser  = 100
 	rankThere     = 256
-	bands         = 3    // of learned dynamics, by default
+	bands         = 4    // of learned dynamics, by default and at most
 	activeShare   = 0.01 // of the users, whose states are kept in memory
 	latencyBudget = 0.05 // seconds for a scan that people wait for
 	trainingDay   = 86_400

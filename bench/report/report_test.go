@@ -105,7 +105,7 @@ func TestNeeds(t *testing.T) {
 	}
 	for what, want := range map[string]float64{
 		"basis in float32, int8 and five bits": 14.4e9,
-		"states of all users":                  512e9,
+		"states of all users":                  614.4e9,
 		"one scan on one core":                 0.08,
 		"training: time on all cores":          2560,
 	} {

@@ -9,6 +9,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
+	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 )
@@ -24,8 +25,8 @@ func writeSplit(t *testing.T, d *dataset.Interactions, split dataset.Split) stri
 	return writeFile(t, "split.csv", text.String())
 }
 
-// TestTrainChooses: rank and ridge are chosen unless they are given or --quick keeps the defaults,
-// the output and the model say so, and evaluate chooses likewise.
+// TestTrainChooses: rank, ridge and bands are chosen unless they are given or --quick keeps the
+// defaults, the output and the model say so, and evaluate chooses likewise.
 func TestTrainChooses(t *testing.T) {
 	dir := t.TempDir()
 	events, path := filepath.Join(dir, "events.csv.gz"), filepath.Join(dir, "model.gsimc")
@@ -36,8 +37,9 @@ func TestTrainChooses(t *testing.T) {
 	cases := []struct{ flags, says, command string }{
 		{"", " of 256, ridge ", "--rank"},
 		{"--rank 40", "rank 40 of 40, ridge ", "--ridge"},
-		{"--ridge 0.5", " of 256, ridge 0.5: ", "--rank"},
-		{"--rank 40 --ridge 0.5", "", ""},
+		{"--ridge 0.5", " of 256, ridge 0.5, ", "--rank"},
+		{"--rank 40 --ridge 0.5", "rank 40 of 40, ridge 0.5, ", "--bands"},
+		{"--rank 40 --ridge 0.5 --bands 0,0.9", "", ""},
 		{"--quick", "", ""},
 	}
 	for _, i := range soak.Some(t, len(cases)) {
@@ -66,13 +68,16 @@ func TestTrainChooses(t *testing.T) {
 			Dynamics struct {
 				Rank  int
 				Ridge float64
+				Bands string
 			}
 		}
 		decode(t, mustRun(t, append([]string{"evaluate", "--data", events, "--split", split,
 			"--methods", "dynamics", "--json"}, strings.Fields(c.flags)...)...), &got)
-		if got.Dynamics.Rank != rank || got.Dynamics.Ridge != spec.Dynamics.Ridge {
-			t.Errorf("%q: evaluate has rank %d and ridge %v, train has %d and %v", c.flags,
-				got.Dynamics.Rank, got.Dynamics.Ridge, rank, spec.Dynamics.Ridge)
+		bands := kalman.FormatBands(spec.Dynamics.Bands)
+		if got.Dynamics.Rank != rank || got.Dynamics.Ridge != spec.Dynamics.Ridge ||
+			got.Dynamics.Bands != bands {
+			t.Errorf("%q: evaluate has %+v, train has rank %d, ridge %v and bands %s", c.flags,
+				got.Dynamics, rank, spec.Dynamics.Ridge, bands)
 		}
 	}
 	for _, c := range []struct{ flags, want string }{

@@ -66,7 +66,7 @@ def parse_options(args: list[str]) -> argparse.Namespace:
     p.add_argument("--degree-exponent", type=float, default=0.8, help="s of the hypergraph")
     p.add_argument("--window", type=int, default=40, help="events of a hyperedge; 0: all of a user")
     p.add_argument("--degree-rescale", type=float, default=0.6, help="t of the encoder rows")
-    p.add_argument("--bands", default="0,0.5,0.87", help="memories of the past")
+    p.add_argument("--bands", default="0,0.5,0.87,0.98", help="memories of the past")
     p.add_argument("--positions", type=int, default=200, help="last events of a user to learn from")
     p.add_argument("--local-neighbours", type=int, default=50, help="0: no local term")
     p.add_argument("--tolerance", type=float, default=1e-5, help="largest residual over κ_1")

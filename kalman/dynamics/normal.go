@@ -259,24 +259,25 @@ func (p *projection) sumRows(f []float64) []float64 {
 	return sum
 }
 
-// Prefix is what Project gives for the first k columns of the encoder rows: a selection of rows and
-// columns.
-func (x *Normal) Prefix(k int) *Normal {
-	if k < 1 || k > x.K {
-		panic(fmt.Sprintf("dynamics: prefix of %d of %d coordinates", k, x.K))
+// Prefix is what Project gives for the first r bands and the first k columns of the encoder rows: a
+// selection of rows and columns.
+func (x *Normal) Prefix(r, k int) *Normal {
+	if r < 1 || r > x.R || k < 1 || k > x.K {
+		panic(fmt.Sprintf("dynamics: prefix of %d of %d bands and %d of %d coordinates",
+			r, x.R, k, x.K))
 	}
-	p := newNormal(x.R, k, x.N)
+	p := newNormal(r, k, x.N)
 	last := x.rows() - 1
 	for row := range p.rows() {
 		from := last
-		if row < x.R*k {
+		if row < r*k {
 			from = row/k*x.K + row%k
 		}
 		g, source := p.G[row*p.rows():(row+1)*p.rows()], x.G[from*(last+1):(from+1)*(last+1)]
-		for b := range x.R {
+		for b := range r {
 			copy(g[b*k:(b+1)*k], source[b*x.K:])
 		}
-		g[x.R*k] = source[last]
+		g[r*k] = source[last]
 		copy(p.T[row*k:(row+1)*k], x.T[from*x.K:])
 	}
 	return p

@@ -235,15 +235,16 @@ func TestProjectProgress(t *testing.T) {
 func TestPrefixIsProjectionOfPrefix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	const n, k = 50, 40
-	m := newMoments(t, n, randomHistories(rng, 60, n, 9), Options{Bands: testBands})
+	histories := randomHistories(rng, 60, n, 9)
 	e := randomRows(rng, n, k)
-	whole := m.Project(e, k, nil)
-	for _, part := range []int{1, 13, k} {
+	whole := newMoments(t, n, histories, Options{Bands: testBands}).Project(e, k, nil)
+	for _, part := range []struct{ r, k int }{{3, 1}, {3, 13}, {3, k}, {2, k}, {1, 13}} {
 		var cut []float32
 		for i := range n {
-			cut = append(cut, e[i*k:i*k+part]...)
+			cut = append(cut, e[i*k:i*k+part.k]...)
 		}
-		checkNormal(t, whole.Prefix(part), m.Project(cut, part, nil))
+		fewer := newMoments(t, n, histories, Options{Bands: testBands[:part.r]})
+		checkNormal(t, whole.Prefix(part.r, part.k), fewer.Project(cut, part.k, nil))
 	}
 }
 

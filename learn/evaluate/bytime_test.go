@@ -11,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -245,7 +246,8 @@ func TestLearnedDynamicsAreGivenWhatTheyChose(t *testing.T) {
 	opt := Options{
 		Methods: []Method{LearnedDynamics(), Filtered(GS, spectral.RandomWalk)},
 		Learned: Ingredients{
-			Basis: basis, Spec: spec, Ranks: []int{10, 20}, Ridges: []float64{0.1, 1},
+			Basis: basis, Spec: spec,
+			Candidates: fit.Candidates{Ranks: []int{10, 20}, Ridges: []float64{0.1, 1}},
 		},
 	}
 	check.Same(t, Dynamics, namesOf(Choosers(opt.Methods)), "methods that choose")

@@ -9,6 +9,7 @@ import (
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/model/trend"
 )
 
@@ -65,7 +66,8 @@ func cutOf(
 		return Options{
 			Methods: []Method{LearnedDynamics()},
 			Learned: Ingredients{
-				Basis: basis, Spec: spec, Ranks: []int{10}, Ridges: []float64{1},
+				Basis: basis, Spec: spec,
+				Candidates: fit.Candidates{Ranks: []int{10}, Ridges: []float64{1}},
 			},
 		}
 	}

@@ -21,9 +21,9 @@ type ModelMethod struct {
 
 // constants are those of learned dynamics that a model chooses.
 type constants struct {
-	rank  int
-	ridge float64
-	local local.Spec
+	rank     int
+	dynamics model.DynamicsSpec
+	local    local.Spec
 }
 
 // Filtered returns the method of a family, [GS], [BGS] or [BGSOnline], with a filter of package
@@ -36,6 +36,7 @@ func Filtered(family, filter string) ModelMethod {
 const (
 	ChosenRank  = "rank"
 	ChosenRidge = "ridge"
+	ChosenBands = "bands" // their number
 )
 
 // LearnedDynamics returns the method [Dynamics].
@@ -87,18 +88,25 @@ func (m ModelMethod) fit(t *Task) (*model.Model, error) {
 	}
 	histories := train.LearnFrom(t.Part)
 	histories.Progress = t.Options.Progress
-	histories.Ranks, histories.Ridges = from.Ranks, from.Ridges
+	histories.Candidates = from.Candidates
 	if c := m.given; c != nil {
-		histories.Ranks, histories.Ridges, histories.KeepLocal = nil, nil, true
+		histories.Candidates, histories.KeepLocal = fit.Candidates{}, true
 		from.Basis = from.Basis.Prefix(min(c.rank, from.Basis.K))
-		from.Spec.Dynamics.Ridge, from.Spec.Local = c.ridge, c.local
-		t.Chosen = map[string]float64{ChosenRank: float64(from.Basis.K), ChosenRidge: c.ridge}
+		from.Spec.Dynamics, from.Spec.Local = c.dynamics, c.local
+		t.setChosen(from.Basis.K, c.dynamics.Ridge, len(c.dynamics.Bands))
 	}
 	histories.Chosen = func(c *fit.Choice) map[string]string {
-		t.Chosen = map[string]float64{ChosenRank: float64(c.Rank), ChosenRidge: c.Ridge}
+		t.setChosen(c.Rank, c.Ridge, c.Bands)
 		return nil
 	}
 	return model.New(from.Spec, from.Basis, t.Part.Items, histories)
+}
+
+// setChosen stores constants of learned dynamics.
+func (t *Task) setChosen(rank int, ridge float64, bands int) {
+	t.Chosen = map[string]float64{
+		ChosenRank: float64(rank), ChosenRidge: ridge, ChosenBands: float64(bands),
+	}
 }
 
 // choose implements chooser. A method with a filter has nothing to choose.
@@ -114,7 +122,7 @@ func (m ModelMethod) choose(t *Task) (Method, error) {
 		t.Options.Fitted(fitted)
 	}
 	spec := fitted.Spec()
-	m.given = &constants{fitted.Rank(), spec.Dynamics.Ridge, spec.Local}
+	m.given = &constants{fitted.Rank(), spec.Dynamics, spec.Local}
 	return m, nil
 }
 

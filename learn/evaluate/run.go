@@ -8,6 +8,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -44,10 +45,7 @@ type Ingredients struct {
 	Basis *spectral.Basis
 	Spec  model.Spec
 
-	// Ranks and Ridges are candidates of learned dynamics, see fit.Histories and
-	// train.Config.Candidates.
-	Ranks  []int
-	Ridges []float64
+	Candidates fit.Candidates // of learned dynamics, see train.Config.Candidates
 }
 
 // Task is what a method is asked to do, and its answer.

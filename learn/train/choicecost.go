@@ -8,15 +8,15 @@ import (
 	"github.com/gsimc/gsimc/model/local"
 )
 
-// choiceStage is the name of the stage that chooses the rank and the ridge.
+// choiceStage is the name of the stage that chooses the rank, the ridge and the bands.
 const choiceStage = "dynamics: choice"
 
 // usualRidges is the number of ridges that are tried as a rule, at half of the largest rank.
 const usualRidges = 3
 
-// choiceCost is the cost of trying the candidates for the rank and the ridge.
+// choiceCost is the cost of trying the candidates.
 func choiceCost(
-	p *dataset.Partition, shape *dynamics.Shape, ranks []int, ridges []float64, s *local.Spec,
+	p *dataset.Partition, shape *dynamics.Shape, of *fit.Candidates, s *local.Spec,
 ) cost.Stage {
 	const overhead = 2.5 // as measured
 	c := choiceShape{
@@ -26,11 +26,16 @@ func choiceCost(
 	}
 	k := float64(shape.Rank)
 	seconds := c.seconds(k)
-	for _, rank := range ranks {
+	for _, rank := range of.Ranks {
 		seconds += c.seconds(float64(rank))
 	}
-	if len(ridges) > 0 {
+	if len(of.Ridges) > 0 {
 		seconds += usualRidges * c.seconds(k/2)
+	}
+	if of.FewerBands {
+		fewer := c
+		fewer.bands--
+		seconds += fewer.seconds(k / 2)
 	}
 	seconds *= overhead
 	kept := 0.0
@@ -60,12 +65,12 @@ func (c *choiceShape) seconds(k float64) float64 {
 }
 
 // candidateBytes is the memory of the candidates, beside that of the normal equations and of the
-// counts: a copy of the equations that is solved, another of a smaller rank, the read-outs of all
-// ranks, and the sample.
+// counts: a copy of the equations that is solved, another of a smaller rank or of fewer bands, the
+// read-outs of the candidates, and the sample.
 func (c *choiceShape) candidateBytes(k float64) float64 {
 	const (
-		copies    = 1.6     // of the normal equations
-		readouts  = 1.6     // of the size of the largest
+		copies    = 1.8     // of the normal equations
+		readouts  = 2       // of the size of the largest
 		scores    = 4 << 22 // at a time, or one position
 		itemBytes = 8       // in the lists of a position
 	)

@@ -18,22 +18,30 @@ func TestCandidates(t *testing.T) {
 		100: nil, 170: nil, 171: {128}, 256: {128}, 523: {128, 256}, 779: {128, 256, 512},
 		1024: {128, 256, 512}, 2000: {128, 256, 512},
 	} {
-		ranks, _ := cfg.Candidates(rank)
-		check.Same(t, want, ranks, "ranks below %d", rank)
+		check.Same(t, want, cfg.Candidates(rank).Ranks, "ranks below %d", rank)
 	}
-	if _, ridges := cfg.Candidates(100); len(ridges) != 4 || ridges[2] != 3 {
-		t.Errorf("ridges %v, want two below 1, 3 and 9", ridges)
+	if f := cfg.Candidates(100); len(f.Ridges) != 4 || f.Ridges[2] != 3 || f.FewerBands {
+		t.Errorf("%+v, want ridges two below 1, 3 and 9, and all bands", f)
+	}
+	cfg.ChooseBands = true
+	if f := cfg.Candidates(100); !f.FewerBands {
+		t.Errorf("%+v, want fewer bands", f)
+	}
+	cfg.Spec.Dynamics.Bands = cfg.Spec.Dynamics.Bands[:1]
+	if f := cfg.Candidates(100); f.FewerBands {
+		t.Errorf("%+v, want the only band", f)
 	}
 	cfg.Spec = train.Paper()
-	if ranks, ridges := cfg.Candidates(1024); ranks != nil || ridges != nil {
-		t.Errorf("without learned dynamics: ranks %v and ridges %v", ranks, ridges)
+	if f := cfg.Candidates(1024); !f.None() {
+		t.Errorf("without learned dynamics: %+v", f)
 	}
 }
 
 // choosing is a training that chooses, with a provenance.
 func choosing() train.Config {
 	return train.Config{
-		Spec: train.Recommended(), Rank: 300, Seed: 1, ChooseRank: true, ChooseRidge: true,
+		Spec: train.Recommended(), Rank: 300, Seed: 1,
+		ChooseRank: true, ChooseRidge: true, ChooseBands: true,
 		Origin: &train.Origin{TrainedAt: time.Unix(0, 0)},
 	}
 }
@@ -100,11 +108,14 @@ func TestPlanOfTheChoice(t *testing.T) {
 		}
 		return sum
 	}
-	all, onlyRank, none := choosing(), choosing(), choosing()
-	onlyRank.ChooseRidge = false
-	none.ChooseRank, none.ChooseRidge = false, false
-	if a, b, c := seconds(all), seconds(onlyRank), seconds(none); !(a > b && b > c) || c != 0 {
-		t.Errorf("%v s for rank and ridge, %v s for the rank, %v s for none", a, b, c)
+	all, givenBands, onlyRank, none := choosing(), choosing(), choosing(), choosing()
+	givenBands.ChooseBands = false
+	onlyRank.ChooseBands, onlyRank.ChooseRidge = false, false
+	none.ChooseRank, none.ChooseRidge, none.ChooseBands = false, false, false
+	a, b, c, d := seconds(all), seconds(givenBands), seconds(onlyRank), seconds(none)
+	if !(a > b && b > c && c > d) || d != 0 {
+		t.Errorf("%v s for rank, ridge and bands, %v s for rank and ridge, %v s for the rank, "+
+			"%v s for none", a, b, c, d)
 	}
 	with, stage := train.NewPlan(p, all).Peak(0)
 	without, _ := train.NewPlan(p, none).Peak(0)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -16,10 +17,11 @@ type Config struct {
 	// Rank is the number of eigenvectors to keep. 0: [DefaultRank].
 	Rank int
 
-	// ChooseRank and ChooseRidge let [Learn] choose the rank and the ridge of learned dynamics on
-	// the validation users. Rank is then the largest rank that is tried, and Spec.Dynamics.Ridge
-	// the ridge that is tried first.
-	ChooseRank, ChooseRidge bool
+	// ChooseRank, ChooseRidge and ChooseBands let [Learn] choose the rank, the ridge and the bands
+	// of learned dynamics on the validation users. Rank is then the largest rank that is tried,
+	// Spec.Dynamics.Ridge the ridge that is tried first, and the last of Spec.Dynamics.Bands is
+	// left out where it does not help.
+	ChooseRank, ChooseRidge, ChooseBands bool
 
 	// CutRank lowers a Rank above the number of items to that number. Otherwise such a rank is a
 	// fault.
@@ -92,19 +94,19 @@ func (c *Config) RankFor(items int) int {
 	return c.Rank
 }
 
-// Candidates returns the ranks below that of a basis, and the further ridges, that [Learn] chooses
-// from.
-func (c *Config) Candidates(rank int) (ranks []int, ridges []float64) {
+// Candidates returns what [Learn] chooses from on a basis of a rank.
+func (c *Config) Candidates(rank int) (f fit.Candidates) {
 	if !c.Learned() {
-		return nil, nil
+		return f
 	}
 	if c.ChooseRank {
-		ranks = smallerRanks(rank)
+		f.Ranks = smallerRanks(rank)
 	}
 	if c.ChooseRidge {
-		ridges = otherRidges(c.Spec.Dynamics.Ridge)
+		f.Ridges = otherRidges(c.Spec.Dynamics.Ridge)
 	}
-	return ranks, ridges
+	f.FewerBands = c.ChooseBands && len(c.Spec.Dynamics.Bands) > 1
+	return f
 }
 
 // AskedRank returns the rank that a training on other events is to ask for. It may be above the

@@ -50,7 +50,7 @@ func Like(m *model.Model) Pattern {
 // pattern counts where cfg leaves the choice open.
 func (p *Pattern) Apply(cfg Config) Config {
 	cfg.Spec, cfg.Rank, cfg.CutRank = p.Spec, p.AskedRank, true
-	cfg.ChooseRank, cfg.ChooseRidge = false, false
+	cfg.ChooseRank, cfg.ChooseRidge, cfg.ChooseBands = false, false, false
 	if p.Nystrom && (cfg.Solver == "" || cfg.Solver == spectral.SolverAuto) {
 		cfg.Solver, cfg.Nystrom.Form = spectral.SolverNystrom, p.Form
 		cfg.Nystrom.Landmarks = max(cfg.Nystrom.Landmarks, p.SampleLandmarks)

@@ -69,12 +69,12 @@ func dynamicsCost(p *dataset.Partition, cfg *Config, rank int) []cost.Stage {
 	d, s := &cfg.Spec.Dynamics, &cfg.Spec.Local
 	shape := learningShape(p, d, rank)
 	stages := shape.RegressionCost()
-	ranks, ridges := cfg.Candidates(rank)
-	choice := len(ranks)+len(ridges) > 0
+	candidates := cfg.Candidates(rank)
+	choice := !candidates.None()
 	if choice {
 		at := slices.IndexFunc(stages, func(s cost.Stage) bool { return s.Name == regressionStage })
 		stages[at].Seconds = 0 // it is that of a candidate
-		stages = slices.Insert(stages, at, choiceCost(p, &shape, ranks, ridges, s))
+		stages = slices.Insert(stages, at, choiceCost(p, &shape, &candidates, s))
 	}
 	if d.Deviation {
 		stages = append(stages, shape.NoiseCost())

@@ -57,7 +57,7 @@ func Recommended() model.Spec {
 	s.DegreeExponent, s.DegreeRescale, s.Window = 0.8, 0.6, 40
 	s.Dynamics = model.DynamicsSpec{
 		Kind:      model.DynamicsLearned,
-		Bands:     []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}},
+		Bands:     []kalman.Band{{Rho: 0}, {Rho: 0.5}, {Rho: 0.87}, {Rho: 0.98}},
 		Ridge:     1,
 		Positions: 200,
 		Deviation: true,

@@ -16,7 +16,7 @@ type Result struct {
 	Model *model.Model
 	Basis *spectral.Basis // of the model, with the report of the solver
 
-	// Choice tells how the rank and the ridge were chosen; nil: they are those of the
+	// Choice tells how the constants of the dynamics were chosen; nil: they are those of the
 	// configuration.
 	Choice *fit.Choice
 
@@ -69,7 +69,7 @@ func learn(
 	spec.TrainUsers, spec.Provenance = users, cfg.provenance(basis, nil)
 	r := &Result{Basis: basis}
 	h.Progress = cfg.Progress
-	h.Ranks, h.Ridges = cfg.Candidates(basis.K)
+	h.Candidates = cfg.Candidates(basis.K)
 	h.Chosen = func(c *fit.Choice) map[string]string {
 		r.Choice, r.Basis = c, basis.Prefix(c.Rank)
 		return cfg.provenance(r.Basis, c)

@@ -3,6 +3,7 @@ package train
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/kalman/dynamics"
@@ -40,6 +41,9 @@ func (s *Spectrum) Apply(cfg Config) Config {
 	spec.Dynamics.Ridge, spec.Dynamics.Deviation = cfg.Spec.Dynamics.Ridge,
 		cfg.Spec.Dynamics.Deviation
 	cfg.Spec, cfg.Seed = spec, s.seed
+	// Bands that were given to the job stay.
+	cfg.ChooseBands = cfg.ChooseBands &&
+		slices.Equal(spec.Dynamics.Bands, Recommended().Dynamics.Bands)
 	if cfg.Rank == 0 {
 		cfg.Rank = s.Basis.K
 	}
@@ -76,7 +80,7 @@ func (s *Spectrum) Learn(p *dataset.Partition, cfg Config) (*Result, error) {
 	h := LearnFrom(p)
 	h.Sums = &fit.Sums{Normal: s.normal, Successions: s.successions}
 	if cfg.Rank < s.normal.K {
-		h.Sums.Normal = s.normal.Prefix(cfg.Rank)
+		h.Sums.Normal = s.normal.Prefix(s.normal.R, cfg.Rank)
 	}
 	r, err := learn(p, cfg, s.Basis.Prefix(cfg.Rank), s.Users, h)
 	if err != nil {

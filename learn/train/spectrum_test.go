@@ -110,6 +110,21 @@ func TestSpectrumTrainsAlike(t *testing.T) {
 	}
 }
 
+// TestSpectrumKeepsGivenBands: a job with the default bands leaves the choice open, one with other
+// bands has made it.
+func TestSpectrumKeepsGivenBands(t *testing.T) {
+	p, cfg := lake(t)
+	cfg.ChooseBands = true
+	for bands, tried := range map[int]int{4: 2, 2: 0} {
+		cfg.Spec.Dynamics.Bands = train.Recommended().Dynamics.Bands[:bands]
+		_, s := spectrumOf(t, p, cfg)
+		got := check.Get(s.Learn(heldOut(p), s.Apply(cfg)))(t)
+		if c := got.Choice; (c == nil) != (tried == 0) || c != nil && len(c.Tried) != tried {
+			t.Errorf("%d bands: choice %+v, want it among %d", bands, c, tried)
+		}
+	}
+}
+
 // TestSpectrumOfSmallerRank: the basis and the sums of a smaller rank are a part of those of the
 // file.
 func TestSpectrumOfSmallerRank(t *testing.T) {
@@ -230,7 +245,7 @@ func TestSpectrumRefusals(t *testing.T) {
 		}
 	}
 	nan := math.NaN()
-	last := (3*24+1)*(3*24+1) - 1 // of XᵀX
+	last := (4*24+1)*(4*24+1) - 1 // of XᵀX
 	for _, c := range []struct {
 		name   string
 		change func(*spectrumtest.File)
@@ -248,7 +263,7 @@ func TestSpectrumRefusals(t *testing.T) {
 		{"no basis", without("basis"), `no matrix "basis"`},
 		{"no sums", without("normal_states"), `no tensor "normal_states"`},
 		{"no counts", without("succession_after"), `no tensor "succession_after"`},
-		{"fewer bands", set("bands", "0,0.5"), `"normal_states" has shape [73 73], want [49 49]`},
+		{"fewer bands", set("bands", "0,0.5"), `"normal_states" has shape [97 97], want [49 49]`},
 		{"basis not finite", setSingle("basis", 30, float32(nan)), "row 1 of the basis has NaN"},
 		{"basis not orthogonal", setSingle("basis", 30, 0.5), "not orthonormal: UᵀU is off by"},
 		{"a repeated column", func(f *spectrumtest.File) {

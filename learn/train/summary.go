@@ -9,7 +9,7 @@ type Summary struct {
 	Users      int         `json:"train_users"`
 	Items      int         `json:"items"`
 	Rank       int         `json:"rank"`
-	Choice     string      `json:"choice,omitempty"`     // of rank and ridge
+	Choice     string      `json:"choice,omitempty"`     // of rank, ridge and bands
 	Comparison *Comparison `json:"comparison,omitempty"` // with another model, if one was asked for
 
 	// TooFew is set if the training was given up because there are too few events to compare models

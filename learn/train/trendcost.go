@@ -22,7 +22,7 @@ func liveCost(p *dataset.Partition, cfg *Config, rank int) (s cost.Stage, ok boo
 		scoreBytes = 8 // and of a trend
 	)
 	early := *cfg
-	early.Rank, early.ChooseRank, early.ChooseRidge = min(trendRank, rank), false, false
+	early.Rank = min(trendRank, rank)
 	shape := learningShape(p, &cfg.Spec.Dynamics, early.Rank)
 	part := 1 / (1 + events/mostLearned)
 	stages := append(spectral.Cost(Incidence(p), early.SolverOptions(len(p.Items))),

@@ -10,12 +10,12 @@ import (
 // worseRanks is the number of ranks, from the best one down, that end the search by being worse.
 const worseRanks = 2
 
-// chooser chooses the rank and the ridge of learned dynamics. A candidate is a read-out of the
-// first columns of the basis, without deviation, and with a local term of a weight of its own. It
-// is measured by the places of the targets of a sample of positions.
+// chooser chooses the rank, the bands and the ridge of learned dynamics. A candidate is a read-out
+// of the first bands and the first columns of the basis, without deviation, and with a local term
+// of a weight of its own. It is measured by the places of the targets of a sample of positions.
 type chooser struct {
-	normal  *dynamics.Normal // of the rank of the basis
-	prefix  *dynamics.Normal // of the rank tried last
+	normal  *dynamics.Normal // of all bands and the rank of the basis
+	prefix  *dynamics.Normal // of those tried last
 	sample  *sample
 	weigher *local.Weigher
 	choice  Choice
@@ -24,16 +24,16 @@ type chooser struct {
 	done, total int
 }
 
-// candidate is a rank and a ridge with what they give.
+// candidate is a number of bands, a rank and a ridge with what they give.
 type candidate struct {
-	rank    int
-	ridge   float64
-	readout *dynamics.Readout
-	gains   local.Gains
+	bands, rank int
+	ridge       float64
+	readout     *dynamics.Readout
+	gains       local.Gains
 }
 
-// solve returns the read-out, by the rank and the ridge that are chosen from the candidates of h,
-// if there are any. e holds the encoder rows, n×k. choice is nil if nothing was chosen.
+// solve returns the read-out, by what is chosen from the candidates of h, if there are any. e holds
+// the encoder rows, n×k. choice is nil if nothing was chosen.
 func solve(
 	x *Items, spec *Spec, normal *dynamics.Normal, e []float32, h *Histories,
 ) (r *dynamics.Readout, choice *Choice, err error) {
@@ -45,11 +45,11 @@ func solve(
 		r, err = normal.Solve(spec.Ridge)
 		return r, nil, err
 	}
-	best, err := c.run(h, spec.Ridge)
+	best, err := c.run(&h.Candidates, spec.Ridge)
 	if err != nil {
 		return nil, nil, err
 	}
-	c.choice.Rank, c.choice.Ridge = best.rank, best.ridge
+	c.choice.Rank, c.choice.Ridge, c.choice.Bands = best.rank, best.ridge, best.bands
 	if tell := h.stage(StageFit); tell != nil {
 		tell(0, 0)
 	}
@@ -60,7 +60,7 @@ func solve(
 func newChooser(
 	x *Items, spec *Spec, normal *dynamics.Normal, e []float32, h *Histories,
 ) *chooser {
-	if len(h.Ranks) == 0 && len(h.Ridges) == 0 {
+	if h.Candidates.None() {
 		return nil
 	}
 	c := &chooser{normal: normal, choice: Choice{Of: x.K}, tell: h.stage(StageChoose)}
@@ -79,30 +79,37 @@ func newChooser(
 	return c
 }
 
-// run tries the ranks with the given ridge, and then ridges at the best rank.
-func (c *chooser) run(h *Histories, ridge float64) (*candidate, error) {
+// run tries the ranks with all bands and the given ridge, then fewer bands at the best rank, and
+// then ridges.
+func (c *chooser) run(of *Candidates, ridge float64) (*candidate, error) {
 	const ridges = 3 // that are tried as a rule
 	c.total = c.normal.K
-	for _, rank := range h.Ranks {
+	for _, rank := range of.Ranks {
 		c.total += rank
 	}
-	if len(h.Ridges) > 0 {
+	if of.FewerBands {
+		c.total += c.normal.K / 2
+	}
+	if len(of.Ridges) > 0 {
 		c.total += ridges * c.normal.K / 2
 	}
-	best, err := c.try(c.normal.K, ridge)
+	best, err := c.try(c.normal.R, c.normal.K, ridge)
 	if err != nil {
 		return nil, err
 	}
-	best = c.climbRanks(best, h.Ranks)
-	return c.climbRidges(best, h.Ridges), nil
+	best = c.climbRanks(best, of.Ranks)
+	if of.FewerBands {
+		best = c.dropBand(best)
+	}
+	return c.climbRidges(best, of.Ridges), nil
 }
 
 // try measures a candidate. The error is that of a regression without a solution.
-func (c *chooser) try(rank int, ridge float64) (*candidate, error) {
-	if c.prefix == nil || c.prefix.K != rank {
+func (c *chooser) try(bands, rank int, ridge float64) (*candidate, error) {
+	if c.prefix == nil || c.prefix.R != bands || c.prefix.K != rank {
 		c.prefix = c.normal
-		if rank < c.normal.K {
-			c.prefix = c.normal.Prefix(rank)
+		if bands < c.normal.R || rank < c.normal.K {
+			c.prefix = c.normal.Prefix(bands, rank)
 		}
 	}
 	readout, err := c.prefix.Solve(ridge)
@@ -110,8 +117,8 @@ func (c *chooser) try(rank int, ridge float64) (*candidate, error) {
 		return nil, err
 	}
 	c.sample.rank(readout)
-	t := &candidate{rank, ridge, readout, c.weigher.Gains(c.sample.positions)}
-	c.choice.Tried = append(c.choice.Tried, Tried{rank, ridge, t.gains.Mean()})
+	t := &candidate{bands, rank, ridge, readout, c.weigher.Gains(c.sample.positions)}
+	c.choice.Tried = append(c.choice.Tried, Tried{rank, ridge, bands, t.gains.Mean()})
 	if c.done = min(c.done+rank, c.total); c.tell != nil {
 		c.tell(c.done, c.total)
 	}
@@ -127,7 +134,7 @@ func (c *chooser) climbRanks(first *candidate, ranks []int) *candidate {
 		if rank < 1 || rank >= first.rank {
 			continue
 		}
-		next, err := c.try(rank, first.ridge)
+		next, err := c.try(first.bands, rank, first.ridge)
 		if err != nil {
 			continue // no solution: no candidate
 		}
@@ -154,6 +161,16 @@ func (c *chooser) climbRanks(first *candidate, ranks []int) *candidate {
 // wider margin takes ranks that fit the sample as well, and other users less well.
 const rankMargin = 0.25
 
+// dropBand returns best without its last band if that is at least as good in the mean: the band
+// would cost memory, and time of each event, for nothing.
+func (c *chooser) dropBand(best *candidate) *candidate {
+	fewer, err := c.try(best.bands-1, best.rank, best.ridge)
+	if err != nil || fewer.gains.Mean() < best.gains.Mean() {
+		return best
+	}
+	return fewer
+}
+
 // climbRidges goes from the ridge of best to larger ones, or else to smaller ones, as long as that
 // is better.
 func (c *chooser) climbRidges(best *candidate, ridges []float64) *candidate {
@@ -164,7 +181,7 @@ func (c *chooser) climbRidges(best *candidate, ridges []float64) *candidate {
 	for _, way := range [][]float64{up, down} {
 		start := best
 		for _, ridge := range way {
-			next, err := c.try(best.rank, ridge)
+			next, err := c.try(best.bands, best.rank, ridge)
 			if err != nil || !next.gains.Beats(best.gains) {
 				break
 			}

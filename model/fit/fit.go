@@ -1,6 +1,6 @@
 // Package fit learns the constants of a model from histories: the read-out of learned dynamics with
-// its rank and its ridge, the noise, and the prior of the paper's filter. It works on the rows of a
-// basis, before there is a model.
+// its rank, its bands and its ridge, the noise, and the prior of the paper's filter. It works on
+// the rows of a basis, before there is a model.
 package fit
 
 import (
@@ -60,11 +60,12 @@ type Learned struct {
 	// nil, and the others serve the update of states only.
 	Calibration []float64
 
-	Choice *Choice // nil: the rank is that of the basis, and the ridge that of the Spec
+	Choice *Choice // nil: the rank is that of the basis, the rest is that of the Spec
 }
 
-// Learn identifies dynamics: the read-out of the bands from the training users, the rank, the ridge
-// and the noise of the deviation from the validation users. See package dynamics.
+// Learn identifies dynamics: the read-out of the bands from the training users; the rank, the
+// ridge, the number of bands and the noise of the deviation from the validation users. See package
+// dynamics.
 func Learn(x *Items, spec *Spec, h *Histories) (*Learned, error) {
 	if err := h.checkSums(); err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func Learn(x *Items, spec *Spec, h *Histories) (*Learned, error) {
 	}
 	d := &Learned{
 		Dynamics: kalman.Dynamics{
-			Bands: slices.Clone(spec.Bands), Mean: gemm.ToFloat32(readout.Mean),
+			Bands: slices.Clone(spec.Bands[:readout.R]), Mean: gemm.ToFloat32(readout.Mean),
 		},
 		Readout:     gemm.ToFloat32(readout.W),
 		Predictions: make([]float32, x.N*readout.R*readout.K),

@@ -20,20 +20,17 @@ type Histories struct {
 	Train iter.Seq[kalman.History]
 
 	// Validation holds histories of users whose events are not in the basis. P_0 and the noise are
-	// learned from them; rank, ridge and the constants of the local term are chosen on them.
+	// learned from them; the candidates and the constants of the local term are chosen on them.
 	Validation []kalman.History
 
-	// Ranks and Ridges are candidates for learned dynamics: ranks below that of the basis, and
-	// values of the ridge besides that of the Spec. model.New chooses among them on the validation
-	// users, and cuts the basis to the rank. Both empty: the model is as given. So it is with too
-	// few validation users.
-	Ranks  []int
-	Ridges []float64
+	// model.New chooses among the candidates on the validation users, and cuts the basis to the
+	// rank. With none, or too few validation users, the model is as given.
+	Candidates Candidates
 
 	// KeepLocal takes the constants of the local term as they are, and chooses none.
 	KeepLocal bool
 
-	// Chosen, if not nil, is called with the choice of rank and ridge, if there is one. What it
+	// Chosen, if not nil, is called with the choice of constants, if there is one. What it
 	// returns is added to the provenance, in the place of entries with the same keys.
 	Chosen func(c *Choice) (provenance map[string]string)
 
@@ -90,7 +87,7 @@ func (h *Histories) stage(stage string) func(done, total int) {
 // The stages of Histories.Progress.
 const (
 	StageLearn  = "learning dynamics" // sums over the events
-	StageChoose = "choosing the rank" // and the ridge
+	StageChoose = "choosing the rank" // and the ridge, and the bands
 	StageFit    = "fitting dynamics"  // the regression and its read-out
 	StageNoise  = "learning noise"
 	StageLocal  = "choosing the local term"

@@ -11,7 +11,7 @@ import (
 	"github.com/gsimc/gsimc/model/local"
 )
 
-// The positions of validation users on which the rank and the ridge are chosen.
+// The positions of validation users on which the rank, the ridge and the bands are chosen.
 const (
 	mostPositions       = 5000 // in all
 	leastPositions      = 1000 // in all, for any number of items
@@ -64,8 +64,8 @@ func samplePositions(items int) int {
 	return min(max(sampleWork/items, leastPositions), mostPositions)
 }
 
-// ChoicePositions returns the number of positions on which [Learn] chooses the rank and the ridge,
-// at most, for a catalogue of items and the validation users.
+// ChoicePositions returns the number of positions on which [Learn] chooses its constants, at
+// most, for a catalogue of items and the validation users.
 func ChoicePositions(validation []kalman.History, items int) (positions int) {
 	users, last := sampleOf(validation, samplePositions(items), sampleUserPositions)
 	for _, h := range users {
@@ -119,7 +119,7 @@ func (w *sampler) user(h kalman.History, last int) *sampleUser {
 // block is the number of positions whose scores are held at a time.
 func (s *sample) block() int { return min(max(sampleScores/s.x.N, 1), len(s.positions)) }
 
-// rank stores the scores of the positions by a read-out. Its rank may be below that of the basis.
+// rank stores the scores of the positions by a read-out. It may be of fewer bands and coordinates.
 func (s *sample) rank(r *dynamics.Readout) {
 	n, k := s.x.N, r.K
 	queries := s.queriesOf(r)

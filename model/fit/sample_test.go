@@ -79,10 +79,13 @@ func TestSampleRanksAsTheModel(t *testing.T) {
 	moments, err := dynamics.NewMoments(items, h.Train, dynamics.Options{Bands: chosen.Bands})
 	check.Must(t, err)
 	normal := moments.Project(e, items, nil)
-	for _, rank := range []int{items, 16} {
-		readout, err := normal.Prefix(rank).Solve(chosen.Ridge)
+	for _, part := range []struct{ bands, rank int }{
+		{normal.R, items}, {normal.R, 16}, {normal.R - 1, 16},
+	} {
+		readout, err := normal.Prefix(part.bands, part.rank).Solve(chosen.Ridge)
 		check.Must(t, err)
-		m, err := model.New(spec, b.Prefix(rank), names(), h)
+		spec.Dynamics.Bands = chosen.Bands[:part.bands]
+		m, err := model.New(spec, b.Prefix(part.rank), names(), h)
 		check.Must(t, err)
 		var want []local.Position
 		for _, history := range h.Validation {
@@ -90,7 +93,7 @@ func TestSampleRanksAsTheModel(t *testing.T) {
 		}
 		got := s.Rank(readout)
 		if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-3, 1e-5)); d != "" {
-			t.Errorf("rank %d: positions (-model +sample):\n%s", rank, d)
+			t.Errorf("%+v: positions (-model +sample):\n%s", part, d)
 		}
 		if most := fit.ChoicePositions(h.Validation, items); len(got) > most || len(got) < most/2 {
 			t.Errorf("%d positions, and at most %d are announced", len(got), most)

@@ -8,7 +8,7 @@ curl -sS -X POST "$server/v1/events" \
 curl -sS -X POST "$server/v1/recommend" \
   -d '{"userId": "'"$user"'", "pageSize": 3, "filter": {"denyItemIds": ["i001"]}}'
 curl -sS -X POST "$server/v1/items:score" \
-  -d '{"userId": "'"$user"'", "itemIds": ["i024"]}'
+  -d '{"userId": "'"$user"'", "itemIds": ["i107"]}'
 # An error has a google.rpc.Status as its body, and a status of HTTP that goes with it.
 curl -sS -X POST "$server/v1/events" -w ' HTTP %{http_code}\n' \
   -d '{"userId": "'"$user"'"}'

@@ -22,7 +22,7 @@ type GraphFlags struct {
 	Window         *int     `group:"Item graph:" help:"Length of the windows, in events, that every history is cut into: 2 to 10000. Windows overlap by half, and the items of a window are linked. 0: all items of a user are linked. Default: ${learned_window} with learned dynamics, 0 without, as in the paper."`
 
 	Rank        *int    `group:"Spectrum:" help:"Eigenvectors to keep, k; at most the number of items. Default with learned dynamics: a quarter of the items, but 256 to 1024; without: ${paper_rank}; or all of a small catalogue. Learned dynamics then choose the largest rank that is not worse for the validation users, from 128 up to that."`
-	Quick       bool    `group:"Spectrum:" help:"Keep the default rank and ridge, instead of choosing them on the validation users."`
+	Quick       bool    `group:"Spectrum:" help:"Keep the default rank, ridge and bands, instead of choosing them on the validation users."`
 	Solver      string  `group:"Spectrum:" default:"auto" enum:"${solvers}" help:"Eigensolver: ${solvers}. auto is exact; nystrom samples items, for very large catalogues."`
 	Tolerance   float64 `group:"Spectrum:" default:"1e-5" help:"Largest accepted error of an eigenvector (its residual over the largest eigenvalue), for exact solvers."`
 	Landmarks   int     `group:"Spectrum:" default:"0" help:"Items that nystrom samples. 0: the larger of 2000 and twice the rank."`
@@ -42,11 +42,12 @@ func (f *GraphFlags) Check() error {
 	)
 }
 
-// Config is the training of a model with the given constants. The rank and the ridge are chosen
-// unless they are given.
+// Config is the training of a model with the given constants. The rank, the ridge and the bands are
+// chosen unless they are given.
 func (f *ModelFlags) Config(g *GraphFlags, spec model.Spec) train.Config {
 	cfg := g.config(spec)
 	cfg.ChooseRank, cfg.ChooseRidge = g.Rank == nil && !g.Quick, f.Ridge == nil && !g.Quick
+	cfg.ChooseBands = f.Bands == "" && !g.Quick
 	return cfg
 }
 
@@ -104,7 +105,7 @@ func (f *kalmanFlags) check() error {
 
 // dynamicsFlags are the constants of learned dynamics.
 type dynamicsFlags struct {
-	Bands       string   `group:"Learned dynamics:" default:"${learned_bands}" help:"Memories of the past, such as 0,0.87@720h: the share of each that an event leaves, 0 to 1, and after @ its half-life if it also fades by time."`
+	Bands       string   `group:"Learned dynamics:" help:"Memories of the past, such as 0,0.87@720h: the share of each that an event leaves, 0 to 1, and after @ its half-life if it also fades by time. Default: ${learned_bands}, without the last one if it does not help the validation users; all with --quick."`
 	Ridge       *float64 `group:"Learned dynamics:" help:"Penalty of the regression that learns the dynamics, in units of the mean variance of its features; above 0. A larger one fits the data less closely. Default: chosen on the validation users, from ${learned_ridge} on; ${learned_ridge} with --quick."`
 	Positions   int64    `group:"Learned dynamics:" default:"${learned_positions}" help:"Last positions of each training user that are learned from; 0: all."`
 	Neighbours  int      `group:"Learned dynamics:" name:"local-neighbours" default:"${local_neighbours}" help:"Items that the local term keeps next to each item, up to ${local_most}: items that a few users took one soon after the other. Its other constants are chosen on the validation users. 0: no local term."`
@@ -112,7 +113,7 @@ type dynamicsFlags struct {
 }
 
 func (f *dynamicsFlags) check() error {
-	_, err := kalman.ParseBands(f.Bands)
+	_, err := f.bands()
 	if err != nil {
 		err = cli.Flag("--bands", err)
 	}
@@ -121,9 +122,16 @@ func (f *dynamicsFlags) check() error {
 		cli.InRange("--positions", float64(f.Positions), 0, math.MaxFloat64))
 }
 
+func (f *dynamicsFlags) bands() ([]kalman.Band, error) {
+	if f.Bands == "" {
+		return train.Recommended().Dynamics.Bands, nil
+	}
+	return kalman.ParseBands(f.Bands)
+}
+
 // spec is checked before.
 func (f *dynamicsFlags) spec() model.DynamicsSpec {
-	bands, err := kalman.ParseBands(f.Bands)
+	bands, err := f.bands()
 	if err != nil {
 		panic(err)
 	}

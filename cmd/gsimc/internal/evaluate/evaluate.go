@@ -262,7 +262,7 @@ func (c *Cmd) prepare(
 		}
 	}
 	if needs.Learned {
-		opt.Learned.Ranks, opt.Learned.Ridges = learned.Candidates(opt.Learned.Basis.K)
+		opt.Learned.Candidates = learned.Candidates(opt.Learned.Basis.K)
 	}
 	return nil
 }
@@ -373,10 +373,12 @@ func newLearned(in *evaluate.Ingredients) *learned {
 	}
 }
 
-// chosen puts the constants in the place of those given that were chosen on the validation users.
-func (l *learned) chosen(constants map[string]float64) {
+// chosen puts the constants in the place of those of in that were chosen on the validation users.
+func (l *learned) chosen(in *evaluate.Ingredients, constants map[string]float64) {
 	if rank, ok := constants[evaluate.ChosenRank]; ok {
+		bands := in.Spec.Dynamics.Bands[:int(constants[evaluate.ChosenBands])]
 		l.Rank, l.Ridge = int(rank), constants[evaluate.ChosenRidge]
+		l.Bands = kalman.FormatBands(bands)
 	}
 }
 
@@ -428,7 +430,7 @@ func (c *Cmd) report(
 			e.Variants[results[i].Name] = results[i].Variant
 		}
 		if results[i].Name == evaluate.Dynamics {
-			e.Dynamics.chosen(results[i].Chosen)
+			e.Dynamics.chosen(&opt.Learned, results[i].Chosen)
 		}
 		if results[i].Calibration != nil {
 			e.Dynamics.Calibration = results[i].Calibration

@@ -182,7 +182,7 @@ func newReport(s *dataset.Survey) *Report {
 func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 	cfg := train.Config{
 		Spec: train.Recommended(), Solver: "auto", Tolerance: 1e-5, Seed: 1,
-		ChooseRank: true, ChooseRidge: true,
+		ChooseRank: true, ChooseRidge: true, ChooseBands: true,
 	}
 	part, err := events.PartitionInPlace(train.Split(events.NumUsers(), cfg.Seed))
 	if err != nil {

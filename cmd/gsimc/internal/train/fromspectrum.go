@@ -95,6 +95,9 @@ func (c *Cmd) addSpectrum(line *commandLine, cfg *train.Config, rank int) {
 	if !cfg.ChooseRidge {
 		line.add("ridge", cfg.Spec.Dynamics.Ridge)
 	}
+	if c.Quick {
+		*line = append(*line, "--quick")
+	}
 	if c.NoDeviation {
 		*line = append(*line, "--no-deviation")
 	}

@@ -40,8 +40,10 @@ func (c *Cmd) command(cfg *train.Config, rank int) string {
 		line.add("like", filepath.Base(c.Like), "seed", c.Seed)
 	case c.dynamics() == model.DynamicsLearned:
 		c.addGraph(&line, cfg, rank)
-		line.add("dynamics", model.DynamicsLearned,
-			"bands", kalman.FormatBands(cfg.Spec.Dynamics.Bands))
+		line.add("dynamics", model.DynamicsLearned)
+		if !cfg.ChooseBands {
+			line.add("bands", kalman.FormatBands(cfg.Spec.Dynamics.Bands))
+		}
 		if !cfg.ChooseRidge {
 			line.add("ridge", cfg.Spec.Dynamics.Ridge)
 		}

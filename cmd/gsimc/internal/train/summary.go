@@ -136,7 +136,7 @@ func repeatRows(l *train.Live) [][]string {
 	}
 }
 
-// choiceRow tells of the choice of the rank and the ridge.
+// choiceRow tells of the choice of the rank, the ridge and the bands.
 func choiceRow(c *fit.Choice) []string {
 	_, text, _ := strings.Cut(c.String(), " ") // without the word rank
 	return []string{"rank", text}

@@ -62,9 +62,9 @@ func (c *Cmd) Check() error {
 func (Cmd) Help() string {
 	return `A model is learned from the training users: which items go together (the leading ` +
 		`eigenvectors of the item graph), and what follows a history (the dynamics). The ` +
-		`validation users tell which rank and ridge are best, unless --rank and --ridge or ` +
-		`--quick fix them; how uncertain the model is; and how good: see "quality" in the ` +
-		`output. ` +
+		`validation users tell which rank, ridge and bands are best, unless --rank, --ridge, ` +
+		`--bands or --quick fix them; how uncertain the model is; and how good: see "quality" in ` +
+		`the output. ` +
 		`Everything that serving needs is written to one file. An eigenvector with an error ` +
 		`above ` +
 		`--tolerance is refused.
