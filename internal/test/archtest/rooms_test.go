@@ -11,6 +11,7 @@ internal/file:
 internal/chart:
 internal/event: internal/fault
 internal/num: internal/ranking
+internal/verdict:
 internal/wire: api internal/ranking
 
 # The mathematics.
@@ -55,7 +56,6 @@ client: api internal/fault
 server/internal/background:
 server/internal/console:
 server/internal/metric:
-server/internal/verdict:
 server/internal/admission: server/internal/metric
 server/internal/origin:
 server/internal/socket:
@@ -74,7 +74,7 @@ server/internal/models: api internal/ranking model server/internal/catalogue ser
 server/internal/state: internal/event internal/num kalman model store server/internal/metric
 server/internal/passes: internal/ranking model server/internal/metric
 server/internal/credit: api internal/event store server/internal/metric server/internal/session
-	server/internal/verdict
+	internal/verdict
 server/internal/arms: internal/fault model server/internal/catalogue server/internal/metric
 	server/internal/models server/internal/stage
 server/internal/coldstart: model store server/internal/background server/internal/metric
@@ -110,7 +110,7 @@ server/internal/items: api internal/event model store server/internal/catalogue
 	server/internal/models server/internal/outcome server/internal/valid
 server/internal/operate: api store server/internal/arms server/internal/calls
 	server/internal/catalogue server/internal/credit server/internal/models
-	server/internal/outcome server/internal/valid server/internal/verdict
+	server/internal/outcome server/internal/valid internal/verdict
 server: api internal/event internal/fault internal/wire model store server/internal/admission
 	server/internal/arms server/internal/background server/internal/calls
 	server/internal/catalogue server/internal/coldstart server/internal/console server/internal/credit server/internal/doors server/internal/filters

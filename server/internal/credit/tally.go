@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/gsimc/gsimc/internal/verdict"
 	"github.com/gsimc/gsimc/server/internal/session"
-	"github.com/gsimc/gsimc/server/internal/verdict"
 	"github.com/gsimc/gsimc/store"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/credit"
-	"github.com/gsimc/gsimc/server/internal/verdict"
+	"github.com/gsimc/gsimc/internal/verdict"
 )
 
 // outcomeOf describes what the users of an arm did; arm 0 is main.
