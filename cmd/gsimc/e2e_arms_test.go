@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 )
 
 // Two models serve users who keep them over a restart, and the operator sees both.
@@ -51,6 +53,23 @@ func TestArmsServe(t *testing.T) {
 				t.Errorf("there is no %q in\n%s", column, table)
 			}
 		}
+		// Another server has seen the same users: the counts add up.
+		second := startServe(t, model, t.TempDir(), "--arm", "next="+other+":40%")
+		for n := range users {
+			recommendJSON(t, second, "--user", fmt.Sprint("user-", n), "--items", "1", "--attribute")
+		}
+		out = execute(t, "models", "--server", server.Admin, "--with", second.Admin, "--json")
+		decode(t, out, &list)
+		if m := list.Models; m[0].Outcome.Users+m[1].Outcome.Users != int64(2*users) {
+			t.Errorf("two servers showed %d users lists: %s", 2*users, out)
+		}
+		second.mustStop(t)
+		refused(t, cli.ExitFailure, "is a server that is there already", "models", "--server",
+			server.Admin, "--with", strings.Replace(server.Admin, "127.0.0.1", "localhost", 1))
+		third := startServe(t, model, t.TempDir(), "--arm", "next="+other+":30%")
+		refused(t, cli.ExitFailure, "--with: "+third.Admin+" has other arms than "+server.Admin,
+			"models", "--server", server.Admin, "--with", third.Admin)
+		third.mustStop(t)
 		server.mustStop(t)
 	}
 	seen := map[string]bool{}

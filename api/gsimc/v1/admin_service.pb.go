@@ -396,7 +396,10 @@ func (*ListModelsRequest) Descriptor() ([]byte, []int) {
 type ListModelsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// That of main first.
-	Models        []*ArmModel `protobuf:"bytes,1,rep,name=models,proto3" json:"models,omitempty"`
+	Models []*ArmModel `protobuf:"bytes,1,rep,name=models,proto3" json:"models,omitempty"`
+	// Drawn at random at the start of the server: who adds up what servers have counted tells by it
+	// that two addresses are of one server.
+	ServerId      string `protobuf:"bytes,2,opt,name=server_id,json=serverId,proto3" json:"server_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +439,13 @@ func (x *ListModelsResponse) GetModels() []*ArmModel {
 		return x.Models
 	}
 	return nil
+}
+
+func (x *ListModelsResponse) GetServerId() string {
+	if x != nil {
+		return x.ServerId
+	}
+	return ""
 }
 
 // ArmModel is the model of an arm.
@@ -552,9 +562,14 @@ type ArmOutcome struct {
 	// Its end.
 	RateHigh float64 `protobuf:"fixed64,8,opt,name=rate_high,json=rateHigh,proto3" json:"rate_high,omitempty"`
 	// Unset for main, and as long as it or the arm has fewer than 100 users, or there are no hits.
-	Verdict       *ArmVerdict `protobuf:"bytes,9,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Verdict *ArmVerdict `protobuf:"bytes,9,opt,name=verdict,proto3" json:"verdict,omitempty"`
+	// user_count in each of 64 groups of users. This, hits and lists add up over servers; rates and
+	// verdicts follow from the sums.
+	GroupUserCounts []int64 `protobuf:"varint,10,rep,packed,name=group_user_counts,json=groupUserCounts,proto3" json:"group_user_counts,omitempty"`
+	// hit_count in each of these groups.
+	GroupHitCounts []int64 `protobuf:"varint,11,rep,packed,name=group_hit_counts,json=groupHitCounts,proto3" json:"group_hit_counts,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ArmOutcome) Reset() {
@@ -646,6 +661,20 @@ func (x *ArmOutcome) GetRateHigh() float64 {
 func (x *ArmOutcome) GetVerdict() *ArmVerdict {
 	if x != nil {
 		return x.Verdict
+	}
+	return nil
+}
+
+func (x *ArmOutcome) GetGroupUserCounts() []int64 {
+	if x != nil {
+		return x.GroupUserCounts
+	}
+	return nil
+}
+
+func (x *ArmOutcome) GetGroupHitCounts() []int64 {
+	if x != nil {
+		return x.GroupHitCounts
 	}
 	return nil
 }
@@ -1132,16 +1161,17 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\rstore_failure\x18\t \x01(\tR\fstoreFailure\x12!\n" +
 	"\fstore_damage\x18\n" +
 	" \x01(\tR\vstoreDamage\"\x13\n" +
-	"\x11ListModelsRequest\"@\n" +
+	"\x11ListModelsRequest\"]\n" +
 	"\x12ListModelsResponse\x12*\n" +
-	"\x06models\x18\x01 \x03(\v2\x12.gsimc.v1.ArmModelR\x06models\"\xfc\x01\n" +
+	"\x06models\x18\x01 \x03(\v2\x12.gsimc.v1.ArmModelR\x06models\x12\x1b\n" +
+	"\tserver_id\x18\x02 \x01(\tR\bserverId\"\xfc\x01\n" +
 	"\bArmModel\x12\x10\n" +
 	"\x03arm\x18\x01 \x01(\tR\x03arm\x12%\n" +
 	"\x05model\x18\x02 \x01(\v2\x0f.gsimc.v1.ModelR\x05model\x12#\n" +
 	"\rshare_percent\x18\x03 \x01(\x01R\fsharePercent\x128\n" +
 	"\x18configured_share_percent\x18\x04 \x01(\x01R\x16configuredSharePercent\x12(\n" +
 	"\x06canary\x18\x05 \x01(\v2\x10.gsimc.v1.CanaryR\x06canary\x12.\n" +
-	"\aoutcome\x18\x06 \x01(\v2\x14.gsimc.v1.ArmOutcomeR\aoutcome\"\x98\x03\n" +
+	"\aoutcome\x18\x06 \x01(\v2\x14.gsimc.v1.ArmOutcomeR\aoutcome\"\xee\x03\n" +
 	"\n" +
 	"ArmOutcome\x12\x1d\n" +
 	"\n" +
@@ -1155,7 +1185,10 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\x04rate\x18\x06 \x01(\x01R\x04rate\x12\x19\n" +
 	"\brate_low\x18\a \x01(\x01R\arateLow\x12\x1b\n" +
 	"\trate_high\x18\b \x01(\x01R\brateHigh\x12.\n" +
-	"\averdict\x18\t \x01(\v2\x14.gsimc.v1.ArmVerdictR\averdict\x1a=\n" +
+	"\averdict\x18\t \x01(\v2\x14.gsimc.v1.ArmVerdictR\averdict\x12*\n" +
+	"\x11group_user_counts\x18\n" +
+	" \x03(\x03R\x0fgroupUserCounts\x12(\n" +
+	"\x10group_hit_counts\x18\v \x03(\x03R\x0egroupHitCounts\x1a=\n" +
 	"\x0fHitsByTypeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xf6\x01\n" +

@@ -12,7 +12,7 @@ internal/chart:
 internal/event: internal/fault
 internal/num: internal/ranking
 internal/verdict:
-internal/wire: api internal/ranking
+internal/wire: api internal/ranking internal/verdict
 
 # The mathematics.
 spectral: internal/fault internal/num
@@ -108,9 +108,9 @@ server/internal/users: api model store server/internal/admission server/internal
 	server/internal/valid
 server/internal/items: api internal/event model store server/internal/catalogue
 	server/internal/models server/internal/outcome server/internal/valid
-server/internal/operate: api store server/internal/arms server/internal/calls
+server/internal/operate: api internal/wire store server/internal/arms server/internal/calls
 	server/internal/catalogue server/internal/credit server/internal/models
-	server/internal/outcome server/internal/valid internal/verdict
+	server/internal/outcome server/internal/valid
 server: api internal/event internal/fault internal/wire model store server/internal/admission
 	server/internal/arms server/internal/background server/internal/calls
 	server/internal/catalogue server/internal/coldstart server/internal/console server/internal/credit server/internal/doors server/internal/filters
@@ -132,6 +132,7 @@ cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/f
 	spectral store store/pebble learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli
 	cmd/gsimc/internal/progress cmd/gsimc/internal/stores
 cmd/gsimc/internal/call: api learn/dataset client cmd/gsimc/internal/cli internal/fault
+	internal/wire
 	cmd/gsimc/internal/progress
 cmd/gsimc/internal/demo: api learn/dataset learn/train cmd/gsimc/internal/child
 	cmd/gsimc/internal/cli

@@ -3,6 +3,7 @@ package operate
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/credit"
@@ -52,10 +54,11 @@ func Usual() Bounds {
 type service struct {
 	pb.UnsafeAdminServiceServer
 	Deps
+	id string // see ListModelsResponse
 }
 
 // New returns the service.
-func New(d Deps) pb.AdminServiceServer { return &service{Deps: d} }
+func New(d Deps) pb.AdminServiceServer { return &service{Deps: d, id: rand.Text()} }
 
 // GetStatus implements AdminService.
 func (s *service) GetStatus(
@@ -151,13 +154,13 @@ func (s *service) CreateCheckpoint(
 func (s *service) ListModels(
 	context.Context, *pb.ListModelsRequest,
 ) (*pb.ListModelsResponse, error) {
-	resp, outcomes := &pb.ListModelsResponse{}, s.Outcomes()
+	resp, outcomes := &pb.ListModelsResponse{ServerId: s.id}, s.Outcomes()
 	for _, a := range s.Arms.All() {
 		l := a.Acquire()
 		of := &pb.ArmModel{Arm: a.Name, Model: models.Describe(l.Lease),
 			SharePercent:           s.Arms.Split.Share(a.Index),
 			ConfiguredSharePercent: s.Arms.Split.Arm(a.Index).Share,
-			Outcome:                outcomeOf(outcomes, a.Index)}
+			Outcome:                countsOf(outcomes, a.Index)}
 		l.Release()
 		if a.Trial != nil {
 			f := a.Trial.Figures()
@@ -167,5 +170,6 @@ func (s *service) ListModels(
 		}
 		resp.Models = append(resp.Models, of)
 	}
+	wire.Judge(resp.Models)
 	return resp, nil
 }

@@ -3,19 +3,22 @@ package call
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"google.golang.org/grpc"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/wire"
 )
 
 // Models is `gsimc models`.
 type Models struct {
 	cli.ServerFlags `set:"port=50052"`
 
-	JSON bool `group:"Output:" name:"json" help:"Print one JSON object."`
+	With []string `group:"Server:" placeholder:"HOST:PORT" help:"Admin address of another server of the store, with the same --arm and --arm-salt: what the servers have counted is added up. May be given several times."`
+	JSON bool     `group:"Output:" name:"json" help:"Print one JSON object."`
 }
 
 // Help is the manual under the flags.
@@ -25,7 +28,11 @@ compares with main. With arms it prints below what their users did since the sta
 with lists that had a recommendation_id: hits are new events of positive weight about items of the
 own arm's lists. Intervals (95 %) and p are valid however often one looks. "users needed" are those
 that would yet have to come to show the present difference, "for 5 %" a difference of 5 % of main's
-rate, with a probability of 80 %. --server is the address of --admin-listen.`
+rate, with a probability of 80 %. --server is the address of --admin-listen.
+
+  gsimc models --server a:50052 --with b:50052 --with c:50052
+
+adds up the counts of three servers. Models, shares and canaries are then those of --server.`
 }
 
 // armModel is a model as `gsimc models --json` prints it.
@@ -51,29 +58,57 @@ type canary struct {
 
 // Run asks the server and prints.
 func (c *Models) Run(a *cli.App) error {
-	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		got, err := pb.NewAdminServiceClient(conn).ListModels(ctx, &pb.ListModelsRequest{})
+	first, err := c.ask()
+	if err != nil {
+		return err
+	}
+	models, met := first.GetModels(), []string{first.GetServerId()}
+	for _, other := range c.With {
+		one := *c
+		one.Server = other
+		more, err := one.ask()
 		if err != nil {
-			return err
+			return cli.Flag("--with", err)
 		}
-		list := []armModel{}
-		for _, m := range got.GetModels() {
-			of := armModel{Arm: m.GetArm(), Version: m.GetModel().GetVersion(),
-				Items: m.GetModel().GetItemCount(), Share: m.GetSharePercent(),
-				Configured: m.GetConfiguredSharePercent(), Outcome: outcomeOf(m.GetOutcome())}
-			if t := m.GetCanary(); t != nil {
-				of.Canary = &canary{t.GetReturned(), t.GetGain(), t.GetMainGain(),
-					t.GetStandardError(), t.GetEventCount(), t.GetMainEventCount()}
-			}
-			list = append(list, of)
+		if slices.Contains(met, more.GetServerId()) {
+			return cli.Flagf("--with", "%s is a server that is there already: it would count "+
+				"double", other)
 		}
-		if c.JSON {
-			return a.PrintJSON(map[string]any{"models": list})
+		met = append(met, more.GetServerId())
+		if !wire.AddOutcomes(models, more.GetModels()) {
+			return cli.Flagf("--with", "%s has other arms than %s, or other shares of them", other,
+				c.Server)
 		}
-		printModels(a, list)
-		printOutcomes(a, list)
-		return nil
+	}
+	if len(c.With) > 0 {
+		wire.Judge(models)
+	}
+	list := []armModel{}
+	for _, m := range models {
+		of := armModel{Arm: m.GetArm(), Version: m.GetModel().GetVersion(),
+			Items: m.GetModel().GetItemCount(), Share: m.GetSharePercent(),
+			Configured: m.GetConfiguredSharePercent(), Outcome: outcomeOf(m.GetOutcome())}
+		if t := m.GetCanary(); t != nil {
+			of.Canary = &canary{t.GetReturned(), t.GetGain(), t.GetMainGain(),
+				t.GetStandardError(), t.GetEventCount(), t.GetMainEventCount()}
+		}
+		list = append(list, of)
+	}
+	if c.JSON {
+		return a.PrintJSON(map[string]any{"models": list})
+	}
+	printModels(a, list)
+	printOutcomes(a, list)
+	return nil
+}
+
+// ask returns the models of one server.
+func (c *Models) ask() (got *pb.ListModelsResponse, err error) {
+	err = c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
+		got, err = pb.NewAdminServiceClient(conn).ListModels(ctx, &pb.ListModelsRequest{})
+		return err
 	})
+	return got, err
 }
 
 func printModels(a *cli.App, list []armModel) {
