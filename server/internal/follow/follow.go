@@ -5,6 +5,8 @@
 package follow
 
 import (
+	"context"
+
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
@@ -52,4 +54,31 @@ func (a All) Reweighed() {
 	for _, f := range a {
 		f.Reweighed()
 	}
+}
+
+// Rewrite replaces the histories of users by what fn makes of them, as [store.Store.Rewrite], and
+// lets f know.
+func Rewrite(
+	ctx context.Context, states *state.Cache, f Follower, users []string,
+	fn func([][]store.Event) [][]store.Event,
+) ([]store.Version, error) {
+	var had []bool
+	var made [][]store.Event
+	versions, err := states.Rewrite(ctx, users, func(h [][]store.Event) [][]store.Event {
+		had = had[:0]
+		for i := range h {
+			had = append(had, len(h[i]) > 0)
+		}
+		made = fn(h)
+		return made
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, user := range users {
+		if made[i] != nil {
+			f.Rewrote(user, had[i], made[i])
+		}
+	}
+	return versions, nil
 }

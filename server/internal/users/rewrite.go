@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/follow"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/session"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -21,8 +22,7 @@ const (
 	maxRewriteHistory = 100_000 // events
 )
 
-// rewrite replaces the histories of users by what fn makes of them, as [store.Store.Rewrite], and
-// lets those know who follow the histories.
+// rewrite is [follow.Rewrite] within the bounds.
 func (s *service) rewrite(
 	ctx context.Context, users []string, fn func([][]store.Event) [][]store.Event,
 ) ([]store.Version, error) {
@@ -43,25 +43,7 @@ func (s *service) rewrite(
 	if total > s.RewriteHistory {
 		return nil, outcome.ErrHistoryTooLong
 	}
-	var had []bool
-	var made [][]store.Event
-	versions, err := s.States.Rewrite(ctx, users, func(h [][]store.Event) [][]store.Event {
-		had = had[:0]
-		for i := range h {
-			had = append(had, len(h[i]) > 0)
-		}
-		made = fn(h)
-		return made
-	})
-	if err != nil {
-		return nil, err
-	}
-	for i, user := range users {
-		if made[i] != nil {
-			s.Follow.Rewrote(user, had[i], made[i])
-		}
-	}
-	return versions, nil
+	return follow.Rewrite(ctx, s.States, s.Follow, users, fn)
 }
 
 // sessionToken returns the token of a version; none if the history is empty.
