@@ -69,6 +69,9 @@ type Config struct {
 	// EventTypesFile names a file of weights in place of EventWeights, see [event.ParseWeights]. It
 	// is read again when it changes; a bad one changes nothing. Empty (the default): none.
 	EventTypesFile string
+	// Retain is how old events may become: within a day older ones are taken out of the histories,
+	// as if they had never been sent. Default: any age.
+	Retain event.Ages
 	// Estimator reads the query vector out of a state. It does not influence the state. Default
 	// [model.EstimatorBGS].
 	Estimator model.Estimator
@@ -290,6 +293,7 @@ func (c Config) Validate() error {
 			Problem: "the weights are given twice",
 			Advice:  []fault.Change{{Verb: "leave out", Field: "EventWeights"}}})
 	}
+	faults = append(faults, c.Retain.Validate("Retain")...)
 	return errors.Join(append(faults, c.EventWeights.Validate("EventWeights")...)...)
 }
 

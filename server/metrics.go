@@ -19,6 +19,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/passes"
 	"github.com/gsimc/gsimc/server/internal/quality"
 	"github.com/gsimc/gsimc/server/internal/recommend"
+	"github.com/gsimc/gsimc/server/internal/retention"
 	"github.com/gsimc/gsimc/server/internal/stage"
 	"github.com/gsimc/gsimc/server/internal/state"
 )
@@ -41,6 +42,7 @@ type Metrics struct {
 	passes    *passes.Metrics
 	quality   *quality.Metrics
 	recommend *recommend.Metrics
+	retention *retention.Metrics
 	retrain   *retrainMetrics
 	stages    *stage.Metrics
 	states    *state.Metrics
@@ -67,6 +69,7 @@ func NewMetrics() *Metrics {
 		passes:    passes.NewMetrics(),
 		quality:   quality.NewMetrics(),
 		recommend: recommend.NewMetrics(),
+		retention: retention.NewMetrics(),
 		retrain:   newRetrainMetrics(),
 		stages:    stage.NewMetrics(),
 		states:    state.NewMetrics(),
@@ -82,7 +85,8 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, part := range []interface{ Collectors() []prometheus.Collector }{
 		&m.own, m.admission, m.arms, m.calls, m.coldstart, m.credit, m.doors, m.events, m.filters,
-		m.models, m.passes, m.quality, m.recommend, m.retrain, m.stages, m.states,
+		m.models, m.passes, m.quality, m.recommend, m.retention, m.retrain, m.stages,
+		m.states,
 	} {
 		m.registry.MustRegister(part.Collectors()...)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/follow"
 	"github.com/gsimc/gsimc/server/internal/popularity"
 	"github.com/gsimc/gsimc/server/internal/quality"
+	"github.com/gsimc/gsimc/server/internal/retention"
 	"github.com/gsimc/gsimc/server/internal/tracing"
 	"github.com/gsimc/gsimc/store"
 )
@@ -108,6 +109,13 @@ func (s *Server) openQuality() (err error) {
 	}
 	s.quality = quality.New(s.cfg.QualitySample, shadow, measured)
 	return nil
+}
+
+// newSweeper makes what takes old events out of the store.
+func (s *Server) newSweeper() *retention.Sweeper {
+	return retention.New(retention.Deps{Ages: s.cfg.Retain, Store: s.store, States: s.states,
+		Follow: s.follow, Longest: s.users.RewriteHistory, Wake: s.retentionWake,
+		Guard: s.chain.Guard, Now: s.now, Metrics: s.metrics.retention, Log: s.log})
 }
 
 // newExtenders makes what extends the models of the arms by new items.

@@ -23,7 +23,7 @@ func twoServers(t *testing.T, run func(t *testing.T, servers [2]*testServer)) {
 // twoServersOf is twoServers with a setup, but for its store.
 func twoServersOf(t *testing.T, su setup, run func(t *testing.T, servers [2]*testServer)) {
 	t.Helper()
-	overStores := func(t *testing.T, open func() store.Store) {
+	overStores(t, func(t *testing.T, open func() store.Store) {
 		var servers [2]*testServer
 		for i := range servers {
 			su := su
@@ -31,19 +31,25 @@ func twoServersOf(t *testing.T, su setup, run func(t *testing.T, servers [2]*tes
 			servers[i] = start(t, su)
 		}
 		run(t, servers)
-	}
+	})
+}
+
+// overStores calls run for each store of this module that is here, at the same time, with what
+// opens the store for one more server.
+func overStores(t *testing.T, run func(t *testing.T, open func() store.Store)) {
+	t.Helper()
 	for name, make := range sharedStores {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			open := make(t)
-			overStores(t, func() store.Store { return open() })
+			run(t, func() store.Store { return open() })
 		})
 	}
 	t.Run("pebble", func(t *testing.T) { // within one process
 		t.Parallel()
 		st := check.Get(pebble.Open(t.Context(), t.TempDir(), pebble.Options{}))(t)
 		closeAtEnd(t, st)
-		overStores(t, func() store.Store { return st })
+		run(t, func() store.Store { return st })
 	})
 }
 

@@ -127,7 +127,8 @@ func newBounded(
 		return nil, err
 	}
 	s.background = []func(context.Context){s.quality.Run, popular.Run, notices.Run,
-		s.watchCatalogue, watching(s.doors), watching(s.types), watching(s.named)}
+		s.newSweeper().Run, s.watchCatalogue, watching(s.doors), watching(s.types),
+		watching(s.named)}
 	for _, x := range extenders {
 		s.background = append(s.background, x.Run)
 	}

@@ -86,6 +86,8 @@ server/internal/quality: internal/ranking model store server/internal/background
 server/internal/gauges: store server/internal/arms server/internal/catalogue
 	server/internal/models server/internal/state
 server/internal/follow: model store server/internal/coldstart server/internal/state
+server/internal/retention: internal/event store server/internal/background
+	server/internal/follow server/internal/metric server/internal/state
 server/internal/outcome: internal/wire store server/internal/admission server/internal/catalogue
 	server/internal/doors server/internal/filters server/internal/models server/internal/session
 	server/internal/valid
@@ -118,7 +120,8 @@ server: api internal/event internal/fault internal/wire model store server/inter
 	server/internal/items server/internal/socket
 	server/internal/metric server/internal/models server/internal/operate server/internal/origin
 	server/internal/passes server/internal/popularity server/internal/quality
-	server/internal/recommend server/internal/stage server/internal/state server/internal/tracing
+	server/internal/recommend server/internal/retention server/internal/stage server/internal/state
+	server/internal/tracing
 	server/internal/users server/internal/valid server/internal/watched
 
 # The groups of commands. None knows another; standalone does what others do.
@@ -148,8 +151,8 @@ cmd/gsimc/internal/train: internal/fault internal/file internal/num spectral kal
 cmd/gsimc/internal/evaluate: internal/chart spectral kalman model learn/dataset learn/train
 	learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress
 cmd/gsimc/internal/standalone: learn/dataset cmd/gsimc/internal/cli cmd/gsimc/internal/look
-cmd/gsimc/internal/serve: model store store/pebble learn/retrain server cmd/gsimc/internal/cli
-	cmd/gsimc/internal/stores
+cmd/gsimc/internal/serve: internal/event model store store/pebble learn/retrain server
+	cmd/gsimc/internal/cli cmd/gsimc/internal/stores
 cmd/gsimc: cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/call
 	cmd/gsimc/internal/demo cmd/gsimc/internal/repair cmd/gsimc/internal/migrate
 	cmd/gsimc/internal/look cmd/gsimc/internal/train cmd/gsimc/internal/evaluate

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/stores"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server"
 	"github.com/gsimc/gsimc/store/pebble"
@@ -31,6 +32,8 @@ type Cmd struct {
 	PopularityHalfLife time.Duration `group:"Model:" default:"${serve_popularity_half_life}" help:"Without a model: time in which an event loses half of its weight among the popular items."`
 
 	ExtendEvery time.Duration `group:"Model:" default:"${serve_extend_every}" help:"Interval at which new items are placed in the model, by the histories that contain them. Those that nobody has are placed within seconds, by what the catalogue says. 0s: neither."`
+
+	Retain []string `group:"State:" sep:"none" placeholder:"AGE" help:"Age, such as 400d, at least 24h, above which events are taken out of the histories within a day, by the times that they say, as if they had never been sent: they are gone for good. view=30d is that of a type. May be given several times, in the file of --config as a list. Default: any age."`
 
 	Store      string       `group:"State:" default:"pebble" words:"pebble,memory,valkey://,postgres://" placeholder:"STORE" help:"Where histories are kept: on disk (pebble), in memory, lost at exit (memory), or where servers share them: in a cluster, valkey://HOST:PORT,.../NAMESPACE?replicas=2&user=NAME&password-file=FILE&tls=on&tls-ca=FILE, or in PostgreSQL, postgres://USER@HOST,.../DATABASE?sslmode=verify-full&target_session_attrs=read-write&password-file=FILE. See docs/scale.md."`
 	DataDir    string       `group:"State:" default:"${serve_data_dir}" help:"Folder of the pebble store; made if absent."`
@@ -117,7 +120,8 @@ GOMEMLIMIT, if not set, becomes 90 % of the memory limit of the control group.`
 
 // Check leaves the checks of the configuration to the server.
 func (c *Cmd) Check() error {
-	return errors.Join(c.config("").Validate(), cli.AtLeast("--timer-slack", c.TimerSlack, 0),
+	_, ages := event.ParseAges("Retain", c.Retain)
+	return errors.Join(c.config("").Validate(), ages, cli.AtLeast("--timer-slack", c.TimerSlack, 0),
 		stores.Check(stores.Flag, c.Store), c.checkLocal(), c.checkReserve(),
 		c.checkModelDir(),
 		c.armFlags.check(), c.retrainFlags.check(c.Store))
@@ -170,6 +174,7 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.TLSClientCA, cfg.Insecure = c.TLSClientCA, c.Insecure
 	cfg.BuildVersion = version
 	cfg.EventWeights, cfg.EventTypesFile = c.EventWeight, c.EventTypesFile
+	cfg.Retain, _ = event.ParseAges("Retain", c.Retain) // Check has refused bad ones
 	cfg.ExtendEvery = c.ExtendEvery
 	cfg.Estimator = model.Estimator(c.Estimator)
 	cfg.StateCacheBytes = int64(c.StateCache)
