@@ -41,6 +41,13 @@ var ofStates = []mutant{
 		pkg:  "./server/internal/state", test: "TestRewriteRunsToItsEnd",
 	},
 	{
+		name: "everysweep", breaks: "each server of a store looks for old events all day",
+		file: "server/internal/retention/turns.go",
+		was:  `since < 0 || since >= Every`,
+		is:   `since != Every`,
+		pkg:  "./server", test: "TestOldEventsLeave",
+	},
+	{
 		name: "lostreadahead", breaks: "streams that end badly take the room of others for ever",
 		file: "server/internal/ingest/stream.go",
 		was:  `s.ReadAhead.Give(o.in.take(nil).taken)`,
