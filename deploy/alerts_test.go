@@ -86,6 +86,7 @@ func TestAlerts(t *testing.T) {
 		"GsimcStoreDamaged":     {gauge("gsimc_store_damaged_files", "2x600"), gauge("gsimc_store_damaged_files", "0x600")},
 		"GsimcStoreAway":        {gauge("gsimc_store_away", "1x600"), gauge("gsimc_store_away", "0x600")},
 		"GsimcStoreDegraded":    {gauge("gsimc_store_degraded", "1x600"), gauge("gsimc_store_degraded", "0x600")},
+		"GsimcRetentionLate":    {gauge("gsimc_retention_due_events", "1x600"), gauge("gsimc_retention_due_events", "0x600")},
 		"GsimcStoreFillsUp":     {gauge("gsimc_store_room_bytes", "20e9-20e6x600"), gauge("gsimc_store_room_bytes", "200e9-20e6x600")},
 		"GsimcModelStale":       {gauge("gsimc_model_train_timestamp_seconds", "-1300000x600"), gauge("gsimc_model_train_timestamp_seconds", "0x600")},
 		"GsimcModelDrift":       {gauge("gsimc_drift_energy_ratio", "0.7x600"), gauge("gsimc_drift_energy_ratio", "0.9x600")},

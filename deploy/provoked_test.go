@@ -56,7 +56,7 @@ var provocations = map[string]provocation{
 	"broken disk": {do: brokenDisk, faults: true,
 		flags: flags("--retrain-every", "1s", "--extend-every", "100ms"),
 		alerts: []string{"GsimcModelDrift", "GsimcRetrainingFailed", "GsimcStoreFailed",
-			"GsimcStoreDamaged"}},
+			"GsimcStoreDamaged", "GsimcRetentionLate"}},
 	"shared store": sharedStore(),
 	"doors": {do: doors, alerts: []string{"GsimcStrangers", "GsimcCertificateEnds"},
 		flags: func(t *testing.T, dir string) []string {
@@ -256,12 +256,14 @@ func brokenDisk(s *stage) {
 	// A start writes tables of what is in the log.
 	s.program.serve(s.T, s.dir).end(s.T, syscall.SIGTERM)
 	s.damage()
-	s.served = s.program.serve(s.T, s.dir)
+	s.served = s.program.serve(s.T, s.dir, "--retain", "24h")
 	s.prometheus = startPrometheus(s.T, s.ops)
 	for u := range 40 {
 		s.call("/v1/recommend", fmt.Sprintf(`{"userId": "u%d"}`, u))
 	}
-	s.until("GsimcStoreDamaged", 1, 0, nil)
+	s.await(s.T, "old events are out of the store") // but those of damaged histories
+	s.until("GsimcRetentionLate", 1, time.Hour, nil)
+	s.until("GsimcStoreDamaged", 1, 0, nil) // whose commands want the server stopped
 }
 
 // events sends events with long ids of 40 users who have no tastes.

@@ -27,6 +27,7 @@ var answers = map[string]struct {
 	"GsimcStoreRefusing":    {prints: `MiB`},
 	"GsimcStoreFillsUp":     {prints: `gsimc_store_room_bytes 0`},
 	"GsimcStoreDamaged":     {prints: `damage`, code: 1, ended: true},
+	"GsimcRetentionLate":    {prints: `gsimc_retention_due_events [1-9]`},
 	"GsimcStoreAway":        {prints: `the store does not answer`},
 	"GsimcStoreDegraded":    {prints: `1 of 2 primaries do not answer`},
 	"GsimcModelStale":       {prints: `items`},

@@ -15,9 +15,9 @@ import (
 	"github.com/gsimc/gsimc/learn/retrain"
 )
 
-var metricLine = regexp.MustCompile(`(?m)^(gsimc_(?:retrain|online)\S*) (\S+)$`)
+var metricLine = regexp.MustCompile(`(?m)^(gsimc_(?:retrain|retention|online)\S*) (\S+)$`)
 
-// metrics are the series of retraining and live quality of a running server.
+// metrics are the series of retraining, retention and live quality of a running server.
 func (p *serverProcess) metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	found := map[string]float64{}
