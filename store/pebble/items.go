@@ -102,8 +102,15 @@ func (s *Store) EachItem(ctx context.Context, after string, fn func(store.Item) 
 		return err
 	}
 	defer s.calls.Done()
+	return s.reader.eachGoodItem(ctx, after, fn)
+}
+
+// eachGoodItem is EachItem of a store that is open.
+func (r reader) eachGoodItem(
+	ctx context.Context, after string, fn func(store.Item) error,
+) error {
 	var damaged []string
-	err := s.reader.eachItem(ctx, after, func(item store.Item, damage error) error {
+	err := r.eachItem(ctx, after, func(item store.Item, damage error) error {
 		if damage != nil {
 			damaged = append(damaged, item.ID)
 			return nil

@@ -85,6 +85,11 @@ func (r *Reader) Each(
 	})
 }
 
+// EachItem is [Store.EachItem].
+func (r *Reader) EachItem(ctx context.Context, after string, fn func(store.Item) error) error {
+	return r.reader.eachGoodItem(ctx, after, fn)
+}
+
 // History calls fn for every event of a user, by revision from 1; for none of an unknown user. The
 // first error of fn ends it and is returned as it is. The error wraps [store.ErrCorrupt] if the
 // history is damaged.

@@ -132,7 +132,7 @@ cmd/gsimc/internal/cli: api internal/fault internal/num model learn/dataset clie
 cmd/gsimc/internal/stores: store store/memory store/postgres store/valkey store/pebble
 	cmd/gsimc/internal/cli
 cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/file kalman model
-	spectral store store/pebble learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli
+	spectral store learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli
 	cmd/gsimc/internal/progress cmd/gsimc/internal/stores
 cmd/gsimc/internal/call: api learn/dataset client cmd/gsimc/internal/cli internal/fault
 	internal/wire

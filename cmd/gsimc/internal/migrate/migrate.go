@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -52,7 +51,7 @@ func (c *Cmd) Check() error {
 }
 
 func check(flag, text string) error {
-	if !strings.Contains(text, "://") {
+	if !stores.IsShared(text) {
 		return nil
 	}
 	return stores.Check(flag, text)
@@ -62,7 +61,7 @@ func check(flag, text string) error {
 func (c *Cmd) Run(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
-	if !strings.Contains(c.From, "://") {
+	if !stores.IsShared(c.From) {
 		if _, err := os.Stat(c.From); err != nil {
 			return cli.Flag("--from", cli.PathError(err))
 		}
@@ -115,7 +114,7 @@ func run(ctx context.Context, a *cli.App, from, to store.Items) error {
 
 // open opens a store by its folder or URL.
 func open(ctx context.Context, a *cli.App, flag, text string) (store.Items, error) {
-	if strings.Contains(text, "://") {
+	if stores.IsShared(text) {
 		s, err := stores.Open(ctx, text, stores.Settings{Env: a.Env, Flag: flag,
 			Log: slog.New(slog.DiscardHandler)})
 		if errors.Is(err, stores.ErrEnded) {
