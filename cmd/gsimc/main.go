@@ -22,6 +22,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/demo"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/evaluate"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/export"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/look"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/migrate"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/repair"
@@ -56,6 +57,7 @@ type grammar struct {
 	Backup      repair.Backup    `cmd:"" group:"Serve:" help:"Copy the store of a server, also while it runs, and check the copy."`
 	Restore     repair.Restore   `cmd:"" group:"Serve:" help:"Make the data folder of a server from a backup."`
 	Migrate     migrate.Cmd      `cmd:"" group:"Serve:" help:"Copy the histories and items of one store to another: a folder, valkey:// or postgres://."`
+	Export      export.Cmd       `cmd:"" group:"Serve:" help:"Write all histories and items of a store to Parquet files."`
 	Verify      repair.Verify    `cmd:"" group:"Serve:" help:"Check the store of a stopped server for damage."`
 	Salvage     repair.Salvage   `cmd:"" group:"Serve:" help:"Write what is whole of a damaged store to a new folder."`
 	Observe     call.Observe     `cmd:"" group:"Serve:" help:"Send events to a running server."`

@@ -17,18 +17,25 @@ import (
 // File is a file being written. It is not safe for concurrent use.
 type File struct {
 	path    string
+	mode    os.FileMode
 	temp    *os.File
 	written error // first error of Write
 	done    bool
 }
 
-// Create starts the file at path. An existing file is replaced by [File.Close], not before.
-func Create(path string) (*File, error) {
+// Create starts the file at path, which everybody may read. An existing file is replaced by
+// [File.Close], not before.
+func Create(path string) (*File, error) { return create(path, 0o644) }
+
+// CreatePrivate is Create of a file that only its owner may read.
+func CreatePrivate(path string) (*File, error) { return create(path, 0o600) }
+
+func create(path string, mode os.FileMode) (*File, error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return nil, err
 	}
-	return &File{path: path, temp: temp}, nil
+	return &File{path: path, mode: mode, temp: temp}, nil
 }
 
 // Write implements [io.Writer]. After an error Close fails and leaves no file.
@@ -40,7 +47,7 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close completes the file, durably, and gives it its name and the mode 0644. If anything went
+// Close completes the file, durably, and gives it its name. If anything went
 // wrong, now or in a Write before, there is no new file and an old one stays as it was; the one
 // exception is a folder that cannot be synced, as the error then says. A second Close, or one after
 // Abort, returns [os.ErrClosed].
@@ -70,8 +77,7 @@ func (f *File) flush() error {
 	if f.written != nil {
 		return f.written
 	}
-	// CreateTemp makes it private; other users may read the result
-	if err := f.temp.Chmod(0o644); err != nil {
+	if err := f.temp.Chmod(f.mode); err != nil {
 		return err
 	}
 	return f.temp.Sync()

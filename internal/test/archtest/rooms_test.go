@@ -139,6 +139,8 @@ cmd/gsimc/internal/call: api learn/dataset client cmd/gsimc/internal/cli interna
 	cmd/gsimc/internal/progress
 cmd/gsimc/internal/demo: api learn/dataset learn/train cmd/gsimc/internal/child
 	cmd/gsimc/internal/cli
+cmd/gsimc/internal/export: internal/file store cmd/gsimc/internal/cli
+	cmd/gsimc/internal/progress cmd/gsimc/internal/stores
 cmd/gsimc/internal/repair: store/pebble cmd/gsimc/internal/cli cmd/gsimc/internal/progress
 cmd/gsimc/internal/migrate: store store/pebble cmd/gsimc/internal/cli
 	cmd/gsimc/internal/progress cmd/gsimc/internal/stores
@@ -155,6 +157,7 @@ cmd/gsimc/internal/serve: internal/event model store store/pebble learn/retrain 
 	cmd/gsimc/internal/cli cmd/gsimc/internal/stores
 cmd/gsimc: cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/call
 	cmd/gsimc/internal/demo cmd/gsimc/internal/repair cmd/gsimc/internal/migrate
+	cmd/gsimc/internal/export
 	cmd/gsimc/internal/look cmd/gsimc/internal/train cmd/gsimc/internal/evaluate
 	cmd/gsimc/internal/standalone cmd/gsimc/internal/serve
 
@@ -215,7 +218,7 @@ github.com/go-logr/logr: cmd/gsimc/internal/serve
 github.com/cockroachdb/pebble/v2: store/pebble
 github.com/jackc/pgx/v5: store/postgres internal/test/enginetest
 github.com/redis/rueidis: store/valkey
-github.com/parquet-go/parquet-go: learn/dataset/internal/rows
+github.com/parquet-go/parquet-go: cmd/gsimc/internal/export learn/dataset/internal/rows
 go.yaml.in/yaml/v3: server/internal/filters cmd/gsimc/internal/cli
 
 # Arithmetic and collections.
