@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/call"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
@@ -80,21 +82,34 @@ func TestListsOfManyUsers(t *testing.T) {
 			check.Same(t, users[i], rows[i].User, "user")
 			check.Same(t, want, rows[i].Answer, "list (-alone +in the file)")
 		}
-		table := filepath.Join(t.TempDir(), "lists.csv")
-		execute(t, append(ask, "--out", table)...)
-		got, err := dataset.ReadUsers(table, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var listed []string
+		var places []place
 		for _, row := range rows {
-			if len(row.Items) > 0 { // who has had all items has no place
+			for i, item := range row.Items { // who has had all items has no place
+				places = append(places, place{row.User, int32(i + 1), item.ID, item.Score})
+			}
+			if len(row.Items) > 0 {
 				listed = append(listed, row.User)
 			}
 		}
-		check.Same(t, listed, got, "users of the table")
+		for _, name := range []string{"lists.csv", "lists.parquet"} {
+			table := filepath.Join(t.TempDir(), name)
+			execute(t, append(ask, "--out", table)...)
+			check.Same(t, listed, check.Get(dataset.ReadUsers(table, nil))(t), "users of %s", name)
+			if name == "lists.parquet" {
+				check.Same(t, places, check.Get(parquet.ReadFile[place](table))(t), "rows")
+			}
+		}
 	}
 	server.mustStop(t)
+}
+
+// place is what a row of a table of lists begins with.
+type place struct {
+	User  string  `parquet:"user_id"`
+	Place int32   `parquet:"place"`
+	Item  string  `parquet:"item_id"`
+	Score float64 `parquet:"score"`
 }
 
 // userList is a line of a file of lists.

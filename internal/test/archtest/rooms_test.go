@@ -218,7 +218,8 @@ github.com/go-logr/logr: cmd/gsimc/internal/serve
 github.com/cockroachdb/pebble/v2: store/pebble
 github.com/jackc/pgx/v5: store/postgres internal/test/enginetest
 github.com/redis/rueidis: store/valkey
-github.com/parquet-go/parquet-go: cmd/gsimc/internal/export learn/dataset/internal/rows
+github.com/parquet-go/parquet-go: cmd/gsimc/internal/call cmd/gsimc/internal/export
+	learn/dataset/internal/rows
 go.yaml.in/yaml/v3: server/internal/filters cmd/gsimc/internal/cli
 
 # Arithmetic and collections.

@@ -17,7 +17,7 @@ import (
 // listsFlags are the flags for the lists of many users.
 type listsFlags struct {
 	Users string `group:"For whom:" placeholder:"FILE" help:"Many users, for --out: the column user_id of a file in any of the forms that train reads, each user once; it may be one of events. - is standard input."`
-	Out   string `group:"Output:" placeholder:"FILE" help:"With --users, the file of all lists: a row for each place if its name ends in .csv, an object for each user if in .jsonl, either with .gz or .zst behind it. It is replaced in one step when it is complete."`
+	Out   string `group:"Output:" placeholder:"FILE" help:"With --users, the file of all lists: a row for each place if its name ends in .parquet or .csv, an object for each user if in .jsonl, the last two also with .gz or .zst behind it. It is replaced in one step when it is complete."`
 }
 
 // checkLists checks the flags for many users against the others.
@@ -35,7 +35,8 @@ func (c *Recommend) checkLists() error {
 	}
 	if listFormOf(c.Out) == "" {
 		errs = append(errs, cli.Flagf("--out",
-			"%s, want a name that ends in .csv or .jsonl, or in these with .gz or .zst", c.Out))
+			"%s, want a name that ends in .parquet, .csv or .jsonl, or in .csv or .jsonl with .gz "+
+				"or .zst", c.Out))
 	}
 	return errors.Join(errs...)
 }

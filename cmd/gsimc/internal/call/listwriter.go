@@ -3,9 +3,12 @@ package call
 import (
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/parquet-go/parquet-go"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
@@ -18,18 +21,52 @@ type listWriter interface {
 
 // listForms make the writers of files by the end of their names.
 var listForms = map[string]func(io.Writer, map[string]string) listWriter{
-	".csv": newCSVLists, ".jsonl": newJSONLists,
+	".csv": newCSVLists, ".jsonl": newJSONLists, ".parquet": newParquetLists,
 }
 
 // listFormOf returns the key in listForms of a file name; empty for none.
 func listFormOf(path string) string {
-	path = strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(path), ".gz"), ".zst")
+	path = strings.ToLower(path)
+	if !strings.Contains(path, ".parquet") { // which is compressed inside
+		path = strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")
+	}
 	for end := range listForms {
 		if strings.HasSuffix(path, end) {
 			return end
 		}
 	}
 	return ""
+}
+
+// listRow is a place of a list.
+type listRow struct {
+	User    string  `parquet:"user_id,zstd"`
+	Place   int32   `parquet:"place,zstd"`
+	Item    string  `parquet:"item_id,dict,zstd"`
+	Score   float64 `parquet:"score,zstd"`
+	Source  string  `parquet:"source,dict,zstd"`
+	Model   string  `parquet:"model_version,dict,zstd"`
+	ID      string  `parquet:"recommendation_id,dict,zstd"`
+	Title   string  `parquet:"title,dict,zstd"`
+	Explain string  `parquet:"explanation,zstd"` // JSON; may be empty
+}
+
+// rowsOf returns the rows of a list.
+func rowsOf(user string, r *pb.RecommendResponse, titles map[string]string) ([]listRow, error) {
+	var rows []listRow
+	for i, item := range newAnswer(r, titles).Items {
+		var why []byte
+		if item.Explanation != nil {
+			var err error
+			if why, err = json.Marshal(item.Explanation); err != nil {
+				return nil, err
+			}
+		}
+		rows = append(rows, listRow{User: user, Place: int32(i + 1), Item: item.ID,
+			Score: item.Score, Source: item.Source, Model: r.GetModelVersion(),
+			ID: r.GetRecommendationId(), Title: item.Title, Explain: string(why)})
+	}
+	return rows, nil
 }
 
 // csvLists writes a row for each place.
@@ -46,25 +83,44 @@ func newCSVLists(w io.Writer, titles map[string]string) listWriter {
 }
 
 func (c *csvLists) write(user string, r *pb.RecommendResponse) error {
-	for i, item := range newAnswer(r, c.titles).Items {
-		var why []byte
-		if item.Explanation != nil {
-			var err error
-			if why, err = json.Marshal(item.Explanation); err != nil {
-				return err
-			}
-		}
-		_ = c.out.Write([]string{user, strconv.Itoa(i + 1), item.ID,
-			strconv.FormatFloat(item.Score, 'g', -1, 64), item.Source, r.GetModelVersion(),
-			r.GetRecommendationId(), item.Title, string(why)})
+	rows, err := rowsOf(user, r, c.titles)
+	for _, row := range rows {
+		_ = c.out.Write([]string{row.User, strconv.Itoa(int(row.Place)), row.Item,
+			strconv.FormatFloat(row.Score, 'g', -1, 64), row.Source, row.Model, row.ID, row.Title,
+			row.Explain})
 	}
-	return c.out.Error()
+	return errors.Join(err, c.out.Error())
 }
 
 func (c *csvLists) close() error {
 	c.out.Flush()
 	return c.out.Error()
 }
+
+// parquetLists writes the same rows.
+type parquetLists struct {
+	out    *parquet.GenericWriter[listRow]
+	titles map[string]string
+}
+
+func newParquetLists(w io.Writer, titles map[string]string) listWriter {
+	return parquetLists{parquet.NewGenericWriter[listRow](w,
+		parquet.MaxRowsPerRowGroup(rowGroup)), titles}
+}
+
+// rowGroup is the number of rows of a Parquet file that are in memory before they are written.
+const rowGroup = 1 << 17
+
+func (p parquetLists) write(user string, r *pb.RecommendResponse) error {
+	rows, err := rowsOf(user, r, p.titles)
+	if err != nil {
+		return err
+	}
+	_, err = p.out.Write(rows)
+	return err
+}
+
+func (p parquetLists) close() error { return p.out.Close() }
 
 // jsonLists writes an object for each user.
 type jsonLists struct {
