@@ -49,6 +49,8 @@ func TestBackupAndRestore(t *testing.T) {
 	checkRestored(t, restored, client, before)
 	startServe(t, modelFile, restored).mustStop(t)
 	mustRun(t, "verify", "--data-dir", restored)
+	refused(t, cli.ExitFailure, "--from: "+dir+" is no backup", "restore", "--from", dir,
+		"--data-dir", filepath.Join(tmp, "none"))
 }
 
 // checkRefusedBackup changes a byte of a backup, and wants the file named and nothing restored.

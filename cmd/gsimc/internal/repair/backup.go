@@ -3,6 +3,8 @@ package repair
 import (
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -85,6 +87,10 @@ delete them again.`
 
 // Run prints what was restored.
 func (c *Restore) Run(a *cli.App) error {
+	if _, err := os.Stat(filepath.Join(c.From, "BACKUP.json")); errors.Is(err, fs.ErrNotExist) {
+		return cli.Flagf("--from", "%s is no backup: give the folder that gsimc backup wrote, "+
+			"which has a BACKUP.json", c.From)
+	}
 	ctx, stop := cli.InterruptContext()
 	defer stop()
 	m, err := withStages(a, func(
