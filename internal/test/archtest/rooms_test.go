@@ -131,12 +131,11 @@ cmd/gsimc/internal/cli: api internal/fault internal/num model learn/dataset clie
 	cmd/gsimc/internal/progress
 cmd/gsimc/internal/stores: store store/memory store/postgres store/valkey store/pebble
 	cmd/gsimc/internal/cli
-cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/file kalman model
-	spectral store learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli
+cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/file internal/num
+	kalman model spectral store learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli
 	cmd/gsimc/internal/progress cmd/gsimc/internal/stores
 cmd/gsimc/internal/call: api learn/dataset client cmd/gsimc/internal/cli internal/fault
-	internal/wire
-	cmd/gsimc/internal/progress
+	internal/wire cmd/gsimc/internal/progress
 cmd/gsimc/internal/demo: api learn/dataset learn/train cmd/gsimc/internal/child
 	cmd/gsimc/internal/cli
 cmd/gsimc/internal/export: internal/file store cmd/gsimc/internal/cli
@@ -147,7 +146,7 @@ cmd/gsimc/internal/migrate: store store/pebble cmd/gsimc/internal/cli
 cmd/gsimc/internal/look: internal/chart internal/event internal/fault spectral kalman model
 	learn/dataset learn/train cmd/gsimc/internal/cli cmd/gsimc/internal/data
 	cmd/gsimc/internal/progress
-cmd/gsimc/internal/train: internal/fault internal/file internal/num spectral kalman model
+cmd/gsimc/internal/train: internal/fault internal/file spectral kalman model
 	learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data
 	cmd/gsimc/internal/progress
 cmd/gsimc/internal/evaluate: internal/chart spectral kalman model learn/dataset learn/train

@@ -1,18 +1,19 @@
-package train
+package data
 
 import (
 	"time"
 
+	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/internal/num/gemm"
 )
 
 // measuringTime is how long the speed of this machine is measured.
 const measuringTime = 500 * time.Millisecond
 
-// measuredSpeed returns how many operations a second all processors of this machine do in matrix
-// products of float32. Over [cost.Single] it is how much faster the machine is than package cost
-// counts; other kinds of work are not measured. Other load on the machine lowers it.
-func measuredSpeed() float64 {
+// MeasuredSpeed returns how many operations a second all processors of this machine do in matrix
+// products of float32. faster is how much faster the machine is than package cost counts; other
+// kinds of work are not measured. Other load on the machine lowers both.
+func MeasuredSpeed() (operations, faster float64) {
 	const n = 1024 // rows and columns
 	square := func() gemm.Matrix[float32] {
 		return gemm.Matrix[float32]{Rows: n, Cols: n, Stride: n, Data: make([]float32, n*n)}
@@ -28,5 +29,6 @@ func measuredSpeed() float64 {
 		multiply()
 		times++
 	}
-	return times * 2 * n * n * n / time.Since(begin).Seconds()
+	operations = times * 2 * n * n * n / time.Since(begin).Seconds()
+	return operations, operations / cost.Single
 }

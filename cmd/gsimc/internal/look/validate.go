@@ -3,7 +3,6 @@ package look
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"time"
 
@@ -197,8 +196,9 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 		Users: part.Train.Len(), Validation: part.Validation.Len(), Items: len(part.Items),
 		Interactions: int64(len(part.Train.Item)), Rank: cfg.Rank,
 	}
+	_, faster := data.MeasuredSpeed()
 	for _, stage := range todo.Stages {
-		r.Seconds += stage.Seconds / float64(runtime.GOMAXPROCS(0))
+		r.Seconds += stage.Seconds / faster
 	}
 	r.Bytes, _ = todo.Peak(cli.HeldMemory())
 	r.Bytes = max(r.Bytes, cli.PeakRSS())

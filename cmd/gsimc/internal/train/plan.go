@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/learn/train"
 
 	"github.com/gsimc/gsimc/internal/fault"
-	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -75,14 +75,14 @@ func (p *plan) check() error {
 
 // print writes the table; reading tells the time that reading took.
 func (p *plan) print(a *cli.App, reading time.Duration) {
-	speed := measuredSpeed()
+	speed, faster := data.MeasuredSpeed()
 	rows := [][]string{
 		{"stage", "time", "memory"},
 		{"reading (done)", cli.SecondsText(reading.Seconds()), cli.BytesText(p.read)},
 	}
 	total, held := reading.Seconds(), p.held
 	for _, s := range p.Stages {
-		took := s.Seconds * cost.Single / speed
+		took := s.Seconds / faster
 		rows = append(rows, []string{
 			s.Name, cli.SecondsText(took), cli.BytesText(train.Memory(held + s.Peak)),
 		})
