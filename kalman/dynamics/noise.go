@@ -148,8 +148,9 @@ func (m *measurements) add(h kalman.History, skip int) {
 	m.ptr = append(m.ptr, len(m.gap))
 }
 
-// chooseDrift returns the drift with the largest likelihood over some coordinates; 0 unless another
-// one is better.
+// chooseDrift returns the drift with the largest likelihood over some coordinates. A fit ends a
+// leastGain below its maximum or so, so what is no better than a smaller drift by that is not told
+// from it, and the smaller one stays.
 func (m *measurements) chooseDrift(d *kalman.Dynamics, rows Rows, encoder Encoder) float64 {
 	gap := medianPositive(m.gap)
 	if gap == 0 {
@@ -161,7 +162,7 @@ func (m *measurements) chooseDrift(d *kalman.Dynamics, rows Rows, encoder Encode
 	for _, multiple := range driftMultiples {
 		candidates = append(candidates, multiple/gap)
 	}
-	likelihood := make([]float64, n*len(candidates))
+	likelihood, margin := make([]float64, n*len(candidates)), leastGain*float64(n*len(m.gap))
 	parallel.Strips(n, 1, func(lo, _ int) {
 		j := lo * k / n
 		series := m.residuals(d, j, j+1, rows, encoder)[0]
@@ -175,7 +176,7 @@ func (m *measurements) chooseDrift(d *kalman.Dynamics, rows Rows, encoder Encode
 		for j := range n {
 			total += likelihood[j*len(candidates)+c]
 		}
-		if c == 0 || total > most {
+		if c == 0 || total > most+margin {
 			best, most = drift, total
 		}
 	}
