@@ -32,6 +32,7 @@ type em struct {
 	m        *measurements
 	residual []float64
 	growth   []float64 // 1 + Drift·Δt
+	shrink   []float64 // 1/growth
 	floor    float64
 	v        variances
 
@@ -39,11 +40,13 @@ type em struct {
 }
 
 func newEM(m *measurements, residual []float64, drift float64) *em {
-	f := &em{m: m, residual: residual, growth: make([]float64, len(residual))}
+	n := len(residual)
+	f := &em{m: m, residual: residual, growth: make([]float64, n), shrink: make([]float64, n)}
 	square := 0.0
 	for t, r := range residual {
 		f.growth[t] = 1 + drift*m.gap[t]
-		square += r * r / m.inverse[t]
+		f.shrink[t] = 1 / f.growth[t]
+		square += r * r * m.weight[t]
 	}
 	f.floor = max(leastShare*square/float64(len(residual)), kalman.MinVariance)
 	longest := 0
@@ -173,7 +176,7 @@ func (f *em) step() (variances, float64) {
 		f.filter(s, &sum)
 		f.smooth(s, &sum)
 	}
-	sum.likelihood -= 0.5 * math.Log(sum.volume)
+	sum.likelihood -= 0.5 * (math.Log(sum.volume) + sum.told*math.Log(2*math.Pi))
 	next := variances{p0: f.v.p0}
 	if sum.starts > 0 {
 		next.p0 = max(sum.start/sum.starts, f.floor)
@@ -186,8 +189,9 @@ func (f *em) step() (variances, float64) {
 // expectations given all residuals, summed over the series; Σ_η and Σ_ν belong to means of unit
 // growth and weight.
 type expectations struct {
-	likelihood    float64 // but for volume
+	likelihood    float64 // but for volume, and a factor of 2π for each that is told
 	volume        float64 // the product of many variances, for one logarithm
+	told          float64 // innovations
 	start, starts float64 // Σ E b_1², their number
 	move, moves   float64 // Σ E (b_t − b_{t−1})²/growth, their number
 	error         float64 // Σ E w (r_t − b_t)²
@@ -196,53 +200,82 @@ type expectations struct {
 // filter is the Kalman filter over series s. A series that is cut at its beginning starts from its
 // first residual; any other from P_0, even if events without weight come first, so that the step of
 // P_0 stays closed.
+//
+// The predicted variance is a fraction, P̄_t = a/b. With ν = Σ_ν/w_t and S = P̄_t + ν, the variance
+// of the innovation, the next one is
+//
+//	P̄_{t+1} = P̄_t ν/S + Σ_η growth = (a·ν + c·Σ_η growth)/c          c = a + b·ν = b·S
+//
+// so that no step waits for the division of the one before, and the product of all S is the last c.
 func (f *em) filter(s int, sum *expectations) {
 	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
 	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]
-	mean, predicted, volume := 0.0, f.v.p0, sum.volume
-	for t, r := range residual {
-		noise := f.v.nu * inverse[t]
-		if t == 0 && f.m.skip[s] > 0 {
-			f.mean[0], f.variance[0] = r, noise
-		} else {
-			total := predicted + noise
-			innovation := r - mean
-			precision := 1 / total
-			sum.likelihood -= 0.5 * innovation * innovation * precision
-			if volume *= 2 * math.Pi * total; volume > 1e150 || volume < 1e-150 {
-				sum.likelihood -= 0.5 * math.Log(volume)
-				volume = 1
-			}
-			gain := predicted * precision
-			f.mean[t], f.variance[t] = mean+gain*innovation, gain*noise
-		}
-		f.predicted[t] = predicted
-		if t+1 < len(residual) {
-			mean, predicted = f.mean[t], f.variance[t]+growth[t+1]*f.v.eta
+	means, variances, predicted := f.mean[:hi-lo], f.variance[:hi-lo], f.predicted[:hi-lo]
+	mean, a, b, first := 0.0, f.v.p0, 1.0, 0
+	if f.m.skip[s] > 0 {
+		mean, a, first = residual[0], f.v.nu*inverse[0], 1
+		means[0], variances[0] = mean, a
+		if len(residual) > 1 {
+			a += growth[1] * f.v.eta
 		}
 	}
-	sum.volume = volume
+	if first < len(predicted) {
+		predicted[first] = a
+	}
+	quadratic := 0.0
+	for t := first; t < len(residual); t++ {
+		noise := f.v.nu * inverse[t]
+		c := a + b*noise
+		scale := 1 / c
+		gain := a * scale
+		innovation := residual[t] - mean
+		quadratic += innovation * innovation * b * scale
+		mean += gain * innovation
+		means[t], variances[t] = mean, gain*noise
+		if t+1 == len(residual) {
+			b = c
+			break
+		}
+		move := growth[t+1] * f.v.eta
+		predicted[t+1] = gain*noise + move
+		if a, b = a*noise+c*move, c; b > 1e100 || b < 1e-100 {
+			sum.times(b)
+			a, b = a/b, 1
+		}
+	}
+	sum.times(b)
+	sum.likelihood -= 0.5 * quadratic
+	sum.told += float64(len(residual) - first)
+}
+
+// times multiplies the volume.
+func (sum *expectations) times(variances float64) {
+	if sum.volume *= variances; sum.volume > 1e150 || sum.volume < 1e-150 {
+		sum.likelihood -= 0.5 * math.Log(sum.volume)
+		sum.volume = 1
+	}
 }
 
 // smooth is the Rauch-Tung-Striebel smoother over series s after filter, and adds up what the next
 // variances are made of.
 func (f *em) smooth(s int, sum *expectations) {
 	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
-	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]
+	residual, weight, shrink := f.residual[lo:hi], f.m.weight[lo:hi], f.shrink[lo:hi]
+	means, variances, predicted := f.mean[:hi-lo], f.variance[:hi-lo], f.predicted[:hi-lo]
 	last := len(residual) - 1
-	mean, variance := f.mean[last], f.variance[last]
+	mean, variance := means[last], variances[last]
 	for t := last; ; t-- {
 		d := residual[t] - mean
-		sum.error += (d*d + variance) / inverse[t]
+		sum.error += (d*d + variance) * weight[t]
 		if t == 0 {
 			break
 		}
-		back := f.variance[t-1] / f.predicted[t]
-		before := f.mean[t-1] + back*(mean-f.mean[t-1])
-		varianceBefore := f.variance[t-1] + back*back*(variance-f.predicted[t])
+		back := variances[t-1] / predicted[t]
+		before := means[t-1] + back*(mean-means[t-1])
+		varianceBefore := variances[t-1] + back*back*(variance-predicted[t])
 		move := mean - before
 		// Cov(b_t, b_{t−1}) = back·Var b_t
-		sum.move += (move*move + variance + varianceBefore - 2*back*variance) / growth[t]
+		sum.move += (move*move + variance + varianceBefore - 2*back*variance) * shrink[t]
 		mean, variance = before, varianceBefore
 	}
 	sum.moves += float64(last)

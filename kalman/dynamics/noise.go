@@ -82,7 +82,8 @@ type measurements struct {
 	histories []kalman.History
 	skip      []int     // the measurements of histories[s] that come before its series
 	ptr       []int     // series s is [ptr[s], ptr[s+1])
-	inverse   []float64 // 1/w of each measurement
+	weight    []float64 // w of each measurement
+	inverse   []float64 // 1/w
 	gap       []float64 // seconds since the event before, of any weight
 }
 
@@ -141,6 +142,7 @@ func (m *measurements) add(h kalman.History, skip int) {
 		case left > 0:
 			left--
 		default:
+			m.weight = append(m.weight, float64(e.Weight))
 			m.inverse = append(m.inverse, 1/float64(e.Weight))
 			m.gap = append(m.gap, float64(gap))
 		}
@@ -243,13 +245,13 @@ func (m *measurements) learn(
 // users are independent of each other.
 func (m *measurements) meanSquare(residual []float64) (mean, variance float64) {
 	for t, r := range residual {
-		mean += r * r / m.inverse[t]
+		mean += r * r * m.weight[t]
 	}
 	mean /= float64(len(residual))
 	for s := range m.histories {
 		beyond := 0.0
 		for t := m.ptr[s]; t < m.ptr[s+1]; t++ {
-			beyond += residual[t]*residual[t]/m.inverse[t] - mean
+			beyond += residual[t]*residual[t]*m.weight[t] - mean
 		}
 		variance += beyond * beyond
 	}
