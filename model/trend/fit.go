@@ -83,7 +83,7 @@ func (c *Choice) moments(tau, gamma float64) newton.Moments {
 	}
 	var sum, y1, g1, yy, yg, gg float64
 	for i, score := range c.Scores {
-		e := math.Exp(logit(score, c.Trends[i], tau, gamma) - top)
+		e := exp(logit(score, c.Trends[i], tau, gamma) - top)
 		if e == 0 {
 			continue
 		}
