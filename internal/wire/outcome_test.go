@@ -11,7 +11,7 @@ import (
 	"github.com/gsimc/gsimc/internal/verdict"
 )
 
-// Users whom several servers have counted are judged as those that one has counted.
+// The verdict by the added counts of three servers is that of one server that counted all users.
 func TestOutcomesAddUp(t *testing.T) {
 	const servers, users = 3, 20_000
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -52,7 +52,7 @@ func (t *turns) take(
 		return last, err
 	}
 	if found && last.UnmarshalBinary(note) != nil {
-		last = time.Time{} // of whatever wrote it
+		last = time.Time{} // the note is no time
 	}
 	if !due(last, now) {
 		return last, nil
