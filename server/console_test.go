@@ -1,10 +1,15 @@
 package server
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/console"
 )
 
@@ -60,10 +65,30 @@ func TestConsoleNeedsTokens(t *testing.T) {
 	c.refused("POST", "/v1/events", `{"userId": "ann", "itemId": "i"}`, 403, "PERMISSION_DENIED")
 }
 
+// The page shows the models as the operators see them, and how the metrics were.
+func TestConsoleModelsAndPast(t *testing.T) {
+	ts := start(t, setup{})
+	code, text := ts.get(t, console.Path+"models")
+	same(t, 200, code, "%s", text)
+	var got pb.ListModelsResponse
+	check.Must(t, protojson.Unmarshal([]byte(text), &got))
+	want := reply(t, ts.admin.ListModels, &pb.ListModelsRequest{})
+	want.ServerId = ""
+	if !proto.Equal(want, &got) {
+		t.Errorf("the page has %v, an operator %v", &got, want)
+	}
+	eventually(t, "the first look at the metrics", func() bool {
+		var looks []struct{ At float64 }
+		_, text := ts.get(t, console.Path+"past")
+		return json.Unmarshal([]byte(text), &looks) == nil && len(looks) == 1 && looks[0].At > 0
+	})
+}
+
 // Without the console, the listener of operators has no way to the services.
 func TestNoConsole(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.Console = ConsoleOff }})
-	for _, path := range []string{console.Path, "/v1/items:search", "/openapi.json"} {
+	for _, path := range []string{console.Path, console.Path + "past", console.Path + "models",
+		"/v1/items:search", "/openapi.json"} {
 		if code, _ := ts.get(t, path); code != 404 {
 			t.Errorf("%s: %d, want 404", path, code)
 		}
@@ -90,6 +115,8 @@ func TestConsoleRefusesOtherPages(t *testing.T) {
 		{"GET", "/v1/users/ann", []string{"Host", "evil.example"}, 403},
 		{"GET", "/v1/users/ann", []string{"Host", "localhost.evil.example"}, 403},
 		{"GET", console.Path, []string{"Host", "evil.example"}, 403},
+		{"GET", console.Path + "past", []string{"Host", "evil.example"}, 403},
+		{"GET", console.Path + "models", []string{"Host", "evil.example"}, 403},
 		{"GET", "/v1/users/ann", []string{"Host", "localhost:9090"}, 200},
 		{"GET", "/v1/users/ann", []string{"Host", "[::1]:9090"}, 200},
 		{"GET", "/v1/users/ann", []string{"Host", "[::1]"}, 200},

@@ -17,6 +17,7 @@ import (
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/server/internal/calls"
+	"github.com/gsimc/gsimc/server/internal/console"
 	"github.com/gsimc/gsimc/server/internal/gauges"
 	"github.com/gsimc/gsimc/server/internal/operate"
 	"github.com/gsimc/gsimc/server/internal/socket"
@@ -32,7 +33,8 @@ type servers struct {
 	adminGate *admission.Gate // of the operators
 	health    *health.Server
 	ops       *http.Server
-	json      *jsonSide // nil: there is none
+	json      *jsonSide     // nil: there is none
+	past      *console.Past // nil: there is no console
 }
 
 // newServers builds the servers of the listeners, and registers the metrics. started is the time at
@@ -43,6 +45,9 @@ func (s *Server) newServers(started time.Time) (err error) {
 	}
 	if s.json, err = s.newJSON(); err != nil {
 		return err
+	}
+	if s.cfg.servesConsole() {
+		s.past = console.NewPast(s.metrics.registry)
 	}
 	s.ops = s.newOps()
 	read := gauges.Gauges{States: s.states, Catalogue: s.catalogue, Arms: s.arms,
@@ -63,10 +68,11 @@ func (s *Server) newGRPC(started time.Time) error {
 		grpc.NumStreamWorkers(streamWorkers))...)
 	s.services.register(s.grpc)
 	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
-	pb.RegisterAdminServiceServer(s.adminGRPC, operate.New(operate.Deps{Bounds: s.operate,
+	s.services.admin = operate.New(operate.Deps{Bounds: s.operate,
 		Arms: s.arms, Outcomes: s.credits.Figures, Store: s.store, Catalogue: s.catalogue,
 		UsersInMemory: s.states.Len, BuildVersion: s.cfg.BuildVersion, Started: started,
-		Draining: s.isDraining, Caller: s.doors.Caller, Level: s.cfg.LogLevel, Log: s.log}))
+		Draining: s.isDraining, Caller: s.doors.Caller, Level: s.cfg.LogLevel, Log: s.log})
+	pb.RegisterAdminServiceServer(s.adminGRPC, s.services.admin)
 	s.health = health.NewServer()
 	for _, g := range []*grpc.Server{s.grpc, s.adminGRPC} {
 		for name := range g.GetServiceInfo() {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/protobuf/encoding/protojson"
 
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/server/internal/console"
 	"github.com/gsimc/gsimc/server/internal/httpjson"
 	"github.com/gsimc/gsimc/server/internal/origin"
@@ -25,7 +27,8 @@ func (s *Server) newOps() *http.Server {
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	if s.cfg.servesConsole() {
-		h := origin.Policy{}.Handler(console.NewHandler(s.json.handler))
+		h := origin.Policy{}.Handler(console.NewHandler(console.Deps{API: s.json.handler,
+			Past: s.past, Models: http.HandlerFunc(s.listModels)}))
 		for _, path := range console.Paths() {
 			mux.Handle(path, h)
 		}
@@ -47,6 +50,29 @@ func (s *Server) newOps() *http.Server {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       withPeer,
 	}
+}
+
+// listModels answers the console with what AdminService says of the models, for people.
+func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {
+	list, err := s.services.admin.ListModels(r.Context(), &pb.ListModelsRequest{})
+	if err != nil {
+		answer(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	for _, arm := range list.GetModels() { // what servers are added up by
+		if o := arm.GetOutcome(); o != nil {
+			o.GroupUserCounts, o.GroupHitCounts = nil, nil
+		}
+	}
+	list.ServerId = ""
+	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(list)
+	if err != nil {
+		answer(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(text) // an error means that the reader has gone
 }
 
 // inTime ends answers that are not read, so that they hold no memory. A profile takes the time that

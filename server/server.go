@@ -60,12 +60,13 @@ type Server struct {
 	servers
 }
 
-// services are those of the clients.
+// services are those of the clients, and that of the operators.
 type services struct {
 	recommend *recommend.Service
 	events    pb.EventServiceServer
 	users     pb.UserServiceServer
 	items     pb.ItemServiceServer
+	admin     pb.AdminServiceServer
 }
 
 // ErrNoModel is returned by the function that opens the model when there is none yet.
@@ -128,7 +129,7 @@ func newBounded(
 	}
 	s.background = []func(context.Context){s.quality.Run, popular.Run, notices.Run,
 		s.newSweeper().Run, s.watchCatalogue, watching(s.doors), watching(s.types),
-		watching(s.named)}
+		watching(s.named), s.past.Run}
 	for _, x := range extenders {
 		s.background = append(s.background, x.Run)
 	}

@@ -206,6 +206,8 @@ github.com/rs/cors: server/internal/origin
 
 # What is watched.
 github.com/prometheus/client_golang: server
+github.com/prometheus/client_model: server/internal/console
+github.com/prometheus/common: server/internal/console
 github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus: server/internal/calls
 go.opentelemetry.io/contrib: server/internal/tracing
 go.opentelemetry.io/otel: server cmd/gsimc/internal/serve

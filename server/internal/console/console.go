@@ -1,6 +1,6 @@
 // Package console serves a page for people that shows the service at work, and is a client of it
 // like any other: it calls the methods of clients as JSON, by the same paths, roles and tokens, and
-// reads the metrics of the listener that it stands on.
+// reads the metrics of the listener that it stands on, with what the server remembers of them.
 //
 // The page is plain HTML, CSS and JavaScript modules, embedded as they are, without a build step.
 // Nothing is loaded from elsewhere, and the policy of the page forbids it: no scripts and styles
@@ -37,7 +37,7 @@ func assets() fs.FS {
 	return sub
 }
 
-// headers are those of each answer with a file of the page.
+// headers are those of each answer that is not of the API.
 var headers = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; " +
 		"img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
@@ -49,13 +49,22 @@ var headers = map[string]string{
 	"Cache-Control":                "no-cache",
 }
 
-// NewHandler returns the handler of [Paths]. The calls of the page are answered by api. It does not
-// keep the pages of others out.
-func NewHandler(api http.Handler) http.Handler {
+// Deps answer what the page asks for.
+type Deps struct {
+	API    http.Handler // the calls of clients
+	Past   *Past        // how the metrics were
+	Models http.Handler // the models that serve, as AdminService lists them
+}
+
+// NewHandler returns the handler of [Paths]. It does not keep the pages of others out. The past and
+// the models need no token, as the metrics beside them.
+func NewHandler(d Deps) http.Handler {
 	mux := http.NewServeMux()
+	mux.Handle("GET "+Path+"past", withHeaders(d.Past))
+	mux.Handle("GET "+Path+"models", withHeaders(d.Models))
 	mux.Handle("GET "+Path, withHeaders(http.StripPrefix(strings.TrimSuffix(Path, "/"),
 		http.FileServerFS(assets()))))
-	mux.Handle("/", api)
+	mux.Handle("/", d.API)
 	return mux
 }
 

@@ -44,7 +44,7 @@ func get(h http.Handler, path string) *httptest.ResponseRecorder {
 
 // All files are served as what they are, with a policy that allows nothing else.
 func TestFiles(t *testing.T) {
-	h := NewHandler(http.NotFoundHandler())
+	h := NewHandler(Deps{API: http.NotFoundHandler(), Models: http.NotFoundHandler()})
 	types := map[string]string{".html": "text/html; charset=utf-8", ".svg": "image/svg+xml",
 		".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
 	size := 0
@@ -122,7 +122,8 @@ func TestCallsExist(t *testing.T) {
 		Paths map[string]map[string]any
 	}
 	check.Must(t, json.Unmarshal(text, &api))
-	has := map[string]bool{"GET /openapi.json": true}
+	has := map[string]bool{"GET /openapi.json": true, "GET /metrics": true, "GET /console/past": true,
+		"GET /console/models": true}
 	for p, methods := range api.Paths {
 		for m := range methods {
 			has[strings.ToUpper(m)+" "+aPathArg.ReplaceAllString(p, "{}")] = true

@@ -43,17 +43,20 @@ export async function request(method, path, body, signal) {
     // an answer that is not of the API
   }
   if (response.status === 401) {
-    document.getElementById("access").open = true;
+    const access = document.getElementById("access");
+    access.hidden = false;
+    access.open = true;
     status.message = "This server wants a token that it knows: paste one above.";
   }
   throw new ApiError(response.status, status);
 }
 
 // latest lets a newer run of fn end the older one, so that no answer is shown behind a newer one.
+// Its abort ends the one that runs.
 export function latest(fn) {
   let running = null;
-  return async (...args) => {
-    running?.abort();
+  const run = async (...args) => {
+    run.abort();
     const own = new AbortController();
     running = own;
     try {
@@ -62,6 +65,8 @@ export function latest(fn) {
       if (!own.signal.aborted) throw error;
     }
   };
+  run.abort = () => running?.abort();
+  return run;
 }
 
 // The calls by their purposes.
@@ -71,6 +76,12 @@ export const search = (query, signal) =>
   call("GET", `/v1/items:search?query=${encodeURIComponent(query)}&page_size=100`, undefined, signal);
 export const getItems = (ids) =>
   call("GET", `/v1/items:batchGet?${ids.map((i) => `item_ids=${encodeURIComponent(i)}`).join("&")}`);
+export const getItem = (id, signal) =>
+  call("GET", `/v1/items/${encodeURIComponent(id)}`, undefined, signal);
+export const similar = (itemId, pageSize, signal) =>
+  call("POST", "/v1/items:similar", { itemId, pageSize }, signal);
+export const upsert = (item, updateMask) =>
+  call("POST", "/v1/items:batchUpsert", { items: [item], updateMask });
 export const observe = (event) => call("POST", "/v1/events", event);
 export const getUser = (user, signal) =>
   call("GET", `/v1/users/${encodeURIComponent(user)}`, undefined, signal);
@@ -82,3 +93,9 @@ export const retract = (user, eventIds) =>
   call("POST", `/v1/users/${encodeURIComponent(user)}/events:retract`, { eventIds });
 export const forget = (user) => call("DELETE", `/v1/users/${encodeURIComponent(user)}`);
 export const openapi = () => call("GET", "/openapi.json");
+
+// The metrics of the server, what it remembers of them, and its models: beside the page, and not of
+// the API.
+export const metrics = () => request("GET", "/metrics");
+export const past = () => call("GET", "/console/past");
+export const models = () => call("GET", "/console/models");

@@ -33,7 +33,7 @@ function axis(x, py, y, format) {
   return [y.low, y.high].map((at) => [
     svg("line", { x1: left, x2: width - 4, y1: py(at), y2: py(at), class: "axis" }),
     svg("text", { x: left - 4, y: py(at) + 4, class: "tick" }, format(at))]).flat().concat(
-    svg("text", { x: left, y: height - 3, class: "tick start" }, `${Math.round(x.size)} s ago`),
+    svg("text", { x: left, y: height - 3, class: "tick start" }, x.size < 120 ? `${Math.round(x.size)} s ago` : `${Math.round(x.size / 60)} min ago`),
     svg("text", { x: width - 4, y: height - 3, class: "tick" }, "now"));
 }
 

@@ -50,3 +50,50 @@ export function duration(seconds) {
   if (seconds >= 0.001) return `${number(seconds * 1e3)} ms`;
   return `${number(seconds * 1e6)} µs`;
 }
+
+// ago writes how long ago a time was, in seconds since 1970.
+export function ago(seconds) {
+  const age = Date.now() / 1000 - seconds;
+  if (!Number.isFinite(age)) return "–";
+  for (const [unit, size] of [["days", 86400], ["hours", 3600], ["minutes", 60]]) {
+    if (age >= 2 * size) return `${Math.floor(age / size)} ${unit} ago`;
+  }
+  return "just now";
+}
+
+// count writes a number of things.
+export function count(n, one, many = `${one}s`) {
+  return `${Number(n).toLocaleString("en")} ${Number(n) === 1 ? one : many}`;
+}
+
+// facts is a list of names and values.
+export function facts(pairs) {
+  return el("dl", { class: "facts" }, pairs.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v))));
+}
+
+// tell changes a text only if it is another one: screen readers would say it again.
+export function tell(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+// poll asks now and again while it is started and the page is seen, and shows the answers: show is
+// called with an answer, or with null and the error.
+export function poll(every, ask, show) {
+  let running = null; // the run that goes on; an older one ends when it sees another
+  return {
+    async start() {
+      if (running) return;
+      const own = running = {};
+      while (running === own) {
+        if (!document.hidden) {
+          const [answer, error] = await ask().then((a) => [a, null], (e) => [null, e]);
+          if (running === own) show(answer, error);
+        }
+        await new Promise((go) => setTimeout(go, every));
+      }
+    },
+    stop() {
+      running = null;
+    },
+  };
+}

@@ -1,4 +1,6 @@
 // Whether the server is ready, told at the top of the page for as long as it is not.
+import { tell } from "./dom.js";
+
 const every = 3000; // milliseconds between two looks
 const patience = 5000; // for an answer
 
@@ -9,7 +11,7 @@ export function watch(onBack) {
   const look = async () => {
     if (!document.hidden) {
       const { ready, text } = await ask();
-      tell(text);
+      tell(document.getElementById("server"), text);
       if (ready && away) onBack();
       away = !ready;
     }
@@ -30,10 +32,4 @@ async function ask() {
   } catch {
     return { ready: false, text: "The server does not answer. This page goes on when it does." };
   }
-}
-
-// tell changes the text only if it is another one, which screen readers would say again.
-function tell(text) {
-  const note = document.getElementById("server");
-  if (note.textContent !== text) note.textContent = text;
 }
