@@ -48,13 +48,42 @@ export function title(id) {
   return known.get(id)?.item.title || id;
 }
 
-// describe are the nodes that show an item: title, id and categories.
+// of is what is known of an item: itself, whether the model knows it, and its users.
+export function of(id) {
+  return known.get(id);
+}
+
+// describe are the nodes that show an item: its title, and below it the id and the categories.
 export function describe(id) {
   const item = known.get(id)?.item ?? {};
-  const more = [...(item.title ? [id] : []), ...(item.categories ?? [])];
-  if (item.hidden) more.push("hidden");
+  const more = [
+    item.title ? el("span", { class: "id" }, id) : null,
+    item.hidden ? el("span", { class: "chip off" }, "hidden") : null,
+    ...chips(item.categories ?? []),
+  ].filter(Boolean);
   return [
     el("span", { class: "title", title: id }, item.title || id),
-    more.length ? el("span", { class: "more" }, more.join(" · ")) : null,
+    more.length ? el("span", { class: "more chips" }, more) : null,
   ];
+}
+
+const shownChips = 4, hues = 8;
+
+// chips are categories, each always in the same of a few colours.
+function chips(categories) {
+  const shown = categories.slice(0, shownChips).map((name) =>
+    el("span", { class: `chip hue${hue(name)}`, title: name }, name));
+  const rest = categories.length - shown.length;
+  return rest > 0 ? [...shown, el("span", { title: categories.slice(shownChips).join(", ") }, `+${rest}`)] : shown;
+}
+
+function hue(name) {
+  let hash = 0;
+  for (const c of name) hash = (hash * 31 + c.codePointAt(0)) % 9973;
+  return hash % hues;
+}
+
+// categories are those of all items that were seen, in the order of their names.
+export function categories() {
+  return [...new Set([...known.values()].flatMap((k) => k.item.categories ?? []))].sort();
 }

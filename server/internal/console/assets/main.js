@@ -12,10 +12,10 @@ const views = {
   metrics: metricsView(document.getElementById("metrics")),
 };
 
-// show shows the view that the address names. The others rest.
+// show shows the view that the address names, as VIEW/ARGUMENT/ARGUMENT. The others rest.
 function show() {
-  const [wanted, argument] = location.hash.slice(1).split("/");
-  const name = wanted in views ? wanted : "try";
+  const [wanted, ...rest] = location.hash.slice(1).split("/");
+  const name = Object.hasOwn(views, wanted) ? wanted : "try";
   for (const other of Object.keys(views)) {
     const shown = other === name;
     document.getElementById(other).hidden = !shown;
@@ -25,7 +25,7 @@ function show() {
     if (!shown) views[other].rest();
   }
   complain(null);
-  views[name].show(decoded(argument ?? ""));
+  views[name].show(...rest.map(decoded));
 }
 
 // decoded is what stands in an address, which somebody may have typed.
@@ -38,6 +38,10 @@ function decoded(text) {
 }
 
 addEventListener("hashchange", show);
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address says which view is shown
+  document.getElementById("view").focus();
+});
 document.getElementById("token-form").addEventListener("submit", (event) => {
   event.preventDefault();
   const field = document.getElementById("token");

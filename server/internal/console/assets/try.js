@@ -1,14 +1,17 @@
 // The view that shows how a list follows from what somebody likes.
 import * as api from "./api.js";
 import { spectrum } from "./chart.js";
-import { button, complain, el, number } from "./dom.js";
-import { explanation } from "./explanation.js";
+import { button, complain, el } from "./dom.js";
+import { finder, likeButton } from "./find.js";
 import * as items from "./items.js";
+import { row, told } from "./list.js";
+import { controlBox } from "./order.js";
 
 const listSize = 20;
 const explainedItems = 12; // of the history, in each explanation
-const shownFound = 20; // of the items found
 const shownEvents = 10; // of a stored history
+const longestAddress = 2000; // characters of likes that an address can share
+const nobody = "(nobody)"; // an id without a history: what anybody gets
 
 // tryView fills a section and returns the view.
 export function tryView(section) {
@@ -18,17 +21,28 @@ export function tryView(section) {
     before: [], // ids of the list before this one
     opened: new Set(), // ids whose explanation is open
     model: "", // version of the model that made the list
+    whose: "", // whose list it was
+    address: "", // that leads to this user and these likes
   };
-  const parts = build(state);
-  section.append(parts.find, parts.list, parts.side);
-  parts.search.onInput();
-  return { show: parts.show, rest() {} };
+  const ui = build(state);
+  section.append(ui.finder.node, ui.list, ui.side);
+  return {
+    // show begins with a user and likes, or goes on with those of before.
+    show(user = "", ...likes) {
+      if ((user || likes.length) && location.hash !== state.address) ui.begin(user, likes.filter(Boolean));
+      ui.refresh();
+      ui.finder.onInput();
+    },
+    rest: ui.rest,
+  };
 }
 
 function build(state) {
   const ui = {};
   const refresh = api.latest(async (signal) => {
     ui.items.setAttribute("aria-busy", "true"); // what is on the list will be replaced
+    share(state);
+    ui.liked.draw();
     try {
       draw(ui, state, await ask(ui, state, signal));
     } finally {
@@ -36,200 +50,125 @@ function build(state) {
     }
   });
   ui.refresh = () => refresh().catch((error) => complain(error));
+  ui.rest = refresh.abort;
   ui.like = (id) => like(ui, state, id);
-  ui.search = searchBox(ui);
-  ui.history = historyBox(ui, state);
-  ui.controls = controlBox(ui);
-  ui.status = el("p", { role: "status", "aria-live": "polite", id: "list-status" });
-  ui.items = el("ol", { class: "list", "aria-labelledby": "list-title" });
-  ui.find = el("div", { class: "column" }, ui.search.node, ui.history.node);
-  ui.list = el("div", { class: "column wide" },
-    el("h2", { id: "list-title" }, "The list"), ui.status, ui.items);
-  ui.spectrum = el("div", {});
-  ui.side = el("div", { class: "column" }, ui.controls.node,
-    el("div", { class: "card" }, el("h2", {}, "Energy by frequency"), ui.spectrum));
-  ui.show = (user) => {
-    if (user && user !== state.user) ui.history.load(user);
-    else ui.refresh();
-    ui.search.onInput();
+  ui.begin = (user, likes = []) => {
+    Object.assign(state, { user, history: likes, before: [] });
+    ui.whose.begin(user);
   };
+  ui.finder = finder({
+    id: "search", label: "Find items to like", act: (k) => likeButton(k, ui.like), onWhole: ui.like,
+    nothing: (text) => `Enter likes “${text}” as the id of an item.`,
+  });
+  ui.whose = whoseBox(ui, state);
+  ui.controls = controlBox(ui.refresh);
+  ui.status = el("p", { role: "status", "aria-live": "polite", id: "list-status" });
+  ui.liked = likedBox(ui, state);
+  ui.items = el("ol", { class: "list", "aria-labelledby": "list-title" });
+  ui.list = el("div", { class: "column wide" },
+    el("h2", { id: "list-title" }, "The list"), ui.liked.node, ui.status, ui.items);
+  ui.spectrum = el("div", {});
+  ui.side = el("div", { class: "column" }, ui.whose.node, ui.controls.node,
+    el("details", { class: "card curious" }, el("summary", {}, "For the curious: energy by frequency"), ui.spectrum));
   return ui;
 }
 
-// searchBox finds items by what their ids begin with, and by their titles. Those that the model
-// knows come first, and among them those that many users have.
-function searchBox(ui) {
-  const field = el("input", {
-    type: "search", id: "search", autocomplete: "off", spellcheck: "false", maxlength: "256",
-  });
-  const found = el("ul", { class: "found", "aria-label": "Items found" });
-  const count = el("p", { role: "status", class: "more" });
-  const run = api.latest(async (signal) => {
-    const text = field.value.trim();
-    const answer = await api.search(text, signal);
-    if (signal.aborted) return;
-    items.note(answer.items);
-    const best = answer.items.sort((a, b) => b.inModel - a.inModel || b.trainUsers - a.trainUsers)
-      .slice(0, shownFound);
-    count.textContent = foundText(text, answer.items.length);
-    found.replaceChildren(...best.map(({ item, inModel }) => el("li", {},
-      el("span", {}, items.describe(item.itemId)),
-      inModel ? button("Like", () => ui.like(item.itemId), `Like ${items.title(item.itemId)}`, { class: "quiet" })
-        : el("span", { class: "more" }, "not in the model"))));
-  });
-  const onInput = () => run().catch((error) => {
-    found.replaceChildren();
-    if (error.status === 403) count.textContent = "The token may not look at items: type an id and press Enter.";
-    else complain(error);
-  });
-  field.addEventListener("input", onInput);
-  // Enter likes the item that is typed as a whole, or goes to the first that is found.
-  const onEnter = async () => {
-    const id = field.value.trim();
-    await onInput();
-    const first = found.querySelector("button");
-    if (first && !items.isKnown(id)) first.focus();
-    else if (id) ui.like(id);
-  };
-  const form = el("form", {
-    onsubmit: (event) => {
-      event.preventDefault();
-      onEnter();
+// share keeps the address such that it leads to this user and these likes again.
+function share(state) {
+  if (document.getElementById("try").hidden) return; // the address is of another view
+  const likes = state.history.map(encodeURIComponent).join("/");
+  const parts = ["#try", encodeURIComponent(state.user), likes.length <= longestAddress ? likes : ""];
+  state.address = parts.join("/").replace(/\/+$/, "");
+  window.history.replaceState(null, "", state.address);
+}
+
+// likedBox shows what was liked here, each to be taken back.
+function likedBox(ui, state) {
+  const liked = el("ul", { class: "liked", "aria-label": "Liked items" });
+  const example = button("Show an example", () => showExample(ui, state), null, { class: "quiet" });
+  const clear = button("Start anew", () => {
+    ui.begin("");
+    ui.refresh();
+    document.getElementById("search").focus();
+  }, null, { class: "quiet" });
+  return {
+    draw() {
+      const bare = !state.user && !state.history.length;
+      example.hidden = !bare;
+      clear.hidden = bare;
+      liked.hidden = !state.history.length;
+      liked.replaceChildren(...state.history.map((id, at) => el("li", {},
+        el("span", { class: "title", title: id }, items.title(id)),
+        button("×", () => {
+          state.history.splice(at, 1);
+          ui.refresh();
+          document.getElementById("search").focus();
+        }, `Remove ${items.title(id)}`, { class: "quiet" }))));
     },
-  }, el("label", { for: "search" }, "Find items"), field);
-  return { onInput, node: el("div", { class: "card" }, form, count, found) };
+    node: el("div", { class: "likes" }, liked, example, clear),
+  };
 }
 
-function foundText(text, n) {
-  if (!text) return n ? "The most popular items; type to find others." : "There are no items yet.";
-  if (!n) return `Nothing found. Enter likes “${text}” as the id of an item.`;
-  if (n <= shownFound) return `${n} found`;
-  return `${n < 100 ? n : "100 or more"} found, the most popular ${shownFound}:`;
+// showExample likes a popular item and two that are like it.
+async function showExample(ui, state) {
+  complain(null);
+  try {
+    const found = (await api.search("")).items.filter((k) => k.inModel).slice(0, 20);
+    if (!found.length) throw new Error("The model knows no item yet.");
+    const first = found[Math.floor(Math.random() * found.length)].item.itemId;
+    const like = await api.similar(first, 2);
+    if (state.user || state.history.length) return; // somebody was quicker
+    ui.begin("", [first, ...like.items.map((item) => item.itemId)]);
+  } catch (error) {
+    complain(error);
+    return;
+  }
+  ui.refresh();
 }
 
-// historyBox shows what the list is made of.
-function historyBox(ui, state) {
-  const liked = el("ul", { class: "found", "aria-label": "Liked items" });
+// whoseBox chooses the user whose stored history a list is made of.
+function whoseBox(ui, state) {
   const stored = el("ul", { class: "found all", "aria-label": "Newest stored events" });
   const note = el("p", { class: "more" });
   const name = el("input", { id: "load-user", autocomplete: "off", spellcheck: "false" });
   const real = el("input", { type: "checkbox", id: "observe" });
   const realRow = el("div", { class: "row", hidden: true }, real,
-    el("label", { for: "observe" }, "Send likes as events, for good"));
-  const box = { real: () => real.checked };
-  const clear = button("Start anew", () => box.load(""), null, { class: "quiet" });
-  box.draw = (events) => {
-    note.textContent = historyText(state);
-    realRow.hidden = !state.user;
-    clear.hidden = !state.user && !state.history.length;
-    liked.replaceChildren(...state.history.map((id, at) => el("li", {},
-      el("span", {}, items.describe(id)),
-      button("Remove", () => {
-        state.history.splice(at, 1);
-        ui.refresh();
-      }, `Remove ${items.title(id)}`, { class: "quiet" }))));
-    stored.replaceChildren(...events.map(({ event }) => el("li", {}, el("span", {}, items.describe(event.itemId)))));
-    for (const list of [liked, stored]) list.hidden = !list.childElementCount;
-  };
-  box.load = (user) => {
-    state.user = user;
-    state.history = [];
-    state.before = [];
-    real.checked = false;
-    name.value = user;
-    window.history.replaceState(null, "", user ? `#try/${encodeURIComponent(user)}` : "#try");
-    ui.refresh();
-  };
+    el("label", { for: "observe" }, "Keep likes as events of this user, for good"));
   const form = el("form", {
     class: "row",
     onsubmit: (event) => {
       event.preventDefault();
-      box.load(name.value.trim());
+      ui.begin(name.value.trim());
+      ui.refresh();
     },
   }, el("label", { for: "load-user", class: "whole" }, "Stored user"), name, el("button", { type: "submit" }, "Load"));
-  box.node = el("div", { class: "card" }, el("h2", {}, "History"), note, liked, stored, clear, form, realRow);
-  return box;
+  return {
+    real: () => real.checked,
+    begin(user) {
+      real.checked = false;
+      name.value = user;
+    },
+    draw(events) {
+      note.textContent = whoseText(state);
+      realRow.hidden = !state.user;
+      stored.replaceChildren(...events.map(({ event }) => el("li", {}, el("span", {}, items.describe(event.itemId)))));
+      stored.hidden = !stored.childElementCount;
+    },
+    node: el("div", { class: "card" }, el("h2", {}, "Whose list"), note, stored, form, realRow),
+  };
 }
 
-function historyText({ user, history }) {
+function whoseText({ user, history }) {
   if (user) return `The stored history of ${user}${history.length ? ", and what was liked here." : "."}`;
-  return history.length ? "What was liked here; nothing is stored." : "Nothing is liked yet.";
-}
-
-// controlBox has what changes the order of the list: the scores alone, exploration or diversity.
-function controlBox(ui) {
-  let seed = "1";
-  const mode = el("select", { id: "strategy" },
-    el("option", { value: "" }, "By score"),
-    el("option", { value: "thompson" }, "Explore: a draw of the taste"),
-    el("option", { value: "upper" }, "Explore: score + β·σ"),
-    el("option", { value: "diverse" }, "Vary: unlike each other"));
-  const strength = slider("strength", "Exploration", { max: "5", step: "0.1", value: "1" }, (x) => x, onChange);
-  const unlike = slider("diversity", "Diversity", { max: "1", step: "0.05", value: "0.5" },
-    (x) => `${Math.round(100 * x)} %`, onChange);
-  const category = slider("per-category", "Most of one category", { max: "10", step: "1", value: "0" },
-    (x) => (x === "0" ? "any number" : x), onChange);
-  const again = button("Draw anew", () => {
-    seed = String(1 + Math.floor(Math.random() * 2 ** 31));
-    ui.refresh();
-  }, null, { class: "quiet" });
-  function show() {
-    strength.node.hidden = !["thompson", "upper"].includes(mode.value);
-    again.hidden = mode.value !== "thompson";
-    unlike.node.hidden = category.node.hidden = mode.value !== "diverse";
-  }
-  function onChange() {
-    show();
-    ui.refresh();
-  }
-  mode.addEventListener("change", onChange);
-  show();
-  const uncertainty = el("meter", { min: "0", max: "1", id: "uncertainty", "aria-label": "How little is known" });
-  const uncertaintyText = el("p", { class: "more" });
-  return {
-    order() {
-      const x = strength.value();
-      switch (mode.value) {
-        case "thompson": return { exploration: { thompson: { seed, scale: x } } };
-        case "upper": return { exploration: { upperConfidence: { beta: x } } };
-        case "diverse": return { diversity: { lambda: 1 - unlike.value(), maxPerCategory: category.value() } };
-        default: return {};
-      }
-    },
-    draw(answer) {
-      const share = answer?.uncertainty;
-      uncertainty.hidden = share === undefined;
-      uncertainty.value = share ?? 1;
-      uncertaintyText.textContent = !answer ? "How little is known of a taste, once there is a list."
-        : share === undefined ? "This model does not tell how little it knows."
-          : `${number(100 * share)} % of what is open about a new user is open still.`;
-    },
-    node: el("div", { class: "card" }, el("h2", {}, "Order"),
-      el("label", { for: "strategy" }, "The list is ordered"), mode,
-      strength.node, again, unlike.node, category.node,
-      el("h2", {}, "Uncertainty"), uncertainty, uncertaintyText),
-  };
-}
-
-// slider is a range with its label and its value in words.
-function slider(id, label, range, words, onChange) {
-  const input = el("input", { type: "range", id, min: "0", ...range });
-  const text = el("output", { for: id }, words(input.value));
-  input.addEventListener("input", () => {
-    text.textContent = words(input.value);
-    onChange();
-  });
-  return {
-    value: () => Number(input.value),
-    node: el("div", { class: "slider" }, el("label", { for: id }, label), text, input),
-  };
+  return history.length ? "What was liked here; nothing is stored."
+    : "Nobody's yet: like an item, and the list follows.";
 }
 
 // like adds an item to the history, or sends it as an event.
 async function like(ui, state, id) {
   complain(null);
   try {
-    if (state.user && ui.history.real()) await api.observe({ userId: state.user, itemId: id });
+    if (state.user && ui.whose.real()) await api.observe({ userId: state.user, itemId: id });
     else state.history.push(id);
   } catch (error) {
     complain(error);
@@ -238,21 +177,21 @@ async function like(ui, state, id) {
   ui.refresh();
 }
 
-// ask asks for the list. Null: there is nobody to make one for.
+// ask asks for the list, and for what is shown beside it.
 async function ask(ui, state, signal) {
   const entries = state.history.map((itemId) => ({ itemId }));
-  if (!state.user && !entries.length) return null;
-  const subject = !state.user ? { history: { entries } }
-    : { userId: state.user, ...(entries.length ? { extraHistory: { entries } } : {}) };
+  const personal = Boolean(state.user || entries.length);
+  const subject = !state.user && entries.length ? { history: { entries } }
+    : { userId: state.user || nobody, ...(entries.length ? { extraHistory: { entries } } : {}) };
   const [answer, energy, events] = await Promise.all([
-    api.recommend({
-      ...subject, pageSize: listSize, explain: explainedItems, ...ui.controls.order(),
-    }, signal),
-    api.spectrum(subject, signal),
+    api.recommend({ ...subject, pageSize: listSize, explain: explainedItems, ...ui.controls.parts() }, signal),
+    personal ? api.spectrum(subject, signal) : null,
     state.user ? newest(state.user) : [],
   ]);
-  answer.energy = energy;
-  answer.events = events;
+  Object.assign(answer, { personal, energy, events });
+  const whose = state.user || (personal ? "likes" : nobody);
+  if (whose !== state.whose) state.model = ""; // which may be of another arm
+  state.whose = whose;
   if (state.model && answer.modelVersion !== state.model) items.forget(); // another model may know others
   const ids = answer.items.flatMap((item) =>
     [item.itemId, ...(item.explanation?.contributions ?? []).map((c) => c.itemId),
@@ -275,62 +214,21 @@ async function newest(user) {
 // draw shows an answer.
 function draw(ui, state, answer) {
   complain(null);
-  ui.history.draw(answer?.events ?? []);
+  ui.liked.draw();
+  ui.whose.draw(answer.events);
   ui.controls.draw(answer);
-  ui.spectrum.replaceChildren(answer ? spectrum(answer.energy)
+  ui.spectrum.replaceChildren(answer.energy ? spectrum(answer.energy)
     : el("p", { class: "more" }, "What the model sees in a history, and what it makes of it."));
   const focused = [...ui.items.querySelectorAll("button")].indexOf(document.activeElement);
-  const list = answer?.items ?? [];
-  ui.status.textContent = answer ? told(state, answer) : "Like an item, or load a stored user.";
+  const list = answer.items;
+  ui.status.textContent = told(state, answer);
   const top = Math.max(...list.map((item) => Math.abs(item.score)), 1e-12);
-  ui.items.replaceChildren(...list.map((item, at) => row(ui, state, item, at, top)));
+  ui.items.replaceChildren(...list.map((item, at) => row(item, at, top, { ...state, like: ui.like })));
   state.before = list.map((item) => item.itemId);
-  if (answer && state.model && answer.modelVersion !== state.model) ui.search.onInput();
-  if (answer) state.model = answer.modelVersion;
+  if (state.model && answer.modelVersion !== state.model) ui.finder.onInput();
+  state.model = answer.modelVersion;
   if (focused >= 0) { // the row that was liked is gone: the next one has its place
     const buttons = ui.items.querySelectorAll("button");
     buttons[Math.min(focused, buttons.length - 1)]?.focus();
   }
-}
-
-const degradations = {
-  DEGRADATION_UNKNOWN_USER: "unknown user",
-  DEGRADATION_NO_USABLE_HISTORY: "the model knows nothing of this history",
-  DEGRADATION_FILTER_TOO_NARROW: "there are no more",
-  DEGRADATION_SHARE_NOT_MET: "fewer items of a set than wanted",
-  DEGRADATION_NO_MODEL: "there is no model yet",
-};
-
-// told says in sentences what has happened to the list.
-function told(state, answer) {
-  const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
-  const popular = answer.items.some((item) => item.source === "RESULT_SOURCE_POPULAR");
-  const whose = state.user ? `${state.user}, revision ${answer.userRevision}` : count(state.history.length, "like");
-  const added = answer.items.filter((item) => !state.before.includes(item.itemId)).length;
-  const why = answer.degradations.map((d) => degradations[d] ?? d);
-  return (state.model && answer.modelVersion !== state.model ? "The model has changed. " : "") +
-    `${count(answer.items.length, popular ? "popular item" : "item")} for ${whose}` +
-    (state.before.length && added ? `; ${added} ${added === 1 ? "was" : "were"} not on the list before` : "") +
-    (answer.unknownItemIds.length ? `; the model does not know ${answer.unknownItemIds.map(items.title).join(", ")}` : "") +
-    `${why.length ? ` (${why.join(", ")})` : ""}.`;
-}
-
-// row is an entry of the list with its explanation.
-function row(ui, state, item, at, top) {
-  const id = item.itemId, name = items.title(id);
-  const was = state.before.indexOf(id);
-  const moved = !state.before.length || was === at ? "" : was < 0 ? "new" : was > at ? `▲ ${was - at}` : `▼ ${at - was}`;
-  const details = item.explanation ? el("details", {
-    open: state.opened.has(id),
-    ontoggle: (event) => state.opened[event.target.open ? "add" : "delete"](id),
-  }, el("summary", { "aria-label": `Why ${name}` }, "Why"), explanation(item)) : null;
-  return el("li", { class: moved === "new" ? "fresh" : null },
-    el("div", { class: "entry" },
-      el("span", { class: "name" }, items.describe(id)),
-      el("span", { class: "moved" }, moved),
-      el("meter", { min: "0", max: String(top), value: String(Math.max(item.score, 0)), "aria-label": `Score of ${name}` }),
-      el("span", { class: "score" }, number(item.score),
-        item.scoreStddev === undefined ? null : el("span", { class: "more" }, `± ${number(Number(item.scoreStddev.toPrecision(2)))}`)),
-      button("Like", () => ui.like(id), `Like ${name}`, { class: "quiet" })),
-    details);
 }
