@@ -1,14 +1,18 @@
 import { setToken } from "./api.js";
+import { catalogueView } from "./catalogue.js";
 import { complain } from "./dom.js";
 import { watch } from "./health.js";
 import * as items from "./items.js";
 import { metricsView } from "./metrics.js";
+import { modelsView } from "./models.js";
 import { tryView } from "./try.js";
 import { usersView } from "./users.js";
 
 const views = {
   try: tryView(document.getElementById("try")),
+  items: catalogueView(document.getElementById("items")),
   users: usersView(document.getElementById("users")),
+  models: modelsView(document.getElementById("models")),
   metrics: metricsView(document.getElementById("metrics")),
 };
 

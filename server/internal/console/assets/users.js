@@ -1,7 +1,8 @@
 // The view of what is held of a user, with what the rights of people about their data need.
 import * as api from "./api.js";
-import { button, complain, el, number } from "./dom.js";
+import { button, complain, count, el, facts, number } from "./dom.js";
 import * as items from "./items.js";
+import { cards, row } from "./table.js";
 
 // usersView fills a section and returns the view.
 export function usersView(section) {
@@ -15,7 +16,7 @@ export function usersView(section) {
     try {
       const { user: found } = await api.getUser(user, signal);
       if (signal.aborted) return;
-      status.textContent = `${found.eventCount} ${Number(found.eventCount) === 1 ? "event" : "events"} of ${user}.`;
+      status.textContent = `${count(found.eventCount, "event")} of ${user}.`;
       held.append(summary(found), actions(user, status, held), events(user, () => look(user)));
     } catch (error) {
       if (signal.aborted) return;
@@ -34,7 +35,8 @@ export function usersView(section) {
     },
   }, el("label", { for: "user" }, "User"), name, el("button", { type: "submit" }, "Look up")), status, held);
   return {
-    show(user) {
+    show(...parts) {
+      const user = parts.join("/"); // an id may have them
       if (!user) return;
       name.value = user;
       look(user);
@@ -47,14 +49,13 @@ const day = (time) => (time ? new Date(time).toISOString().slice(0, 16).replace(
 
 // summary says what is held.
 function summary(user) {
-  const facts = [
+  return el("div", { class: "card" }, facts([
     ["Revision", user.revision], ["Events", user.eventCount],
     ["On items that the model does not know", user.pendingEventCount],
     ["From", day(user.firstEventTime)], ["To", day(user.lastEventTime)],
     ...(user.uncertainty === undefined ? [] : [["Uncertainty", `${number(100 * user.uncertainty)} %`]]),
     ...(user.eventTypes ?? []).map((t) => [`Events of type ${t.eventType}, weight ${number(t.weight)}`, t.eventCount]),
-  ];
-  return el("dl", { class: "card facts" }, facts.map(([k, v]) => el("div", {}, el("dt", {}, k), el("dd", {}, v))));
+  ]));
 }
 
 // actions are what can be done with a user.
@@ -100,34 +101,30 @@ async function save(user) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }
 
+const columns = ["Revision", "Item", "Type", "Time (UTC)", "Undo"];
+
 // events lists the history, the newest first, page by page.
 function events(user, changed) {
-  const rows = el("tbody");
+  const table = cards(columns, [], 1);
   const more = button("Show older events", () => load().catch(complain), null, { class: "quiet" });
   let page = "";
   const load = async () => {
     const answer = await api.listEvents(user, 50, page);
     await items.learn(answer.events.map((e) => e.event.itemId)).catch(complain);
-    rows.append(...answer.events.map(({ event, revision }) => el("tr", {},
-      el("td", {}, revision),
-      el("th", { scope: "row" }, items.describe(event.itemId)),
-      el("td", {}, event.eventType),
-      el("td", {}, day(event.eventTime)),
-      el("td", {}, button("Retract", async () => {
+    table.tBodies[0].append(...answer.events.map(({ event, revision }) => row(columns, [
+      revision, items.describe(event.itemId), event.eventType, day(event.eventTime),
+      button("Retract", async () => {
         try {
           await api.retract(user, [event.eventId]);
           changed();
         } catch (error) {
           complain(error);
         }
-      }, `Retract event ${revision} on ${items.title(event.itemId)}`, { class: "quiet" })))));
+      }, `Retract event ${revision} on ${items.title(event.itemId)}`, { class: "quiet" })], 1)));
     page = answer.nextPageToken;
     more.hidden = !page;
   };
   load().catch(complain);
   return el("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Events" },
-    el("table", {},
-      el("thead", {}, el("tr", {}, ["Revision", "Item", "Type", "Time (UTC)", "Undo"].map((h) =>
-        el("th", { scope: "col" }, h)))),
-      rows), more);
+    table, more);
 }
