@@ -282,8 +282,8 @@ var axe = sync.OnceValues(func() (string, error) {
 	}
 })
 
-// post makes a call beside the browser.
-func post(t *testing.T, home, path, body string) {
+// post makes a call beside the browser and returns its answer.
+func post(t *testing.T, home, path, body string) []byte {
 	t.Helper()
 	resp, err := http.Post(strings.TrimSuffix(home, "/console/")+path, "application/json",
 		strings.NewReader(body))
@@ -291,9 +291,11 @@ func post(t *testing.T, home, path, body string) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if text, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusOK {
+	text, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s: %s", path, resp.Status, text)
 	}
+	return text
 }
 
 // drawToken draws a token with roles, and the line of it for the file of a server.

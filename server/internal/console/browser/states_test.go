@@ -52,7 +52,7 @@ func TestServerChanges(t *testing.T) {
 	b.until("the page asks for a token", `document.getElementById('access').open`)
 	paste(token)
 	b.do("like", click(`.found button`))
-	b.until("a list", listed+` === 20`)
+	b.until("a list", listed+` === 20 && `+listNote+`.includes('for 1 like')`)
 
 	signal := func() {
 		t.Helper()
@@ -123,10 +123,46 @@ func TestNothingThereYet(t *testing.T) {
 	b.do("like an id", write("#search", "lamp"+kb.Enter))
 	b.until("no list", listNote+`.includes('0 items for 1 like') && `+listNote+
 		`.includes('there is no model yet')`)
-	for _, view := range []string{"#try", "#users", "#metrics"} {
+	b.do("to the content", script(`document.querySelector('.skip').click()`))
+	if !eval[bool](b, `document.activeElement.id === 'view' && location.hash.startsWith('#try')`) {
+		t.Error("the skip link does not lead to the content")
+	}
+	for _, view := range []string{"#try", "#items", "#users", "#models", "#metrics"} {
 		b.do(view, chromedp.Navigate(home+view))
 		b.looksGood("nothing in " + view)
 	}
+	b.noProblems()
+}
+
+// On a phone a like changes what is seen of the list at once, and says how.
+func TestPhone(t *testing.T) {
+	t.Parallel()
+	b := open(t, serve(t), 390, 740)
+	b.until("popular items", `document.querySelectorAll('.found button').length > 5 && `+listed+` === 20`)
+	b.do("like", click(`.found button`))
+	b.until("the list has moved", `[...document.querySelectorAll('.moved')].some((e) => {
+		const { top, bottom, width } = e.getBoundingClientRect();
+		return e.textContent && width && top > 0 && bottom < innerHeight; })`)
+	b.looksGood("a like on a phone")
+	b.noProblems()
+}
+
+// The charts begin with what the server remembers, before the page was opened.
+func TestPast(t *testing.T) {
+	t.Parallel()
+	home := serve(t)
+	b := open(t, home, 1100, 760)
+	looks := `fetch('past').then((r) => r.json()).then((looks) => looks.length)`
+	if n := eval[int](b, looks, chromedp.EvalAwaitPromise); n < 1 {
+		t.Error("the server remembers nothing of its metrics")
+	}
+	b.do("an hour ago", script(`(() => {
+		const real = fetch;
+		window.fetch = async (path, options) => (path !== '/console/past' ? real(path, options)
+			: new Response(JSON.stringify([3600, 3000].map((ago) => ({ at: Date.now() / 1000 - ago,
+				metrics: '' }))))); })()`))
+	b.do("metrics", click("#nav-metrics"))
+	b.until("a chart of an hour", `document.querySelector('.charts figure')?.textContent.includes('50 min ago')`)
 	b.noProblems()
 }
 
