@@ -27,6 +27,8 @@ func testBadDataFiles(t *testing.T) {
 		{"empty file", "e.csv", "", "", []string{"e.csv: the file is empty"}},
 		{"missing column", "e.csv", "user_id,movie,weight\nu,i,1\n", "",
 			[]string{`e.csv: --item-column: no column "item_id"`, `"movie"`, "--item-column"}},
+		{"missing columns", "e.csv", "user,movie,weight\nu,i,1\n", "",
+			[]string{`--user-column: no column "user_id"`, `--item-column: no column "item_id"`}},
 		{"an id that cannot be printed", "e.csv", eventsHead + "u,i,1,1\nu,\xff\xfe,1,1\n", "",
 			[]string{"e.csv:3: column item_id", `\xff\xfe`, "not valid UTF-8", "--max-bad-rows"}},
 		{"weight over 1000", "e.csv", eventsHead + "u,i,1,5000\n", "",

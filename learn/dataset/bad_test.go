@@ -34,6 +34,8 @@ func TestBadInput(t *testing.T) {
 		{"empty gzip", string(pack(t, "gzip", nil)), []string{"the file is empty"}},
 		{"missing user column", "user,item_id\na,b\n",
 			[]string{`no column "user_id"`, `"user", "item_id"`, "UserColumn"}},
+		{"two missing columns", "user,item,weight\na,b,1\n",
+			[]string{`UserColumn: no column "user_id"`, `ItemColumn: no column "item_id"`}},
 		{"missing weight column", "user_id,item_id\na,b\n",
 			[]string{`no column "weight"`, "WeightColumn"}},
 		{"repeated column", "user_id,item_id,user_id,weight\na,b,c,1\n",
@@ -82,6 +84,8 @@ func TestBadInput(t *testing.T) {
 			[]string{"f.csv:2: not a JSON object"}},
 		{"JSON missing column", `{"id":"u","item_id":"i"}`,
 			[]string{`no column "user_id"`, `"id", "item_id"`, "UserColumn"}},
+		{"JSON two missing columns", `{"id":"u","film":"i"}`,
+			[]string{`UserColumn: no column "user_id"`, `ItemColumn: no column "item_id"`}},
 		{"JSON missing member", `{"user_id":"u","item_id":"i","weight":1}` + "\n" +
 			`{"user_id":"u","weight":1}`, []string{"f.csv:2: column item_id: missing"}},
 		{"JSON late time", `{"user_id":"u","item_id":"i","weight":1}` + "\n" +

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -23,11 +24,18 @@ func newCSVRows(s *Source, form Form, d *decoder) (*csvRows, error) {
 		return nil, err
 	}
 	c := &csvRows{table: t, decoder: d}
+	var missing error
 	for i, col := range form.Columns {
 		c.names[i] = col.Name
 		if c.cols[i], err = t.Find(col); err != nil {
-			return nil, err
+			missing = errors.Join(missing, err)
+			if f, is := errors.AsType[*fault.Fault](err); is && f.Field != col.Field {
+				break // the fault of the header, whichever column is looked for
+			}
 		}
+	}
+	if missing != nil {
+		return nil, missing
 	}
 	s.Columns = t.header
 	first, err := s.head()

@@ -3,6 +3,7 @@ package rows
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -100,16 +101,17 @@ func (j *jsonRows) lookAhead(s *Source) error {
 	}
 	j.find(first)
 	s.Columns = memberNames(first)
+	var missing error
 	for i, col := range j.cols {
 		switch {
 		case j.values[i] != nil || col.Name == "":
 		case !col.Optional:
-			return fault.In(s.Path, col.missing(s.Columns))
+			missing = errors.Join(missing, fault.In(s.Path, col.missing(s.Columns)))
 		case i == TimeColumn:
 			j.hasTime = false
 		}
 	}
-	return nil
+	return missing
 }
 
 // over implements lineForm.

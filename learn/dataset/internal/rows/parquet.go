@@ -45,10 +45,14 @@ func newParquetRows(s *Source, form Form, d *decoder) (rows *parquetRows, err er
 	for _, c := range file.Root().Columns() {
 		s.Columns = append(s.Columns, c.Name())
 	}
+	var bad error
 	for i, col := range form.Columns {
 		if p.cols[i], err = p.open(i, col); err != nil {
-			return nil, err
+			bad = errors.Join(bad, err)
 		}
+	}
+	if bad != nil {
+		return nil, bad
 	}
 	return p, p.recognise()
 }
