@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -193,6 +194,12 @@ func TestSettingsExist(t *testing.T) {
 			delete(all, "GSIMC_CONFIG")      // a file of the cluster
 			if all["GSIMC_DATA_DIR"] != "" { // a volume of the cluster
 				all["GSIMC_DATA_DIR"] = t.TempDir()
+			}
+			if all["GSIMC_MODEL"] != "" { // in a volume, too; it is looked for, and not yet read
+				all["GSIMC_MODEL"] = filepath.Join(t.TempDir(), "model.gsimc")
+				if err := os.WriteFile(all["GSIMC_MODEL"], nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
 			}
 			ends := "absent"
 			if address := all["GSIMC_STORE"]; address != "" {

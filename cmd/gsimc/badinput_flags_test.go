@@ -47,6 +47,8 @@ func testBadSettings(t *testing.T) {
 			[]string{"--event-types-file: the weights are given twice", "leave out --event-weight"}},
 		{"$TRAIN --event-types-file $DIR/none", cli.ExitUsage,
 			[]string{"--event-types-file: $DIR/none: no such file"}},
+		{"serve --model $DIR/none.gsimc --data-dir $OUT/state", cli.ExitFailure,
+			[]string{"--model: $DIR/none.gsimc: no such file or directory"}},
 		{"$SERVE --arm next=$DIR/none.gsimc:5", cli.ExitFailure, []string{"--arm",
 			"$DIR/none.gsimc: no such file"}},
 		{"$SERVE --shadow-model $DIR/none.gsimc", cli.ExitFailure,

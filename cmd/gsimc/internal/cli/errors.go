@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/model"
@@ -111,6 +112,15 @@ func OpenModel(flag, path string) (*model.Model, error) {
 // LoadModel is OpenModel for a server: the model does not change with the file.
 func LoadModel(flag, path string) (*model.Model, error) {
 	return modelOf(flag, path, model.Load)
+}
+
+// FindModel returns the error that LoadModel returns if the file is missing.
+func FindModel(flag, path string) error {
+	_, err := modelOf(flag, path, func(path string) (*model.Model, error) {
+		_, err := os.Stat(path)
+		return nil, err
+	})
+	return err
 }
 
 func modelOf(

@@ -54,6 +54,11 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
 		return err
 	}
+	if c.Model != "" { // a mistaken name makes no store
+		if err := cli.FindModel("--model", c.Model); err != nil {
+			return err
+		}
+	}
 	st, err := c.openStore(ctx, a.Env, tables, cfg.Logger, cfg.Metrics)
 	if errors.Is(err, stores.ErrEnded) {
 		return nil
