@@ -57,7 +57,7 @@ func (f *storeFlags) check() error {
 // folder, the database or the namespace. The addresses of machines do not belong there.
 func (f *storeFlags) StoreName() string {
 	path, _, _ := strings.Cut(f.FromStore, "?")
-	if !stores.IsShared(f.FromStore) {
+	if !stores.IsURL(f.FromStore) {
 		path = f.FromStore
 	}
 	return filepath.Base(path)
@@ -76,7 +76,7 @@ func (f *storeFlags) readStore(
 	p.Begin(train.StageRead, progress.Rows)
 	defer p.End()
 	source, name := histories{Reading: r, partly: true}, f.FromStore
-	if stores.IsShared(name) {
+	if stores.IsURL(name) {
 		source.partly, name = false, f.StoreName() // without addresses
 	}
 	events, report, err = train.Read(ctx, name, &source, f.EventWeight, opt,

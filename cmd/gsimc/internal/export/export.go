@@ -52,7 +52,7 @@ func (c *Cmd) source(env []string) *stores.Source {
 
 // Check checks the flags without opening anything.
 func (c *Cmd) Check() error {
-	if err := c.source(nil).Check(); err != nil || stores.IsShared(c.From) {
+	if err := c.source(nil).Check(); err != nil || stores.IsURL(c.From) {
 		return err
 	}
 	from, err := filepath.Abs(c.From)

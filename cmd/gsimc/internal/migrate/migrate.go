@@ -51,7 +51,7 @@ func (c *Cmd) Check() error {
 }
 
 func check(flag, text string) error {
-	if !stores.IsShared(text) {
+	if !stores.IsURL(text) {
 		return nil
 	}
 	return stores.Check(flag, text)
@@ -61,7 +61,7 @@ func check(flag, text string) error {
 func (c *Cmd) Run(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
-	if !stores.IsShared(c.From) {
+	if !stores.IsURL(c.From) {
 		if _, err := os.Stat(c.From); err != nil {
 			return cli.Flag("--from", cli.PathError(err))
 		}
@@ -114,7 +114,7 @@ func run(ctx context.Context, a *cli.App, from, to store.Items) error {
 
 // open opens a store by its folder or URL.
 func open(ctx context.Context, a *cli.App, flag, text string) (store.Items, error) {
-	if stores.IsShared(text) {
+	if stores.IsURL(text) {
 		s, err := stores.Open(ctx, text, stores.Settings{Env: a.Env, Flag: flag,
 			Log: slog.New(slog.DiscardHandler)})
 		if errors.Is(err, stores.ErrEnded) {

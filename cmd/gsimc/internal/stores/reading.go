@@ -32,13 +32,13 @@ type Source struct {
 	Access cli.AccessFlags
 }
 
-// IsShared tells whether a text is the URL of a store that servers share, and no folder.
-func IsShared(text string) bool { return strings.Contains(text, "://") }
+// IsURL tells whether a text is the URL of a store, and no folder.
+func IsURL(text string) bool { return strings.Contains(text, "://") }
 
 // Check checks a source without opening it.
 func (s *Source) Check() error {
 	switch {
-	case !IsShared(s.From):
+	case !IsURL(s.From):
 		return nil
 	case s.Server != "":
 		return cli.Flagf("--server", "a store that servers share is read without them")
@@ -49,7 +49,7 @@ func (s *Source) Check() error {
 // Open opens the source: the folder of a stopped server, a checkpoint that a running one makes of
 // its own, which is one moment, or a store that servers share, which goes on meanwhile.
 func (s *Source) Open(ctx context.Context) (Reading, error) {
-	if IsShared(s.From) {
+	if IsURL(s.From) {
 		st, err := Open(ctx, s.From, Settings{Env: s.Env, Flag: s.Flag,
 			Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
