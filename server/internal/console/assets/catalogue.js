@@ -2,6 +2,7 @@
 import * as api from "./api.js";
 import { complain, count, el, facts } from "./dom.js";
 import { finder } from "./find.js";
+import { field, lines, list } from "./form.js";
 import * as items from "./items.js";
 
 const similarItems = 10;
@@ -110,7 +111,6 @@ function editor(id, item, saved) {
   };
   const written = (name) => (name === "hidden" ? form.hidden.checked : form[name].value);
   const before = Object.fromEntries(Object.keys(form).map((name) => [name, written(name)]));
-  const field = (name, text) => el("div", {}, el("label", { for: form[name].id }, text), form[name]);
   return el("form", {
     class: "card fields",
     onsubmit: async (event) => {
@@ -124,16 +124,16 @@ function editor(id, item, saved) {
         complain(error);
       }
     },
-  }, el("h2", {}, item ? "Change it" : "Add it to the catalogue"), field("title", "Title"),
-  field("categories", "Categories, one a line"), field("labels", "Labels, one a line"),
-  field("numbers", "Numbers, such as price=12.5, one a line"),
+  }, el("h2", {}, item ? "Change it" : "Add it to the catalogue"), field("Title", form.title),
+  field("Categories, one a line", form.categories), field("Labels, one a line", form.labels),
+  field("Numbers, such as price=12.5, one a line", form.numbers),
   el("div", { class: "row" }, form.hidden, el("label", { for: "item-hidden" }, "Hidden: on no list")),
   el("div", { class: "row" }, el("button", { type: "submit" }, item ? "Save" : "Add"),
     el("button", { type: "reset", class: "quiet" }, "Undo")));
 }
 
 // change is an item with what was changed, and the mask that says so. Numbers are named one by one,
-// so that those of somebody else stay, if masks of JSON can name them.
+// so that those of somebody else stay.
 function change(id, changed, form, before) {
   const item = { itemId: id }, mask = changed.filter((name) => name !== "numbers");
   for (const name of mask) {
@@ -142,9 +142,8 @@ function change(id, changed, form, before) {
   if (changed.includes("numbers")) {
     const now = numbersOf(list(form.numbers));
     const names = [...new Set([...Object.keys(now), ...Object.keys(before)])].filter((n) => now[n] !== before[n]);
-    const plain = names.every((n) => /^[a-z]+(_[a-z]+)*$/.test(n));
-    item.numbers = plain ? Object.fromEntries(names.filter((n) => n in now).map((n) => [n, now[n]])) : now;
-    mask.push(...(plain ? names.map((n) => `numbers.${camel(n)}`) : ["numbers"]));
+    item.numbers = Object.fromEntries(names.filter((n) => n in now).map((n) => [n, now[n]]));
+    mask.push(...names.map((n) => `numbers.${camel(n)}`));
   }
   return [item, mask.join(",") || undefined];
 }
@@ -152,20 +151,14 @@ function change(id, changed, form, before) {
 // camel writes the name of a field as masks of JSON do.
 const camel = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
 
-function lines(id, values) {
-  return el("textarea", { id, rows: String(Math.max(2, values.length)), spellcheck: "false" }, values.join("\n"));
-}
-
-const list = (area) => area.value.split("\n").map((line) => line.trim()).filter(Boolean);
-
 // numbersOf reads lines of name=value.
 function numbersOf(texts) {
   const numbers = {};
   for (const line of texts) {
     const at = line.lastIndexOf("=");
     const name = line.slice(0, at).trim(), value = line.slice(at + 1).trim();
-    if (at < 1 || value === "" || !Number.isFinite(Number(value))) {
-      throw new Error(`The number “${line}” is not of the form name=value, such as price=12.5.`);
+    if (!/^[a-z][a-z0-9]*(_[a-z][a-z0-9]*)*$/.test(name) || value === "" || !Number.isFinite(Number(value))) {
+      throw new Error(`The number “${line}” is not of the form name=value, such as price=12.5 or unit_price=3.`);
     }
     if (Object.hasOwn(numbers, name)) throw new Error(`The number ${name} is given twice.`);
     numbers[name] = Number(value);

@@ -21,8 +21,11 @@ export function row(item, at, top, { before, opened, like }) {
     details);
 }
 
+// nobody is an id without a history: what anybody gets.
+export const nobody = "(nobody)";
+
 // move says where an item was before.
-function move(before, id, at) {
+export function move(before, id, at) {
   const was = before.indexOf(id);
   if (!before.length || was === at) return "";
   if (was < 0) return "new";

@@ -5,12 +5,14 @@ import { watch } from "./health.js";
 import * as items from "./items.js";
 import { metricsView } from "./metrics.js";
 import { modelsView } from "./models.js";
+import { rulesView } from "./rules.js";
 import { tryView } from "./try.js";
 import { usersView } from "./users.js";
 
 const views = {
   try: tryView(document.getElementById("try")),
   items: catalogueView(document.getElementById("items")),
+  rules: rulesView(document.getElementById("rules")),
   users: usersView(document.getElementById("users")),
   models: modelsView(document.getElementById("models")),
   metrics: metricsView(document.getElementById("metrics")),

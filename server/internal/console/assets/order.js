@@ -1,24 +1,21 @@
 // What changes a list: its kind, a category, and the order.
 import { button, el, number } from "./dom.js";
+import { choice, slider } from "./form.js";
 import * as items from "./items.js";
 
 // controlBox makes the controls. refresh is called when one has changed.
 export function controlBox(refresh) {
   let seed = "1";
-  const kind = el("select", { id: "kind" },
-    el("option", { value: "" }, "For this history"),
-    el("option", { value: "LIST_KIND_WITHOUT_TRENDS" }, "For this history, without trends"),
-    el("option", { value: "LIST_KIND_TOGETHER" }, "What goes with all of it, as with a basket"),
-    el("option", { value: "LIST_KIND_BECAUSE" }, "Because of the newest like"),
-    el("option", { value: "LIST_KIND_TRENDING" }, "Trending: taken more often than before"),
-    el("option", { value: "LIST_KIND_POPULAR" }, "Popular now, for anybody"));
-  const category = el("select", { id: "category" }, el("option", { value: "" }, "All categories"));
+  const kind = choice("kind", [["", "For this history"],
+    ["LIST_KIND_WITHOUT_TRENDS", "For this history, without trends"],
+    ["LIST_KIND_TOGETHER", "What goes with all of it, as with a basket"],
+    ["LIST_KIND_BECAUSE", "Because of the newest like"],
+    ["LIST_KIND_TRENDING", "Trending: taken more often than before"],
+    ["LIST_KIND_POPULAR", "Popular now, for anybody"]]);
+  const category = choice("category", [["", "All categories"]]);
   const categoryRow = el("div", { hidden: true }, el("label", { for: "category" }, "Only"), category);
-  const mode = el("select", { id: "strategy" },
-    el("option", { value: "" }, "By score"),
-    el("option", { value: "thompson" }, "Explore: a draw of the taste"),
-    el("option", { value: "upper" }, "Explore: score + β·σ"),
-    el("option", { value: "diverse" }, "Vary: unlike each other"));
+  const mode = choice("strategy", [["", "By score"], ["thompson", "Explore: a draw of the taste"],
+    ["upper", "Explore: score + β·σ"], ["diverse", "Vary: unlike each other"]]);
   const strength = slider("strength", "Exploration", { max: "5", step: "0.1", value: "1" }, (x) => x, onChange);
   const unlike = slider("diversity", "Diversity", { max: "1", step: "0.05", value: "0.5" },
     (x) => `${Math.round(100 * x)} %`, onChange);
@@ -99,24 +96,5 @@ function uncertaintyBox() {
           : "How little is known of a taste, once there is one.";
     },
     node: el("div", {}, el("h2", {}, "Uncertainty"), meter, text),
-  };
-}
-
-// slider is a range with its label and its value in words.
-function slider(id, label, range, words, onChange) {
-  const input = el("input", { type: "range", id, min: "0", ...range });
-  const text = el("output", { for: id });
-  const say = () => {
-    text.textContent = words(input.value);
-    input.setAttribute("aria-valuetext", text.textContent);
-  };
-  input.addEventListener("input", () => {
-    say();
-    onChange();
-  });
-  say();
-  return {
-    value: () => Number(input.value),
-    node: el("div", { class: "slider" }, el("label", { for: id }, label), text, input),
   };
 }

@@ -4,14 +4,13 @@ import { spectrum } from "./chart.js";
 import { button, complain, el } from "./dom.js";
 import { finder, likeButton } from "./find.js";
 import * as items from "./items.js";
-import { row, told } from "./list.js";
+import { nobody, row, told } from "./list.js";
 import { controlBox } from "./order.js";
 
 const listSize = 20;
 const explainedItems = 12; // of the history, in each explanation
 const shownEvents = 10; // of a stored history
 const longestAddress = 2000; // characters of likes that an address can share
-const nobody = "(nobody)"; // an id without a history: what anybody gets
 
 // tryView fills a section and returns the view.
 export function tryView(section) {

@@ -20,10 +20,10 @@ import (
 
 // What scripts look at.
 const (
-	settled   = `.list:not([aria-busy])` // no newer list is asked for, which would take a node away
+	settled   = `#try .list:not([aria-busy])` // no newer list is asked for, which would take a node away
 	listed    = `document.querySelectorAll('` + settled + ` > li').length`
-	firstItem = `document.querySelector('.list .title').textContent`
-	topItems  = `[...document.querySelectorAll('.list .title')].map((e) => e.textContent).join()`
+	firstItem = `document.querySelector('#try .list .title').textContent`
+	topItems  = `[...document.querySelectorAll('#try .list .title')].map((e) => e.textContent).join()`
 	listLikes = settled + ` .entry button`
 	listWhys  = settled + ` details summary`
 )
@@ -142,7 +142,7 @@ func TestNewcomer(t *testing.T) {
 
 func choose(id, value string) step {
 	return script(fmt.Sprintf(`(() => { const e = document.getElementById(%q); e.value = %q;
-		for (const name of ['input', 'change']) e.dispatchEvent(new Event(name)); })()`, id, value))
+		for (const name of ['input', 'change']) e.dispatchEvent(new Event(name, { bubbles: true })); })()`, id, value))
 }
 
 // exploreAndVary changes the order of the list, with nothing but the controls.
@@ -362,6 +362,7 @@ func TestAccessibility(t *testing.T) {
 				` === 20 && document.querySelectorAll('.chart .after').length > 9`},
 			{"items", "#items/i553", `document.querySelectorAll('#items .found').length === 2 &&
 				document.getElementById('item-title')?.value`},
+			{"rules", "#rules", `document.querySelectorAll('#rules .sides').length === 1`},
 			{"models", "#models", `document.querySelector('#models .verdict svg') !== null`},
 			{"users", "#users/ann", `document.querySelectorAll('.held tbody tr').length === 5`},
 			{"metrics", "#metrics", fmt.Sprintf(`document.querySelectorAll('.charts figure').length > 5 &&
@@ -432,7 +433,7 @@ func (b *browser) serious(view, source string) {
 func (b *browser) picture(name string) {
 	dir := os.Getenv("GSIMC_PICTURES")
 	if dir == "" || !slices.Contains([]string{"try-day", "metrics-night", "try-phone",
-		"items-phone", "users-phone", "models-phone", "metrics-phone", "task-1", "task-2",
+		"items-phone", "rules-phone", "users-phone", "models-phone", "metrics-phone", "task-1", "task-2",
 		"task-3", "task-4", "task-5", "task-6", "task-7", "task-8"}, name) {
 		return
 	}

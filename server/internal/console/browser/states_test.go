@@ -127,7 +127,7 @@ func TestNothingThereYet(t *testing.T) {
 	if !eval[bool](b, `document.activeElement.id === 'view' && location.hash.startsWith('#try')`) {
 		t.Error("the skip link does not lead to the content")
 	}
-	for _, view := range []string{"#try", "#items", "#users", "#models", "#metrics"} {
+	for _, view := range []string{"#try", "#items", "#rules", "#users", "#models", "#metrics"} {
 		b.do(view, chromedp.Navigate(home+view))
 		b.looksGood("nothing in " + view)
 	}
