@@ -16,7 +16,7 @@ export class ApiError extends Error {
 }
 
 // call makes a call and returns its answer. Paths are those of openapi.json.
-export async function call(method, path, body = undefined, signal = undefined) {
+async function call(method, path, body = undefined, signal = undefined) {
   const response = await request(method, path, body, signal);
   return response.json();
 }
@@ -92,7 +92,6 @@ export const exportUser = (user) =>
 export const retract = (user, eventIds) =>
   call("POST", `/v1/users/${encodeURIComponent(user)}/events:retract`, { eventIds });
 export const forget = (user) => call("DELETE", `/v1/users/${encodeURIComponent(user)}`);
-export const openapi = () => call("GET", "/openapi.json");
 
 // The metrics of the server, what it remembers of them, and its models: beside the page, and not of
 // the API.

@@ -129,7 +129,7 @@ function buckets(look, name, which) {
 
 // quantile of what came to a histogram between two looks, within its bucket in proportion; NaN:
 // nothing came.
-export function quantile(q, was, now) {
+function quantile(q, was, now) {
   const bounds = [...now.keys()].sort((a, b) => a - b);
   const count = (le) => now.get(le) - (was.get(le) ?? 0);
   const total = bounds.length ? count(bounds.at(-1)) : 0;
