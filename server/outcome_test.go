@@ -29,6 +29,8 @@ func TestOutcomeOfArms(t *testing.T) {
 	for i, o := range []*pb.ArmOutcome{main, b} {
 		hits := taken[got[i].GetArm()]
 		if o.GetHitCount() != hits || o.GetHitsByType()["like"] != hits ||
+			o.GetCallCount() != o.GetListCount() || o.GetFailedCallCount() != 0 ||
+			o.GetCallSeconds() <= 0 ||
 			o.GetUserCount() != o.GetListCount() || o.GetPopularListCount() != o.GetListCount() ||
 			o.GetRate() != float64(hits)/float64(o.GetUserCount()) ||
 			o.GetRateLow() >= o.GetRate() || o.GetRateHigh() <= o.GetRate() {

@@ -48,7 +48,7 @@ func TestArmsServe(t *testing.T) {
 			t.Errorf("%d users were shown lists: %s", users, out)
 		}
 		table := execute(t, "models", "--server", server.Admin)
-		for _, column := range []string{"hits per user", "against main", "users needed"} {
+		for _, column := range []string{"failed", "time", "hits per user", "against main", "users needed"} {
 			if !strings.Contains(table, column) {
 				t.Errorf("there is no %q in\n%s", column, table)
 			}

@@ -35,6 +35,9 @@ func AddOutcomes(to, more []*pb.ArmModel) (same bool) {
 func addOutcome(to, more *pb.ArmOutcome) {
 	to.ListCount += more.GetListCount()
 	to.PopularListCount += more.GetPopularListCount()
+	to.CallCount += more.GetCallCount()
+	to.FailedCallCount += more.GetFailedCallCount()
+	to.CallSeconds += more.GetCallSeconds()
 	if to.HitsByType == nil {
 		to.HitsByType = map[string]int64{}
 	}

@@ -43,8 +43,10 @@ func TestOutcomesAddUp(t *testing.T) {
 		got.GetDifference(), got.GetDifferenceLow(), got.GetDifferenceHigh(), got.GetPValue()}, "verdict")
 	for i, m := range models {
 		r, o := verdict.Of(&all[i]), m.GetOutcome()
-		check.Same(t, []int64{r.Users, r.Hits, 30, 6, 3}, []int64{o.GetUserCount(), o.GetHitCount(),
-			o.GetListCount(), o.GetPopularListCount(), o.GetHitsByType()["buy"]}, "counts of arm %d", i)
+		check.Same(t, []int64{r.Users, r.Hits, 30, 6, 3, 21, 12}, []int64{o.GetUserCount(), o.GetHitCount(),
+			o.GetListCount(), o.GetPopularListCount(), o.GetHitsByType()["buy"], o.GetCallCount(),
+			o.GetFailedCallCount()}, "counts of arm %d", i)
+		check.Same(t, 1.5, o.GetCallSeconds(), "seconds of arm %d", i)
 	}
 	if v := models[0].GetOutcome().GetVerdict(); v != nil {
 		t.Errorf("main is compared with itself: %v", v)
@@ -56,6 +58,7 @@ func armsOf(sums ...*verdict.Sums) (arms []*pb.ArmModel) {
 	for i, s := range sums {
 		arms = append(arms, &pb.ArmModel{Arm: []string{"main", "next"}[i], ConfiguredSharePercent: 50,
 			Outcome: &pb.ArmOutcome{ListCount: 10, PopularListCount: 2,
+				CallCount: 7, FailedCallCount: 4, CallSeconds: 0.5,
 				HitsByType: map[string]int64{"buy": 1}, GroupUserCounts: s.Users[:],
 				GroupHitCounts: s.Hits[:]}})
 	}

@@ -568,8 +568,14 @@ type ArmOutcome struct {
 	GroupUserCounts []int64 `protobuf:"varint,10,rep,packed,name=group_user_counts,json=groupUserCounts,proto3" json:"group_user_counts,omitempty"`
 	// hit_count in each of these groups.
 	GroupHitCounts []int64 `protobuf:"varint,11,rep,packed,name=group_hit_counts,json=groupHitCounts,proto3" json:"group_hit_counts,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Calls of Recommend for users of the arm, with a recommendation_id or without.
+	CallCount int64 `protobuf:"varint,12,opt,name=call_count,json=callCount,proto3" json:"call_count,omitempty"`
+	// Those that failed though the request was good.
+	FailedCallCount int64 `protobuf:"varint,13,opt,name=failed_call_count,json=failedCallCount,proto3" json:"failed_call_count,omitempty"`
+	// How many seconds all of them took together.
+	CallSeconds   float64 `protobuf:"fixed64,14,opt,name=call_seconds,json=callSeconds,proto3" json:"call_seconds,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ArmOutcome) Reset() {
@@ -677,6 +683,27 @@ func (x *ArmOutcome) GetGroupHitCounts() []int64 {
 		return x.GroupHitCounts
 	}
 	return nil
+}
+
+func (x *ArmOutcome) GetCallCount() int64 {
+	if x != nil {
+		return x.CallCount
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetFailedCallCount() int64 {
+	if x != nil {
+		return x.FailedCallCount
+	}
+	return 0
+}
+
+func (x *ArmOutcome) GetCallSeconds() float64 {
+	if x != nil {
+		return x.CallSeconds
+	}
+	return 0
 }
 
 // ArmVerdict compares the rate of an arm with that of main.
@@ -1171,7 +1198,7 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\rshare_percent\x18\x03 \x01(\x01R\fsharePercent\x128\n" +
 	"\x18configured_share_percent\x18\x04 \x01(\x01R\x16configuredSharePercent\x12(\n" +
 	"\x06canary\x18\x05 \x01(\v2\x10.gsimc.v1.CanaryR\x06canary\x12.\n" +
-	"\aoutcome\x18\x06 \x01(\v2\x14.gsimc.v1.ArmOutcomeR\aoutcome\"\xee\x03\n" +
+	"\aoutcome\x18\x06 \x01(\v2\x14.gsimc.v1.ArmOutcomeR\aoutcome\"\xdc\x04\n" +
 	"\n" +
 	"ArmOutcome\x12\x1d\n" +
 	"\n" +
@@ -1188,7 +1215,11 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\averdict\x18\t \x01(\v2\x14.gsimc.v1.ArmVerdictR\averdict\x12*\n" +
 	"\x11group_user_counts\x18\n" +
 	" \x03(\x03R\x0fgroupUserCounts\x12(\n" +
-	"\x10group_hit_counts\x18\v \x03(\x03R\x0egroupHitCounts\x1a=\n" +
+	"\x10group_hit_counts\x18\v \x03(\x03R\x0egroupHitCounts\x12\x1d\n" +
+	"\n" +
+	"call_count\x18\f \x01(\x03R\tcallCount\x12*\n" +
+	"\x11failed_call_count\x18\r \x01(\x03R\x0ffailedCallCount\x12!\n" +
+	"\fcall_seconds\x18\x0e \x01(\x01R\vcallSeconds\x1a=\n" +
 	"\x0fHitsByTypeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xf6\x01\n" +

@@ -41,7 +41,7 @@ type Metrics struct {
 	lists   *prometheus.CounterVec
 	unknown *prometheus.CounterVec
 
-	users, hits, popular *prometheus.CounterVec // of the comparison of arms
+	users, hits, popular, calls, seconds *prometheus.CounterVec // of the comparison of arms
 }
 
 // OtherType is the label of event types that have no weight: there may be any number.
@@ -75,6 +75,11 @@ func NewMetrics() *Metrics {
 	m.popular = m.Counters("gsimc_arm_popular_lists_total",
 		"Attributed lists for users that are of popular items alone and were not to be; none if "+
 			"there is one arm.", "arm")
+	m.calls = m.Counters("gsimc_arm_calls_total",
+		"Calls of Recommend for users, by their arm, and whether they failed though the request "+
+			"was good; none if there is one arm.", "arm", "result")
+	m.seconds = m.Counters("gsimc_arm_call_seconds_total",
+		"Time that these calls took together, by their arm; none if there is one arm.", "arm")
 	for _, reason := range []string{unknownMalformed, unknownOtherStore, unknownOld} {
 		m.unknown.WithLabelValues(reason)
 	}

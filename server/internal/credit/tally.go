@@ -24,6 +24,9 @@ type Figures struct {
 
 	Lists, Popular int64            // attributed lists of users; those of popular items alone
 	ByType         map[string]int64 // hits, by type, as the metrics label it
+
+	Calls, Failed int64         // of Recommend for users, attributed or not; those that failed
+	Took          time.Duration // of all of them together
 }
 
 // A tally counts the figures of all arms. It is empty after a restart of the server: a user who
@@ -34,6 +37,7 @@ type tally struct {
 	began    time.Time
 	armOf    func(user string) int // as it was drawn; an arm without users keeps its own
 	series   []armSeries
+	guards   []*guard
 
 	mu    sync.Mutex
 	known bloom
@@ -53,7 +57,7 @@ func newTally(d Deps) *tally {
 	}
 	t := &tally{identity: d.Identity, began: d.Began.Truncate(time.Second), armOf: d.ArmOf,
 		known: make(bloom, knownBits/64), arms: make([]Figures, len(d.Arms)),
-		series: make([]armSeries, len(d.Arms))}
+		series: make([]armSeries, len(d.Arms)), guards: newGuards(d)}
 	for i, arm := range d.Arms {
 		t.arms[i].ByType = map[string]int64{}
 		t.series[i].popular = d.Metrics.popular.WithLabelValues(arm)
@@ -126,8 +130,11 @@ func (b *Book) Figures() (all []Figures) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, f := range t.arms {
+	for i, f := range t.arms {
 		f.ByType = maps.Clone(f.ByType)
+		g := t.guards[i]
+		f.Calls, f.Failed = g.calls.Load(), g.failed.Load()
+		f.Took = time.Duration(g.nanoseconds.Load())
 		all = append(all, f)
 	}
 	return all

@@ -46,6 +46,8 @@ func TestTally(t *testing.T) {
 	b.Listed(0, "ben", true, false) // of an arm that lost its users to main
 	b.Listed(0, "amy", false, false)
 	b.Listed(0, "", true, false)
+	b.Answered(1, time.Second, false)
+	b.Answered(1, 2*time.Second, true)
 	count := func(user, kind, item string, r session.Recommendation) {
 		r.Items = []uint16{session.ShortHash(b.Identity, "i")}
 		e := &pb.Event{UserId: user, ItemId: item, RecommendationId: r.Token(b.Identity)}
@@ -81,6 +83,9 @@ func TestTally(t *testing.T) {
 		check.Same(t, want.popular, f[i].Popular, "popular lists of arm %d", i)
 		check.Same(t, want.types, f[i].ByType, "hits by type of arm %d", i)
 	}
+	check.Same(t, int64(0), f[0].Calls, "calls of main")
+	check.Same(t, [3]int64{2, 1, int64(3 * time.Second)},
+		[3]int64{f[1].Calls, f[1].Failed, int64(f[1].Took)}, "calls, failed ones and time of b")
 	f[0].ByType["like"] = 9
 	check.Same(t, int64(1), b.Figures()[0].ByType["like"], "the figures are a copy: likes")
 	one := newBook("main")

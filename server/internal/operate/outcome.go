@@ -12,5 +12,6 @@ func countsOf(all []credit.Figures, arm int) *pb.ArmOutcome {
 	}
 	f := &all[arm]
 	return &pb.ArmOutcome{ListCount: f.Lists, PopularListCount: f.Popular, HitsByType: f.ByType,
-		GroupUserCounts: f.Users[:], GroupHitCounts: f.Hits[:]}
+		GroupUserCounts: f.Users[:], GroupHitCounts: f.Hits[:],
+		CallCount: f.Calls, FailedCallCount: f.Failed, CallSeconds: f.Took.Seconds()}
 }

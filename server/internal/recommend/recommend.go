@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/wire"
@@ -115,14 +116,29 @@ func (s *Service) Encoded(
 	if req.GetExploration() != nil && !m.HasVariance() {
 		return nil, outcome.ErrNoUncertainty
 	}
-	l := s.take(m, req, now)
+	l, begun := s.take(m, req, now), time.Now()
 	l.watch = stage.Start(ctx)
 	if err = l.fill(ctx); err == nil {
 		answer, err = l.out.Encode()
 		l.ended(ctx, stage.Encode)
 	}
+	if req.GetUserId() != "" {
+		s.Credits.Answered(l.Arm.Index, time.Since(begun), failed(err))
+	}
 	l.give()
 	return answer, err
+}
+
+// failed reports whether a call ended by no fault of its request.
+func failed(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch outcome.Status(err).Code() {
+	case codes.Internal, codes.DataLoss, codes.Unavailable, codes.DeadlineExceeded:
+		return true
+	}
+	return false
 }
 
 // fill goes through the stages state, filter and top-N, and fills l.out.

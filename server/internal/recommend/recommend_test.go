@@ -1,6 +1,7 @@
 package recommend
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -9,8 +10,10 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/server/internal/state"
+	"github.com/gsimc/gsimc/server/internal/valid"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -48,5 +51,17 @@ func TestSessionTokensOfNewLife(t *testing.T) {
 	check.Get(s.Store.Erase(t.Context(), "ann"))(t)
 	if reached, err := s.reaches(t.Context(), "ann", former, write(1)); reached || err != nil {
 		t.Errorf("reached %v, %v; want that it is waited for", reached, err)
+	}
+}
+
+// A call fails if its request was good and its client waits for it.
+func TestFailed(t *testing.T) {
+	for want, errs := range map[bool][]error{
+		false: {nil, context.Canceled, valid.Bad("user_id", "is too long"), outcome.ErrNoUncertainty},
+		true:  {errors.New("of a kind that nobody knows"), store.ErrFailed, context.DeadlineExceeded},
+	} {
+		for _, err := range errs {
+			check.Same(t, want, failed(err), "%v has failed", err)
+		}
 	}
 }

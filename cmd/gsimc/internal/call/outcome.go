@@ -21,6 +21,9 @@ type armOutcome struct {
 	Rate    float64          `json:"rate"`
 	Low     float64          `json:"rate_low"`
 	High    float64          `json:"rate_high"`
+	Calls   int64            `json:"call_count"`
+	Failed  int64            `json:"failed_call_count"`
+	Seconds float64          `json:"call_seconds"`
 	Verdict *armVerdict      `json:"verdict,omitempty"`
 }
 
@@ -40,7 +43,8 @@ func outcomeOf(o *pb.ArmOutcome) *armOutcome {
 	}
 	of := &armOutcome{Users: o.GetUserCount(), Lists: o.GetListCount(),
 		Popular: o.GetPopularListCount(), Hits: o.GetHitCount(), ByType: o.GetHitsByType(),
-		Rate: o.GetRate(), Low: o.GetRateLow(), High: o.GetRateHigh()}
+		Rate: o.GetRate(), Low: o.GetRateLow(), High: o.GetRateHigh(),
+		Calls: o.GetCallCount(), Failed: o.GetFailedCallCount(), Seconds: o.GetCallSeconds()}
 	if v := o.GetVerdict(); v != nil {
 		of.Verdict = &armVerdict{v.GetDifference(), v.GetDifferenceLow(), v.GetDifferenceHigh(),
 			v.GetPValue(), v.GetUsersNeeded(), v.GetUsersNeededForMinEffect()}
@@ -50,18 +54,18 @@ func outcomeOf(o *pb.ArmOutcome) *armOutcome {
 
 // printOutcomes prints what the users of the arms did with their lists, if there are several.
 func printOutcomes(a *cli.App, list []armModel) {
-	rows := [][]string{{"arm", "users", "lists", "popular", "hits", "by type", "hits per user",
-		"against main", "p", "users needed", "for 5 %"}}
+	rows := [][]string{{"arm", "users", "lists", "popular", "failed", "time", "hits", "by type",
+		"hits per user", "against main", "p", "users needed", "for 5 %"}}
 	for _, m := range list {
 		o := m.Outcome
 		if o == nil {
 			return
 		}
 		row := []string{m.Arm, strconv.FormatInt(o.Users, 10), strconv.FormatInt(o.Lists, 10),
-			percent(o.Popular, o.Lists), strconv.FormatInt(o.Hits, 10), byType(o.ByType),
-			fmt.Sprintf("%.4f", o.Rate)}
+			percent(o.Popular, o.Lists), percent(o.Failed, o.Calls), o.time(),
+			strconv.FormatInt(o.Hits, 10), byType(o.ByType), fmt.Sprintf("%.4f", o.Rate)}
 		if o.Low < o.High { // too few users have none
-			row[6] += fmt.Sprintf(" [%.4f, %.4f]", o.Low, o.High)
+			row[8] += fmt.Sprintf(" [%.4f, %.4f]", o.Low, o.High)
 		}
 		if v := o.Verdict; v != nil {
 			row = append(row, fmt.Sprintf("%+.4f [%+.4f, %+.4f]", v.Difference, v.Low, v.High),
@@ -70,7 +74,15 @@ func printOutcomes(a *cli.App, list []armModel) {
 		rows = append(rows, row)
 	}
 	fmt.Fprintln(a.Stdout)
-	cli.PrintTable(a.Stdout, rows, 1, 2, 3, 4, 8, 9, 10)
+	cli.PrintTable(a.Stdout, rows, 1, 2, 3, 4, 5, 6, 10, 11, 12)
+}
+
+// time is the mean time of a call.
+func (o *armOutcome) time() string {
+	if o.Calls == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f ms", 1e3*o.Seconds/float64(o.Calls))
 }
 
 // percent returns a part of a whole, "-" of nothing.

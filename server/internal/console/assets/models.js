@@ -1,6 +1,6 @@
 // The view of the models that serve: what they are, how they do, and what an A/B test has shown.
 import { models } from "./api.js";
-import { ago, count, el, facts, number, poll, svg, tell } from "./dom.js";
+import { ago, count, duration, el, facts, number, poll, svg, tell } from "./dom.js";
 import { read, sum } from "./series.js";
 import { cards } from "./table.js";
 
@@ -58,6 +58,8 @@ const columns = [
   ["Users", (o) => whole(o.userCount ?? 0)],
   ["Lists", (o) => whole(o.listCount ?? 0)],
   ["Popular", (o) => (Number(o.listCount) ? percent(100 * o.popularListCount / o.listCount) : "–")],
+  ["Failed", (o) => (Number(o.callCount) ? percent(100 * o.failedCallCount / o.callCount) : "–")],
+  ["Mean time", (o) => (Number(o.callCount) ? duration(o.callSeconds / o.callCount) : "–")],
   ["Hits", (o) => whole(o.hitCount ?? 0)],
   ["By type", (o) => Object.entries(o.hitsByType ?? {}).map(([type, n]) => `${type} ${whole(n)}`).join(", ") || "–"],
   ["Hits per user", (o) => (o.rate === undefined ? "–" : `${number(o.rate)} (${number(o.rateLow)} to ${number(o.rateHigh)})`)],
