@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -49,6 +50,15 @@ gsimc_observe_visible_seconds_bucket{le="+Inf"} 1
 gsimc_observe_visible_seconds_sum 1.5
 gsimc_observe_visible_seconds_count 1
 `, looks[0].Metrics, "the metrics")
+}
+
+// Nothing is looked at after the end.
+func TestPastEnds(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	past := NewPast(prometheus.NewRegistry())
+	past.Run(ended)
+	check.Same(t, 0, len(past.looks), "looks")
 }
 
 // Every metric of the charts is remembered, and nothing else; the page keeps the same.
