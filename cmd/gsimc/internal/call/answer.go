@@ -38,24 +38,29 @@ type Item struct {
 // newAnswer returns an answer with titles.
 func newAnswer(r *pb.RecommendResponse, titles map[string]string) Answer {
 	out := Answer{
-		Items: []Item{}, ID: r.GetRecommendationId(), Arm: r.GetArm(),
+		Items: make([]Item, 0, len(r.GetItems())), ID: r.GetRecommendationId(), Arm: r.GetArm(),
 		ModelVersion: r.GetModelVersion(),
 		Revision:     r.GetUserRevision(),
 		Uncertainty:  r.Uncertainty, Seed: r.GetExplorationSeed(),
 		Because: r.GetBecauseItemId(), UnknownItemIDs: r.GetUnknownItemIds(),
 	}
 	for _, item := range r.GetItems() {
-		out.Items = append(out.Items, Item{
-			ID: item.GetItemId(), Score: item.GetScore(), StdDev: item.ScoreStddev,
-			Title:       titles[item.GetItemId()],
-			Source:      cli.EnumText(item.GetSource().String(), "RESULT_SOURCE_"),
-			Explanation: newExplanation(item.GetExplanation(), titles),
-		})
+		out.Items = append(out.Items, newItem(item, titles))
 	}
 	for _, d := range r.GetDegradations() {
 		out.Degradations = append(out.Degradations, cli.EnumText(d.String(), "DEGRADATION_"))
 	}
 	return out
+}
+
+// newItem returns an item of a list with its title.
+func newItem(item *pb.ScoredItem, titles map[string]string) Item {
+	return Item{
+		ID: item.GetItemId(), Score: item.GetScore(), StdDev: item.ScoreStddev,
+		Title:       titles[item.GetItemId()],
+		Source:      cli.EnumText(item.GetSource().String(), "RESULT_SOURCE_"),
+		Explanation: newExplanation(item.GetExplanation(), titles),
+	}
 }
 
 // newExplanation returns an explanation with titles; nil for nil.

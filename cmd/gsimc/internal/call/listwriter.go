@@ -51,15 +51,17 @@ type listRow struct {
 	Explain string  `parquet:"explanation,zstd"` // JSON; may be empty
 }
 
-// rowsOf returns the rows of a list.
-func rowsOf(user string, r *pb.RecommendResponse, titles map[string]string) ([]listRow, error) {
-	var rows []listRow
-	for i, item := range newAnswer(r, titles).Items {
+// appendRows appends the rows of a list.
+func appendRows(
+	rows []listRow, user string, r *pb.RecommendResponse, titles map[string]string,
+) ([]listRow, error) {
+	for i, scored := range r.GetItems() {
+		item := newItem(scored, titles)
 		var why []byte
 		if item.Explanation != nil {
 			var err error
 			if why, err = json.Marshal(item.Explanation); err != nil {
-				return nil, err
+				return rows, err
 			}
 		}
 		rows = append(rows, listRow{User: user, Place: int32(i + 1), Item: item.ID,
@@ -83,7 +85,7 @@ func newCSVLists(w io.Writer, titles map[string]string) listWriter {
 }
 
 func (c *csvLists) write(user string, r *pb.RecommendResponse) error {
-	rows, err := rowsOf(user, r, c.titles)
+	rows, err := appendRows(nil, user, r, c.titles)
 	for _, row := range rows {
 		_ = c.out.Write([]string{row.User, strconv.Itoa(int(row.Place)), row.Item,
 			strconv.FormatFloat(row.Score, 'g', -1, 64), row.Source, row.Model, row.ID, row.Title,
@@ -101,26 +103,35 @@ func (c *csvLists) close() error {
 type parquetLists struct {
 	out    *parquet.GenericWriter[listRow]
 	titles map[string]string
+	rows   []listRow // not written yet
 }
 
 func newParquetLists(w io.Writer, titles map[string]string) listWriter {
-	return parquetLists{parquet.NewGenericWriter[listRow](w,
-		parquet.MaxRowsPerRowGroup(rowGroup)), titles}
+	return &parquetLists{out: parquet.NewGenericWriter[listRow](w,
+		parquet.MaxRowsPerRowGroup(rowGroup)), titles: titles}
 }
 
-// rowGroup is the number of rows of a Parquet file that are in memory before they are written.
-const rowGroup = 1 << 17
+const (
+	// rowGroup is the number of rows of a Parquet file that are in memory before they are written.
+	rowGroup = 1 << 17
+	// manyRows go to the columns together: a few at a time cost more.
+	manyRows = 1 << 12
+)
 
-func (p parquetLists) write(user string, r *pb.RecommendResponse) error {
-	rows, err := rowsOf(user, r, p.titles)
-	if err != nil {
+func (p *parquetLists) write(user string, r *pb.RecommendResponse) (err error) {
+	if p.rows, err = appendRows(p.rows, user, r, p.titles); err != nil || len(p.rows) < manyRows {
 		return err
 	}
-	_, err = p.out.Write(rows)
+	return p.flush()
+}
+
+func (p *parquetLists) flush() error {
+	_, err := p.out.Write(p.rows)
+	p.rows = p.rows[:0]
 	return err
 }
 
-func (p parquetLists) close() error { return p.out.Close() }
+func (p *parquetLists) close() error { return errors.Join(p.flush(), p.out.Close()) }
 
 // jsonLists writes an object for each user.
 type jsonLists struct {
