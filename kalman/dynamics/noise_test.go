@@ -207,14 +207,21 @@ func simulateLong(s *simulation) []kalman.History {
 	return []kalman.History{long}
 }
 
-// The smoother and the likelihood against the joint Gaussian of a series, written out as a matrix.
-func TestFilterAgainstJointDensity(t *testing.T) {
-	s := simulate(3, testDynamics(1, 0.02), 1, 9, 40)
+// emOf returns the estimation of the only coordinate of simulated users with so many events each.
+func emOf(tb testing.TB, users, events int) *em {
+	tb.Helper()
+	s := simulate(3, testDynamics(1, 0.02), users, events, 40)
 	m, err := measure(s.histories)
-	check.Must(t, err)
+	check.Must(tb, err)
 	series := m.residuals(&kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean},
 		0, 1, s.row, s.encoder)[0]
-	f := newEM(m, series, 0.02)
+	return newEM(m, series, 0.02)
+}
+
+// The smoother and the likelihood against the joint Gaussian of a series, written out as a matrix.
+func TestFilterAgainstJointDensity(t *testing.T) {
+	f := emOf(t, 1, 9)
+	m, series := f.m, f.residual
 	f.v = variances{p0: 0.7, eta: 0.05, nu: 0.4}
 	_, got := f.step()
 	// Cov(r_s, r_t) = P_0 + Σ_η Σ_{τ ≤ min(s,t)} growth + δ_st Σ_ν/w

@@ -2,7 +2,7 @@
 //
 // A pass looks at all histories and rewrites those with events above their age, as RetractEvents
 // does: afterwards everything is as if these events had never been sent, and who had no others is
-// erased. The age of an event follows from its own time, whatever its place in the history.
+// erased. An event is as old as its own time says, wherever the history has it.
 //
 // Passes begin a day apart. Of several servers that share a store one makes the pass: it holds a
 // lease meanwhile, and leaves a note of when it was at the end.
