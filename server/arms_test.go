@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/admission"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -82,6 +84,49 @@ func TestArms(t *testing.T) {
 	same(t, []string{"unknown"}, batch.GetUnknownItemIds(), "unknown ids")
 	same(t, "main", ts.ask(t, forHistory(1, 2)).GetArm(), "a session has the arm")
 	same(t, "", a.ask(t, forUser("u1")).GetArm(), "the arm without arms")
+}
+
+// askedStore is a store in memory that tells when a call reads a history.
+type askedStore struct {
+	*memory.Store
+	read func()
+}
+
+func (s *askedStore) Since(
+	ctx context.Context, user string, known store.Version,
+	fn func(store.Version, store.Event) error,
+) (store.Version, bool, error) {
+	if admission.Of(ctx) != nil {
+		s.read()
+	}
+	return s.Store.Since(ctx, user, known, fn)
+}
+
+// A batch takes all lists of an arm from its model, with the boosts, though the arm is dropped while
+// the first of them is made.
+func TestDropInABatch(t *testing.T) {
+	kept := memory.New()
+	before := start(t, only(t, kept, 1))
+	reply(t, before.items.BatchUpsertItems, upsert(&pb.Item{ItemId: item(3),
+		Labels: []string{"own"}}))
+	req := &pb.BatchRecommendRequest{PageSize: 5, Boosts: []*pb.Boost{{Name: "own", Weight: 9,
+		Filter: &pb.ItemFilter{AnyLabels: []string{"own"}}}}}
+	for _, user := range []string{"ann", "bob", "eve"} {
+		before.observe(t, newEvent(user, 1))
+		req.Subjects = append(req.Subjects, &pb.BatchSubject{
+			Subject: &pb.BatchSubject_UserId{UserId: user}})
+	}
+	want := reply(t, start(t, withArm(t, kept, 100, nil)).recommend.BatchRecommend, req)
+	first := want.GetResults()[0].GetResponse()
+	if first.GetItems()[0].GetItemId() != item(3) || first.GetArm() != "b" {
+		t.Fatalf("the list of %s, want one of b that begins with %s", first, item(3))
+	}
+	asked := &askedStore{Store: kept}
+	ts := start(t, withArm(t, asked, 100, nil))
+	asked.read = func() { ts.arms.Split.Drop(1, true) }
+	got := reply(t, ts.recommend.BatchRecommend, req)
+	same(t, "main", ts.ask(t, forUser("ann")).GetArm(), "the arm of ann afterwards")
+	same(t, want, got, "the lists (-without the drop +with it)")
 }
 
 // ReloadModel loads the models of the arms too; one that is bad is named, and stays.

@@ -46,11 +46,14 @@ func (s *Service) encodedBatch(
 	}
 	b := &batch{Service: s, req: req, now: s.Now(), out: wire.NewBatch()}
 	defer b.release()
+	for _, of := range req.GetSubjects() {
+		b.drawn = append(b.drawn, s.Arms.Of(of.GetUserId()))
+	}
 	for _, a := range s.Arms.All() {
 		m := a.Acquire()
 		of := &side{Lease: m, filter: s.take(m, nil, b.now), pass: passes.NewCall()}
 		b.sides = append(b.sides, of)
-		if b.hasSubject(a) {
+		if slices.Contains(b.drawn, a) {
 			if err := of.filter.boost(ctx, boosts); err != nil {
 				b.out.Free()
 				b.giveFilters()
@@ -79,7 +82,8 @@ type batch struct {
 	*Service
 	req   *pb.BatchRecommendRequest
 	now   time.Time
-	sides []*side // of the arms
+	drawn []*arms.Member // of each subject, once: an arm may lose its users meanwhile
+	sides []*side        // of the arms
 	out   *wire.Batch
 	room  int // bytes that the results may have
 
@@ -92,13 +96,6 @@ type side struct {
 	filter   *list             // of no subject, with the filter of all lists
 	pass     *passes.Call      // for the next chunk
 	requests []ranking.Request // of the chunk's searches
-}
-
-// hasSubject reports whether a subject is of an arm.
-func (b *batch) hasSubject(a *arms.Member) bool {
-	return slices.ContainsFunc(b.req.GetSubjects(), func(of *pb.BatchSubject) bool {
-		return b.Arms.Of(of.GetUserId()) == a
-	})
 }
 
 // release gives the models back.
@@ -152,8 +149,9 @@ func (b *batch) run(ctx context.Context) error {
 // the whole call.
 func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, more int) error {
 	defer func() { b.chunk = b.chunk[:0] }()
-	for _, of := range subjects {
-		b.chunk = append(b.chunk, b.prepared(ctx, of))
+	first := len(b.drawn) - more - len(subjects)
+	for i, of := range subjects {
+		b.chunk = append(b.chunk, b.prepared(ctx, of, b.sides[b.drawn[first+i].Index]))
 	}
 	err := ctx.Err()
 	if err == nil {
@@ -169,8 +167,7 @@ func (b *batch) answerChunk(ctx context.Context, subjects []*pb.BatchSubject, mo
 }
 
 // prepared finds the state of a subject and applies the filters.
-func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject) *list {
-	by := b.sides[b.Arms.Of(of.GetUserId()).Index]
+func (b *batch) prepared(ctx context.Context, of *pb.BatchSubject, by *side) *list {
 	l := b.take(by.Lease, ListOf(b.req, of), b.now)
 	if l.err = valid.Recommend(l.req, b.now); l.err != nil {
 		return l
