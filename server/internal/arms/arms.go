@@ -8,10 +8,11 @@
 //	x = SHA-256(salt, 0, user) / 2^64, by the first 8 bytes
 //
 // The first arm, main, has the users that no other arm has. The others have intervals one after the
-// other, from 0 on, each as long as its share. So the arm of a user depends on nothing but the
-// settings: it is the same after a restart and on every server, the arms of two salts are
-// independent, and a larger share of the last arm takes users from main alone. The interval of an
-// arm that has been dropped goes to main, and the other intervals stay.
+// other, from 0 on, each as long as its share. So the arm of a user depends on nothing but the salt
+// and the shares: it is the same after a restart and on every server, and the arms of two salts are
+// independent. A larger share of the last arm takes users from main alone; one of another arm takes
+// some from the arm behind it as well, and each of those behind it in turn. The interval of an arm
+// that has been dropped goes to main, and the other intervals stay.
 package arms
 
 import (
@@ -19,6 +20,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"sync/atomic"
 
@@ -44,6 +46,10 @@ type Arm struct {
 
 // MaxArms is the number of arms beside main.
 const MaxArms = 7
+
+// shareError is more than what rounding makes of a sum of shares, in percent: 33.4, 33.3 and 33.3
+// add up to a little more than 100.
+const shareError = 1e-9
 
 // namePattern is the form of names: they are labels of metrics, and stand in recommendation ids.
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,23}$`)
@@ -75,7 +81,7 @@ func Validate(others []Arm) error {
 		names[a.Name] = true
 		total += a.Share
 	}
-	if total > 100 {
+	if total > 100+shareError {
 		bad(fmt.Sprintf("the shares add up to %v percent", total))
 	}
 	return errors.Join(faults...)
@@ -83,43 +89,53 @@ func Validate(others []Arm) error {
 
 // A Split maps users to arms. It is safe for concurrent use.
 type Split struct {
-	salt string
-	arms []arm
+	salt    string
+	shares  atomic.Pointer[shares]
+	dropped []atomic.Bool // by arm; never main
 }
 
-type arm struct {
-	Arm
-
-	from, to float64 // of the points of its users; none of main
-	dropped  atomic.Bool
+// shares are those of all arms, main's first. They do not change.
+type shares struct {
+	percent []float64
+	to      []float64 // the points of the users of arm i lie before to[i], and not before to[i-1]
 }
 
 // newSplit returns the split among main and others, which are valid.
 func newSplit(others []Arm, salt string) *Split {
-	s := &Split{salt: salt, arms: make([]arm, 1+len(others))}
-	main, at := &s.arms[0], 0.0
-	main.Arm = Arm{Name: Main, Share: 100}
-	for i, a := range others {
-		to := at + a.Share/100
-		s.arms[i+1].Arm, s.arms[i+1].from, s.arms[i+1].to = a, at, to
-		main.Share, at = main.Share-a.Share, to
-	}
-	main.Share = max(main.Share, 0)
+	s := &Split{salt: salt, dropped: make([]atomic.Bool, 1+len(others))}
+	s.SetShares(others)
 	return s
 }
 
-// Arm returns arm i as it was configured.
-func (s *Split) Arm(i int) Arm { return s.arms[i].Arm }
+// SetShares gives the arms beside main the shares of others, which are valid and the same arms in
+// the same order, and main what they leave. An arm that is dropped stays so: its share is one of
+// main until it is not dropped any more.
+func (s *Split) SetShares(others []Arm) {
+	next := &shares{percent: make([]float64, len(s.dropped)), to: make([]float64, len(s.dropped))}
+	main := 100.0
+	for i, a := range others {
+		next.percent[i+1], next.to[i+1] = a.Share, next.to[i]+a.Share/100
+		main -= a.Share
+		if main < shareError { // rounding leaves nobody to main
+			main, next.to[i+1] = 0, 1
+		}
+	}
+	next.percent[0] = math.Round(main*(1/shareError)) / (1 / shareError)
+	s.shares.Store(next)
+}
+
+// Given returns the percentage of the users that arm i was given, dropped or not.
+func (s *Split) Given(i int) float64 { return s.shares.Load().percent[i] }
 
 // Share returns the percentage of the users that arm i has now.
 func (s *Split) Share(i int) float64 {
-	if s.arms[i].dropped.Load() {
+	if s.Dropped(i) {
 		return 0
 	}
-	share := s.arms[i].Share
-	for j := range s.arms {
-		if i == 0 && s.arms[j].dropped.Load() {
-			share += s.arms[j].Share
+	share := s.Given(i)
+	for j := range s.dropped {
+		if i == 0 && s.Dropped(j) {
+			share += s.Given(j)
 		}
 	}
 	return share
@@ -127,20 +143,20 @@ func (s *Split) Share(i int) float64 {
 
 // Of returns the arm of a user.
 func (s *Split) Of(user string) int {
-	if i := s.Drawn(user); !s.arms[i].dropped.Load() {
+	if i := s.Drawn(user); !s.Dropped(i) {
 		return i
 	}
 	return 0
 }
 
-// Drawn returns the arm of a user by the settings, dropped or not.
+// Drawn returns the arm of a user by the shares, dropped or not.
 func (s *Split) Drawn(user string) int {
-	if len(s.arms) == 1 {
+	if len(s.dropped) == 1 {
 		return 0
 	}
 	x := s.point(user)
-	for i := 1; i < len(s.arms); i++ {
-		if a := &s.arms[i]; x >= a.from && x < a.to {
+	for i, to := range s.shares.Load().to {
+		if x < to { // never main's, which is 0
 			return i
 		}
 	}
@@ -157,7 +173,7 @@ func (s *Split) point(user string) float64 {
 }
 
 // Drop gives the users of arm i to main, or back to the arm. It reports whether that is a change.
-func (s *Split) Drop(i int, drop bool) bool { return s.arms[i].dropped.Swap(drop) != drop }
+func (s *Split) Drop(i int, drop bool) bool { return s.dropped[i].Swap(drop) != drop }
 
 // Dropped reports whether main has the users of arm i.
-func (s *Split) Dropped(i int) bool { return s.arms[i].dropped.Load() }
+func (s *Split) Dropped(i int) bool { return s.dropped[i].Load() }

@@ -159,7 +159,7 @@ func (s *service) ListModels(
 		l := a.Acquire()
 		of := &pb.ArmModel{Arm: a.Name, Model: models.Describe(l.Lease),
 			SharePercent:           s.Arms.Split.Share(a.Index),
-			ConfiguredSharePercent: s.Arms.Split.Arm(a.Index).Share,
+			ConfiguredSharePercent: s.Arms.Split.Given(a.Index),
 			Outcome:                countsOf(outcomes, a.Index)}
 		l.Release()
 		if a.Trial != nil {
