@@ -159,7 +159,7 @@ func newServer(cfg Config, st store.Store, b bounds) *Server {
 // newServices makes the services of the clients. traced is the store for what is traced.
 func (s *Server) newServices(traced store.Store) {
 	s.credits = credit.New(credit.Deps{Identity: s.store.Identity(), Arms: s.arms.Names(),
-		ArmOf: s.arms.Split.Drawn, Began: s.now(), Weights: s.updater.Weights,
+		ArmOf: s.arms.Split.Drawn, Now: s.now, Weights: s.updater.Weights,
 		Metrics: s.metrics.credit})
 	meter := stage.Meter{Metrics: s.metrics.stages, Traced: s.cfg.Tracer != nil}
 	s.services = services{

@@ -91,7 +91,7 @@ type Deps struct {
 	Identity store.Identity
 	Arms     []string              // the names of the arms
 	ArmOf    func(user string) int // which of Arms a user was given
-	Began    time.Time             // lists before it are in no comparison of arms
+	Now      func() time.Time
 	Weights  func() event.Weights
 	Metrics  *Metrics
 }
@@ -111,6 +111,23 @@ func (b *Book) Listed(arm int, user string, attributed, popular bool) {
 	b.Metrics.lists.WithLabelValues(b.Arms[arm], strconv.FormatBool(attributed)).Inc()
 	if attributed {
 		b.tally.listed(arm, user, popular)
+	}
+}
+
+// Answered counts a call of Recommend for a user that an arm has answered, or failed to answer
+// though the request was good.
+func (b *Book) Answered(arm int, took time.Duration, failed bool) {
+	b.tally.answered(arm, took, failed)
+}
+
+// Figures returns those of each arm, main's first; nil if there is one arm.
+func (b *Book) Figures() []Figures { return b.tally.figures() }
+
+// Restart begins the comparison of arms anew. It is called after ArmOf has begun to give users
+// other arms, so that a list or a hit counts only if the arm was drawn as it is drawn from then on.
+func (b *Book) Restart() {
+	if b.tally != nil {
+		b.tally.restart(b.Now())
 	}
 }
 

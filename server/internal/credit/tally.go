@@ -13,7 +13,8 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// Figures are what is counted of an arm for its comparison with main, since the server started.
+// Figures are what is counted of an arm for its comparison with main, since the server started or
+// [Book.Restart].
 //
 // A user enters with the first attributed list of the own arm, and a hit is a new event of positive
 // weight about an item of such a list: one that the arm of the user made, for a user, after the
@@ -25,8 +26,11 @@ type Figures struct {
 	Lists, Popular int64            // attributed lists of users; those of popular items alone
 	ByType         map[string]int64 // hits, by type, as the metrics label it
 
-	Calls, Failed int64         // of Recommend for users, attributed or not; those that failed
-	Took          time.Duration // of all of them together
+	// Guard rails: what may not get worse for users, whatever they take.
+
+	Calls  int64         // of Recommend for users, attributed or not
+	Failed int64         // calls that failed though their request was good
+	Took   time.Duration // of all calls together
 }
 
 // A tally counts the figures of all arms. It is empty after a restart of the server: a user who
@@ -34,20 +38,26 @@ type Figures struct {
 // and some numbers for each arm.
 type tally struct {
 	identity store.Identity
-	began    time.Time
 	armOf    func(user string) int // as it was drawn; an arm without users keeps its own
 	series   []armSeries
-	guards   []*guard
 
-	mu    sync.Mutex
-	known bloom
-	arms  []Figures
+	mu     sync.Mutex
+	period // the present one
+	known  bloom
+	arms   []Figures
+}
+
+// A period is a time in which no user changes the arm.
+type period struct {
+	number int
+	began  time.Time // lists before it do not count
 }
 
 // armSeries are the series of an arm.
 type armSeries struct {
-	users, hits [verdict.Groups]prometheus.Counter
-	popular     prometheus.Counter
+	users, hits      [verdict.Groups]prometheus.Counter
+	popular          prometheus.Counter
+	ok, bad, seconds prometheus.Counter // of calls
 }
 
 // newTally returns the tally of a server with these arms; nil if there is nothing to compare.
@@ -55,36 +65,62 @@ func newTally(d Deps) *tally {
 	if len(d.Arms) < 2 {
 		return nil
 	}
-	t := &tally{identity: d.Identity, began: d.Began.Truncate(time.Second), armOf: d.ArmOf,
-		known: make(bloom, knownBits/64), arms: make([]Figures, len(d.Arms)),
-		series: make([]armSeries, len(d.Arms)), guards: newGuards(d)}
+	t := &tally{identity: d.Identity, armOf: d.ArmOf, series: make([]armSeries, len(d.Arms))}
 	for i, arm := range d.Arms {
-		t.arms[i].ByType = map[string]int64{}
-		t.series[i].popular = d.Metrics.popular.WithLabelValues(arm)
+		s := &t.series[i]
+		s.popular = d.Metrics.popular.WithLabelValues(arm)
+		s.ok = d.Metrics.calls.WithLabelValues(arm, "ok")
+		s.bad = d.Metrics.calls.WithLabelValues(arm, "failed")
+		s.seconds = d.Metrics.seconds.WithLabelValues(arm)
 		for g := range verdict.Groups {
-			t.series[i].users[g] = d.Metrics.users.WithLabelValues(arm, strconv.Itoa(g))
-			t.series[i].hits[g] = d.Metrics.hits.WithLabelValues(arm, strconv.Itoa(g))
+			s.users[g] = d.Metrics.users.WithLabelValues(arm, strconv.Itoa(g))
+			s.hits[g] = d.Metrics.hits.WithLabelValues(arm, strconv.Itoa(g))
 		}
 	}
+	t.restart(d.Now())
 	return t
+}
+
+// restart begins the next period: users, lists and hits that are then under way count in none.
+func (t *tally) restart(now time.Time) {
+	known, arms := make(bloom, knownBits/64), make([]Figures, len(t.series))
+	for i := range arms {
+		arms[i].ByType = map[string]int64{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.period = period{t.number + 1, now.Truncate(time.Second)}
+	t.known, t.arms = known, arms
+}
+
+// now returns the present period. Who draws the arm of a user asks for it first.
+func (t *tally) now() period {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.period
 }
 
 // listed counts an attributed list that an arm has made for a user.
 func (t *tally) listed(arm int, user string, popular bool) {
-	if t == nil || user == "" || t.armOf(user) != arm {
+	if t == nil || user == "" {
+		return
+	}
+	now := t.now()
+	if t.armOf(user) != arm {
 		return
 	}
 	hash := session.UserHash(t.identity, user)
 	s, g := &t.series[arm], groupOf(hash)
-	if popular {
-		s.popular.Inc()
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.number != now.number {
+		return
+	}
 	f := &t.arms[arm]
 	f.Lists++
 	if popular {
 		f.Popular++
+		s.popular.Inc()
 	}
 	if t.known.add(hash) {
 		f.Users[g]++
@@ -94,17 +130,18 @@ func (t *tally) listed(arm int, user string, popular bool) {
 
 // A place is where a hit is counted.
 type place struct {
-	counts     bool
-	arm, group int
+	counts             bool
+	period, arm, group int
 }
 
 // placeOf says where an event of a user about an item of the list counts.
 func (t *tally) placeOf(user, arm string, arms []string, r *session.Recommendation) (p place) {
-	if t == nil || r.NoUser || r.Made.Before(t.began) {
+	if t == nil || r.NoUser {
 		return p
 	}
-	p.arm = t.armOf(user)
-	p.counts = arms[p.arm] == arm
+	now := t.now()
+	p.period, p.arm = now.number, t.armOf(user)
+	p.counts = arms[p.arm] == arm && !r.Made.Before(now.began)
 	p.group = groupOf(session.UserHash(t.identity, user))
 	return p
 }
@@ -114,27 +151,45 @@ func (t *tally) hit(at place, eventType string) {
 	if !at.counts {
 		return
 	}
-	t.series[at.arm].hits[at.group].Inc()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.number != at.period {
+		return
+	}
+	t.series[at.arm].hits[at.group].Inc()
 	f := &t.arms[at.arm]
 	f.Hits[at.group]++
 	f.ByType[eventType]++
 }
 
-// Figures returns those of each arm, main's first; nil if there is nothing to compare.
-func (b *Book) Figures() (all []Figures) {
-	t := b.tally
+// answered counts a call.
+func (t *tally) answered(arm int, took time.Duration, failed bool) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f, s := &t.arms[arm], &t.series[arm]
+	f.Calls++
+	f.Took += took
+	s.seconds.Add(took.Seconds())
+	if failed {
+		f.Failed++
+		s.bad.Inc()
+		return
+	}
+	s.ok.Inc()
+}
+
+// figures returns those of each arm, main's first; nil if there is nothing to compare.
+func (t *tally) figures() (all []Figures) {
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, f := range t.arms {
+	for _, f := range t.arms {
 		f.ByType = maps.Clone(f.ByType)
-		g := t.guards[i]
-		f.Calls, f.Failed = g.calls.Load(), g.failed.Load()
-		f.Took = time.Duration(g.nanoseconds.Load())
 		all = append(all, f)
 	}
 	return all

@@ -17,7 +17,8 @@ var began = time.Unix(1_700_000_000, 5e8)
 
 // newBook returns the book of a server with arms main and b; users whose names begin with b have b.
 func newBook(arms ...string) *Book {
-	return New(Deps{Identity: store.Identity{ID: [16]byte{1}}, Arms: arms, Began: began,
+	return New(Deps{Identity: store.Identity{ID: [16]byte{1}}, Arms: arms,
+		Now: func() time.Time { return began },
 		ArmOf: func(user string) int {
 			if user[0] == 'b' {
 				return 1
@@ -91,6 +92,49 @@ func TestTally(t *testing.T) {
 	one := newBook("main")
 	one.Listed(0, "ann", true, false)
 	check.Same(t, 0, len(one.Figures()), "arms to compare with one")
+}
+
+// A comparison that begins anew has nothing of before, nor what is under way at that moment.
+func TestRestart(t *testing.T) {
+	b, moment := newBook("main", "b"), began
+	b.Now = func() time.Time { return moment }
+	hit := func(made time.Time) *Credit {
+		r := session.Recommendation{Arm: "main", Made: made,
+			Items: []uint16{session.ShortHash(b.Identity, "i")}}
+		return b.Of(&pb.Event{UserId: "ann", ItemId: "i", RecommendationId: r.Token(b.Identity)},
+			moment)
+	}
+	b.Listed(0, "ann", true, true)
+	b.Answered(0, time.Second, true)
+	b.Count(hit(began), "like")
+	underway := hit(began)
+	moment = began.Add(time.Hour)
+	b.Restart()
+	b.Count(underway, "like")
+	b.Count(hit(began), "like") // of a list of before
+	drawn := b.tally.armOf
+	b.tally.armOf = func(string) int { b.Restart(); return 0 } // as in a call that goes on meanwhile
+	b.Listed(0, "ann", true, true)
+	b.Count(hit(moment), "like")
+	b.tally.armOf = drawn
+	check.Same(t, make([]Figures, 2), without(b.Figures()), "figures of what was before")
+
+	b.Listed(0, "ann", true, false)
+	b.Count(hit(moment), "like")
+	f := b.Figures()[0]
+	check.Same(t, [3]int64{1, 1, 1}, [3]int64{sum(f.Users), f.Lists, sum(f.Hits)},
+		"users, lists and hits since")
+	newBook("main").Restart() // there is nothing to compare
+}
+
+// without returns the figures without their empty maps.
+func without(all []Figures) []Figures {
+	for i := range all {
+		if len(all[i].ByType) == 0 {
+			all[i].ByType = nil
+		}
+	}
+	return all
 }
 
 // A user and the hits are in the same group, and few users are taken for known.
