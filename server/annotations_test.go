@@ -95,6 +95,8 @@ func full() map[string][]proto.Message {
 	scores.Boosts, scores.NamedBoosts = boosts, []string{"name"}
 	all[pb.AdminService_SetLogLevel_FullMethodName] = []proto.Message{
 		&pb.SetLogLevelRequest{Level: pb.LogLevel_LOG_LEVEL_INFO}}
+	all[pb.AdminService_SetTraffic_FullMethodName] = []proto.Message{&pb.SetTrafficRequest{
+		Shares: []*pb.ArmShare{{Arm: "b", SharePercent: proto.Float64(1)}}}}
 	all[pb.EventService_Observe_FullMethodName] = []proto.Message{&pb.ObserveRequest{Event: event}}
 	whole := upsert(&pb.Item{ItemId: "i", Title: "I", Categories: []string{"c"},
 		Labels: []string{"l"}, AvailableFrom: timestamppb.New(testNow), Embedding: []float32{1},
@@ -111,9 +113,9 @@ func full() map[string][]proto.Message {
 func TestAnnotationsAgree(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "filters.yaml")
 	must(t, os.WriteFile(file, []byte("name: {weight: 1}\n"), 0o600))
-	ts := start(t, setup{config: func(c *Config) {
+	ts := start(t, withArm(t, nil, 50, func(c *Config) {
 		c.Now, c.FiltersFile = func() time.Time { return testNow }, file
-	}})
+	}))
 	met := make(map[protoreflect.FullName]bool)
 	tried := 0
 	for method, requests := range full() {

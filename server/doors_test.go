@@ -107,6 +107,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/gsimc.v1.AdminService/ReloadModel":                             "admin",
 		"/gsimc.v1.AdminService/CreateCheckpoint":                        "admin",
 		"/gsimc.v1.AdminService/SetLogLevel":                             "admin",
+		"/gsimc.v1.AdminService/SetTraffic":                              "admin",
 		"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      "admin",
 		"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": "admin",
 		"/grpc.health.v1.Health/Check":                                   "",

@@ -69,7 +69,7 @@ func (s *Server) newGRPC(started time.Time) error {
 	s.services.register(s.grpc)
 	s.adminGRPC = grpc.NewServer(s.grpcOptions(s.cfg.AdminListen, s.adminGate)...)
 	s.services.admin = operate.New(operate.Deps{Bounds: s.operate,
-		Arms: s.arms, Outcomes: s.credits.Figures, Store: s.store, Catalogue: s.catalogue,
+		Arms: s.arms, Credits: s.credits, Store: s.store, Catalogue: s.catalogue,
 		UsersInMemory: s.states.Len, BuildVersion: s.cfg.BuildVersion, Started: started,
 		Draining: s.isDraining, Caller: s.doors.Caller, Level: s.cfg.LogLevel, Log: s.log})
 	pb.RegisterAdminServiceServer(s.adminGRPC, s.services.admin)

@@ -107,6 +107,9 @@ func (c *canary) catalogue() {
 	_, leveled := admin.SetLogLevel(c.as("admin"),
 		&pb.SetLogLevelRequest{Level: pb.LogLevel_LOG_LEVEL_DEBUG})
 	check.Pass(c.t, errors.Join(put, got, listed, deleted, exported, err, leveled), "a call")
+	_, err = admin.SetTraffic(c.as("admin"), &pb.SetTrafficRequest{Shares: []*pb.ArmShare{
+		{Arm: markedUser, SharePercent: proto.Float64(1)}}})
+	c.fails(err, codes.InvalidArgument, "the share of an arm that there is not")
 }
 
 // result shows what became of an event.

@@ -457,7 +457,8 @@ type ArmModel struct {
 	Model *Model `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
 	// Percentage of the users who have it now.
 	SharePercent float64 `protobuf:"fixed64,3,opt,name=share_percent,json=sharePercent,proto3" json:"share_percent,omitempty"`
-	// As configured: a canary that was found worse has none now, and main has it.
+	// As configured, or set by SetTraffic: a canary that was found worse has none now, and main has
+	// it.
 	ConfiguredSharePercent float64 `protobuf:"fixed64,4,opt,name=configured_share_percent,json=configuredSharePercent,proto3" json:"configured_share_percent,omitempty"`
 	// Set for a canary.
 	Canary *Canary `protobuf:"bytes,5,opt,name=canary,proto3" json:"canary,omitempty"`
@@ -540,9 +541,10 @@ func (x *ArmModel) GetOutcome() *ArmOutcome {
 }
 
 // ArmOutcome is what the users of an arm did with the lists that they were shown with a
-// recommendation_id, since this server was started, and how that compares with main. A hit is a new
-// event of positive weight about an item of such a list, of the user's own arm. Intervals hold with
-// a probability of 95 % at all moments at once, so that it does no harm to look often.
+// recommendation_id, since this server was started or took other shares by SetTraffic, and how that
+// compares with main. A hit is a new event of positive weight about an item of such a list, of the
+// user's own arm. Intervals hold with a probability of 95 % at all moments at once, so that it does
+// no harm to look often.
 type ArmOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Users who were shown such a list.
@@ -1158,6 +1160,153 @@ func (x *SetLogLevelResponse) GetPreviousLevel() LogLevel {
 	return LogLevel_LOG_LEVEL_UNSPECIFIED
 }
 
+// SetTrafficRequest names arms and their shares.
+type SetTrafficRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Arms beside main, each once. Those that are not named keep their shares.
+	Shares        []*ArmShare `protobuf:"bytes,1,rep,name=shares,proto3" json:"shares,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetTrafficRequest) Reset() {
+	*x = SetTrafficRequest{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetTrafficRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetTrafficRequest) ProtoMessage() {}
+
+func (x *SetTrafficRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetTrafficRequest.ProtoReflect.Descriptor instead.
+func (*SetTrafficRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SetTrafficRequest) GetShares() []*ArmShare {
+	if x != nil {
+		return x.Shares
+	}
+	return nil
+}
+
+// ArmShare is the share of an arm.
+type ArmShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the arm.
+	Arm string `protobuf:"bytes,1,opt,name=arm,proto3" json:"arm,omitempty"`
+	// Percentage of the users; 0 gives all to main.
+	SharePercent  *float64 `protobuf:"fixed64,2,opt,name=share_percent,json=sharePercent,proto3,oneof" json:"share_percent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArmShare) Reset() {
+	*x = ArmShare{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArmShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArmShare) ProtoMessage() {}
+
+func (x *ArmShare) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArmShare.ProtoReflect.Descriptor instead.
+func (*ArmShare) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ArmShare) GetArm() string {
+	if x != nil {
+		return x.Arm
+	}
+	return ""
+}
+
+func (x *ArmShare) GetSharePercent() float64 {
+	if x != nil && x.SharePercent != nil {
+		return *x.SharePercent
+	}
+	return 0
+}
+
+// SetTrafficResponse says what the shares were.
+type SetTrafficResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Those of all arms, as configured before, that of main first.
+	PreviousShares []*ArmShare `protobuf:"bytes,1,rep,name=previous_shares,json=previousShares,proto3" json:"previous_shares,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *SetTrafficResponse) Reset() {
+	*x = SetTrafficResponse{}
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetTrafficResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetTrafficResponse) ProtoMessage() {}
+
+func (x *SetTrafficResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_admin_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetTrafficResponse.ProtoReflect.Descriptor instead.
+func (*SetTrafficResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_admin_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *SetTrafficResponse) GetPreviousShares() []*ArmShare {
+	if x != nil {
+		return x.PreviousShares
+	}
+	return nil
+}
+
 var File_gsimc_v1_admin_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_admin_service_proto_rawDesc = "" +
@@ -1251,20 +1400,31 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\x12SetLogLevelRequest\x128\n" +
 	"\x05level\x18\x01 \x01(\x0e2\x12.gsimc.v1.LogLevelB\x0e\xe0A\x02\xbaH\b\xc8\x01\x01\x82\x01\x02\x10\x01R\x05level\"P\n" +
 	"\x13SetLogLevelResponse\x129\n" +
-	"\x0eprevious_level\x18\x01 \x01(\x0e2\x12.gsimc.v1.LogLevelR\rpreviousLevel*w\n" +
+	"\x0eprevious_level\x18\x01 \x01(\x0e2\x12.gsimc.v1.LogLevelR\rpreviousLevel\"Q\n" +
+	"\x11SetTrafficRequest\x12<\n" +
+	"\x06shares\x18\x01 \x03(\v2\x12.gsimc.v1.ArmShareB\x10\xe0A\x02\xbaH\n" +
+	"\xc8\x01\x01\x92\x01\x04\b\x01\x10\aR\x06shares\"|\n" +
+	"\bArmShare\x12\x15\n" +
+	"\x03arm\x18\x01 \x01(\tB\x03\xe0A\x02R\x03arm\x12G\n" +
+	"\rshare_percent\x18\x02 \x01(\x01B\x1d\xe0A\x02\xbaH\x17\xc8\x01\x01\x12\x12\x19\x00\x00\x00\x00\x00\x00Y@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\fsharePercent\x88\x01\x01B\x10\n" +
+	"\x0e_share_percent\"Q\n" +
+	"\x12SetTrafficResponse\x12;\n" +
+	"\x0fprevious_shares\x18\x01 \x03(\v2\x12.gsimc.v1.ArmShareR\x0epreviousShares*w\n" +
 	"\bLogLevel\x12\x19\n" +
 	"\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fLOG_LEVEL_DEBUG\x10\x01\x12\x12\n" +
 	"\x0eLOG_LEVEL_INFO\x10\x02\x12\x12\n" +
 	"\x0eLOG_LEVEL_WARN\x10\x03\x12\x13\n" +
-	"\x0fLOG_LEVEL_ERROR\x10\x042\xa8\x03\n" +
+	"\x0fLOG_LEVEL_ERROR\x10\x042\xf6\x03\n" +
 	"\fAdminService\x12I\n" +
 	"\tGetStatus\x12\x1a.gsimc.v1.GetStatusRequest\x1a\x1b.gsimc.v1.GetStatusResponse\"\x03\x90\x02\x01\x12L\n" +
 	"\n" +
 	"ListModels\x12\x1b.gsimc.v1.ListModelsRequest\x1a\x1c.gsimc.v1.ListModelsResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\vReloadModel\x12\x1c.gsimc.v1.ReloadModelRequest\x1a\x1d.gsimc.v1.ReloadModelResponse\"\x03\x90\x02\x02\x12]\n" +
 	"\x10CreateCheckpoint\x12!.gsimc.v1.CreateCheckpointRequest\x1a\".gsimc.v1.CreateCheckpointResponse\"\x000\x01\x12O\n" +
-	"\vSetLogLevel\x12\x1c.gsimc.v1.SetLogLevelRequest\x1a\x1d.gsimc.v1.SetLogLevelResponse\"\x03\x90\x02\x02BH\n" +
+	"\vSetLogLevel\x12\x1c.gsimc.v1.SetLogLevelRequest\x1a\x1d.gsimc.v1.SetLogLevelResponse\"\x03\x90\x02\x02\x12L\n" +
+	"\n" +
+	"SetTraffic\x12\x1b.gsimc.v1.SetTrafficRequest\x1a\x1c.gsimc.v1.SetTrafficResponse\"\x03\x90\x02\x02BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
@@ -1280,7 +1440,7 @@ func file_gsimc_v1_admin_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_gsimc_v1_admin_service_proto_goTypes = []any{
 	(LogLevel)(0),                    // 0: gsimc.v1.LogLevel
 	(*Model)(nil),                    // 1: gsimc.v1.Model
@@ -1298,38 +1458,45 @@ var file_gsimc_v1_admin_service_proto_goTypes = []any{
 	(*CreateCheckpointResponse)(nil), // 13: gsimc.v1.CreateCheckpointResponse
 	(*SetLogLevelRequest)(nil),       // 14: gsimc.v1.SetLogLevelRequest
 	(*SetLogLevelResponse)(nil),      // 15: gsimc.v1.SetLogLevelResponse
-	nil,                              // 16: gsimc.v1.ArmOutcome.HitsByTypeEntry
-	(*timestamppb.Timestamp)(nil),    // 17: google.protobuf.Timestamp
+	(*SetTrafficRequest)(nil),        // 16: gsimc.v1.SetTrafficRequest
+	(*ArmShare)(nil),                 // 17: gsimc.v1.ArmShare
+	(*SetTrafficResponse)(nil),       // 18: gsimc.v1.SetTrafficResponse
+	nil,                              // 19: gsimc.v1.ArmOutcome.HitsByTypeEntry
+	(*timestamppb.Timestamp)(nil),    // 20: google.protobuf.Timestamp
 }
 var file_gsimc_v1_admin_service_proto_depIdxs = []int32{
-	17, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
-	17, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
-	17, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
+	20, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
+	20, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
+	20, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
 	1,  // 3: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
 	6,  // 4: gsimc.v1.ListModelsResponse.models:type_name -> gsimc.v1.ArmModel
 	1,  // 5: gsimc.v1.ArmModel.model:type_name -> gsimc.v1.Model
 	9,  // 6: gsimc.v1.ArmModel.canary:type_name -> gsimc.v1.Canary
 	7,  // 7: gsimc.v1.ArmModel.outcome:type_name -> gsimc.v1.ArmOutcome
-	16, // 8: gsimc.v1.ArmOutcome.hits_by_type:type_name -> gsimc.v1.ArmOutcome.HitsByTypeEntry
+	19, // 8: gsimc.v1.ArmOutcome.hits_by_type:type_name -> gsimc.v1.ArmOutcome.HitsByTypeEntry
 	8,  // 9: gsimc.v1.ArmOutcome.verdict:type_name -> gsimc.v1.ArmVerdict
 	1,  // 10: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
 	0,  // 11: gsimc.v1.SetLogLevelRequest.level:type_name -> gsimc.v1.LogLevel
 	0,  // 12: gsimc.v1.SetLogLevelResponse.previous_level:type_name -> gsimc.v1.LogLevel
-	2,  // 13: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
-	4,  // 14: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
-	10, // 15: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
-	12, // 16: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
-	14, // 17: gsimc.v1.AdminService.SetLogLevel:input_type -> gsimc.v1.SetLogLevelRequest
-	3,  // 18: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
-	5,  // 19: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
-	11, // 20: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
-	13, // 21: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
-	15, // 22: gsimc.v1.AdminService.SetLogLevel:output_type -> gsimc.v1.SetLogLevelResponse
-	18, // [18:23] is the sub-list for method output_type
-	13, // [13:18] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	17, // 13: gsimc.v1.SetTrafficRequest.shares:type_name -> gsimc.v1.ArmShare
+	17, // 14: gsimc.v1.SetTrafficResponse.previous_shares:type_name -> gsimc.v1.ArmShare
+	2,  // 15: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
+	4,  // 16: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
+	10, // 17: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
+	12, // 18: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
+	14, // 19: gsimc.v1.AdminService.SetLogLevel:input_type -> gsimc.v1.SetLogLevelRequest
+	16, // 20: gsimc.v1.AdminService.SetTraffic:input_type -> gsimc.v1.SetTrafficRequest
+	3,  // 21: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
+	5,  // 22: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
+	11, // 23: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
+	13, // 24: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
+	15, // 25: gsimc.v1.AdminService.SetLogLevel:output_type -> gsimc.v1.SetLogLevelResponse
+	18, // 26: gsimc.v1.AdminService.SetTraffic:output_type -> gsimc.v1.SetTrafficResponse
+	21, // [21:27] is the sub-list for method output_type
+	15, // [15:21] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_admin_service_proto_init() }
@@ -1337,13 +1504,14 @@ func file_gsimc_v1_admin_service_proto_init() {
 	if File_gsimc_v1_admin_service_proto != nil {
 		return
 	}
+	file_gsimc_v1_admin_service_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_admin_service_proto_rawDesc), len(file_gsimc_v1_admin_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	AdminService_ReloadModel_FullMethodName      = "/gsimc.v1.AdminService/ReloadModel"
 	AdminService_CreateCheckpoint_FullMethodName = "/gsimc.v1.AdminService/CreateCheckpoint"
 	AdminService_SetLogLevel_FullMethodName      = "/gsimc.v1.AdminService/SetLogLevel"
+	AdminService_SetTraffic_FullMethodName       = "/gsimc.v1.AdminService/SetTraffic"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -58,6 +59,14 @@ type AdminServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT (level).
 	SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error)
+	// SetTraffic gives arms other shares of the users, until they are set again or this server is
+	// started anew; servers of one store want the same. Main has what the arms leave. A larger share
+	// of the last arm takes users from main alone; another share of an arm before it moves users of
+	// those behind it too. ArmOutcome begins anew, unless each share is what it was. The log tells of
+	// the change.
+	//
+	// Errors: INVALID_ARGUMENT (shares).
+	SetTraffic(ctx context.Context, in *SetTrafficRequest, opts ...grpc.CallOption) (*SetTrafficResponse, error)
 }
 
 type adminServiceClient struct {
@@ -127,6 +136,16 @@ func (c *adminServiceClient) SetLogLevel(ctx context.Context, in *SetLogLevelReq
 	return out, nil
 }
 
+func (c *adminServiceClient) SetTraffic(ctx context.Context, in *SetTrafficRequest, opts ...grpc.CallOption) (*SetTrafficResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetTrafficResponse)
+	err := c.cc.Invoke(ctx, AdminService_SetTraffic_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -159,6 +178,14 @@ type AdminServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT (level).
 	SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error)
+	// SetTraffic gives arms other shares of the users, until they are set again or this server is
+	// started anew; servers of one store want the same. Main has what the arms leave. A larger share
+	// of the last arm takes users from main alone; another share of an arm before it moves users of
+	// those behind it too. ArmOutcome begins anew, unless each share is what it was. The log tells of
+	// the change.
+	//
+	// Errors: INVALID_ARGUMENT (shares).
+	SetTraffic(context.Context, *SetTrafficRequest) (*SetTrafficResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -183,6 +210,9 @@ func (UnimplementedAdminServiceServer) CreateCheckpoint(*CreateCheckpointRequest
 }
 func (UnimplementedAdminServiceServer) SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetLogLevel not implemented")
+}
+func (UnimplementedAdminServiceServer) SetTraffic(context.Context, *SetTrafficRequest) (*SetTrafficResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetTraffic not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -288,6 +318,24 @@ func _AdminService_SetLogLevel_Handler(srv interface{}, ctx context.Context, dec
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_SetTraffic_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetTrafficRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).SetTraffic(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_SetTraffic_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).SetTraffic(ctx, req.(*SetTrafficRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -310,6 +358,10 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SetLogLevel",
 			Handler:    _AdminService_SetLogLevel_Handler,
+		},
+		{
+			MethodName: "SetTraffic",
+			Handler:    _AdminService_SetTraffic_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

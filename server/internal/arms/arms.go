@@ -68,7 +68,7 @@ func Validate(others []Arm) error {
 	if len(others) > MaxArms {
 		bad(fmt.Sprintf("%d arms, at most %d are allowed", len(others), MaxArms))
 	}
-	total, names := 0.0, map[string]bool{}
+	names := map[string]bool{}
 	for _, a := range others {
 		switch {
 		case !namePattern.MatchString(a.Name):
@@ -79,12 +79,19 @@ func Validate(others []Arm) error {
 			bad(fmt.Sprintf("the share of %s is %v, want 0 to 100 percent", a.Name, a.Share))
 		}
 		names[a.Name] = true
-		total += a.Share
 	}
-	if total > 100+shareError {
-		bad(fmt.Sprintf("the shares add up to %v percent", total))
+	if sum, fits := Sum(others); !fits {
+		bad(fmt.Sprintf("the shares add up to %v percent", sum))
 	}
 	return errors.Join(faults...)
+}
+
+// Sum returns the sum of shares, and whether it is at most 100 percent, but for rounding.
+func Sum(others []Arm) (percent float64, fits bool) {
+	for _, a := range others {
+		percent += a.Share
+	}
+	return percent, !(percent > 100+shareError)
 }
 
 // A Split maps users to arms. It is safe for concurrent use.

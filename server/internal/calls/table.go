@@ -72,6 +72,7 @@ var table = map[string]method{
 	pb.AdminService_CreateCheckpoint_FullMethodName: {
 		role: doors.Admin, class: admission.Admin, stream: true},
 	pb.AdminService_SetLogLevel_FullMethodName: {role: doors.Admin, class: admission.Admin},
+	pb.AdminService_SetTraffic_FullMethodName:  {role: doors.Admin, class: admission.Admin},
 
 	reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName: {
 		role: doors.Admin, class: admission.Admin, stream: true, feed: true},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -26,7 +27,7 @@ import (
 type Deps struct {
 	Bounds
 	Arms          *arms.Set
-	Outcomes      func() []credit.Figures // of the arms; nil: there is one
+	Credits       *credit.Book // which has the figures of the arms
 	Store         store.Store
 	Catalogue     *catalogue.Catalogue
 	UsersInMemory func() int
@@ -55,6 +56,8 @@ type service struct {
 	pb.UnsafeAdminServiceServer
 	Deps
 	id string // see ListModelsResponse
+
+	traffic sync.Mutex // shares and the figures that belong to them
 }
 
 // New returns the service.
@@ -154,7 +157,9 @@ func (s *service) CreateCheckpoint(
 func (s *service) ListModels(
 	context.Context, *pb.ListModelsRequest,
 ) (*pb.ListModelsResponse, error) {
-	resp, outcomes := &pb.ListModelsResponse{ServerId: s.id}, s.Outcomes()
+	s.traffic.Lock()
+	defer s.traffic.Unlock()
+	resp, outcomes := &pb.ListModelsResponse{ServerId: s.id}, s.Credits.Figures()
 	for _, a := range s.Arms.All() {
 		l := a.Acquire()
 		of := &pb.ArmModel{Arm: a.Name, Model: models.Describe(l.Lease),

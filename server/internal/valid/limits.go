@@ -51,6 +51,7 @@ const (
 	maxDiverse = 100 // items of a diverse list
 	maxShares  = 5
 	maxOfKind  = 1000
+	maxArms    = 7 // beside main
 
 	// maxRecommendationID is longer than any id that a server makes today.
 	maxRecommendationID = 256
@@ -94,4 +95,5 @@ var Limits = wire.Limits{
 	"gsimc.v1.BatchRecommendRequest.subjects":     maxSubjects,
 	"gsimc.v1.RetractEventsRequest.event_ids":     maxRetract,
 	"gsimc.v1.RetractEventsRequest.item_ids":      maxRetract,
+	"gsimc.v1.SetTrafficRequest.shares":           maxArms,
 }
