@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Two models serve users who keep them over a restart, and the operator sees both.
@@ -67,7 +68,7 @@ func TestArmsServe(t *testing.T) {
 		refused(t, cli.ExitFailure, "is a server that is there already", "models", "--server",
 			server.Admin, "--with", strings.Replace(server.Admin, "127.0.0.1", "localhost", 1))
 		third := startServe(t, model, t.TempDir(), "--arm", "next="+other+":30%")
-		refused(t, cli.ExitFailure, "--with: "+third.Admin+" has other arms than "+server.Admin,
+		refused(t, cli.ExitFailure, "--with: "+third.Admin+" has other shares of the arms than "+server.Admin,
 			"models", "--server", server.Admin, "--with", third.Admin)
 		third.mustStop(t)
 		server.mustStop(t)
@@ -79,4 +80,46 @@ func TestArmsServe(t *testing.T) {
 	if !seen["main"] || !seen["next"] {
 		t.Errorf("six users have the arms %v", arm)
 	}
+}
+
+// Arms get other shares at all servers, or at none that is asked in vain.
+func TestSharesOfArms(t *testing.T) {
+	t.Parallel()
+	events, model := smallModel(t)
+	other := filepath.Join(t.TempDir(), "other.gsimc")
+	trainSmall(t, events, other, "2")
+	start := func(more ...string) *serverProcess {
+		return startServe(t, model, t.TempDir(), append([]string{"--arm", "next=" + other + ":40"}, more...)...)
+	}
+	a, b := start(), start()
+	models := []string{"models", "--server", a.Admin, "--with", b.Admin}
+	shares := func(args ...string) []float64 {
+		t.Helper()
+		var got struct {
+			Models []struct {
+				Share float64 `json:"share_percent"`
+			}
+		}
+		decode(t, execute(t, append(args, "--json")...), &got)
+		return []float64{got.Models[0].Share, got.Models[1].Share}
+	}
+	refused(t, cli.ExitFailure, "shares[0].arm must be one of next", append(models, "--share", "old=1")...)
+	third := start("--arm", "more="+other+":1")
+	refused(t, cli.ExitFailure, "--with: "+third.Admin+" has other arms than "+a.Admin,
+		append(models, "--with", third.Admin, "--share", "next=0")...)
+	third.mustStop(t)
+	refused(t, cli.ExitFailure, "--with: ", append(models, "--with", third.Admin, "--share", "next=0")...)
+	check.Same(t, []float64{60, 40}, shares(models...), "shares after what was refused")
+
+	check.Same(t, []float64{0, 100}, shares(append(models, "--share", "next=100%")...), "shares")
+	for _, server := range []*serverProcess{a, b} {
+		for n := range 6 {
+			got := recommendJSON(t, server, "--user", fmt.Sprint("user-", n), "--items", "1")
+			check.Same(t, "next", got.Arm, "the arm of user-%d", n)
+		}
+		server.awaitLog(t, "audit: arms have other shares", 1)
+	}
+	shares("models", "--server", b.Admin, "--share", "next=7.5")
+	refused(t, cli.ExitFailure, "has other shares of the arms than", models...)
+	check.Same(t, []float64{92.5, 7.5}, shares(append(models, "--share", "next=7.5")...), "the same shares again")
 }

@@ -68,7 +68,8 @@ func NewMetrics() *Metrics {
 			"old (more than 7 days).", "reason")
 	m.users = m.Counters("gsimc_arm_users_total",
 		"Users who entered the comparison of arms, by the first attributed list of their arm, in "+
-			"64 groups by a hash; none if there is one arm.", "arm", "group")
+			"64 groups by a hash, and once more after arms got other shares; none if there is one "+
+			"arm.", "arm", "group")
 	m.hits = m.Counters("gsimc_arm_hits_total",
 		"New events of positive weight about items of attributed lists of the user's own arm, by "+
 			"the group of the user; none if there is one arm.", "arm", "group")

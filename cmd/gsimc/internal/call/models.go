@@ -1,38 +1,66 @@
 package call
 
 import (
-	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-
-	"google.golang.org/grpc"
+	"strings"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
-	"github.com/gsimc/gsimc/internal/wire"
 )
 
 // Models is `gsimc models`.
 type Models struct {
 	cli.ServerFlags `set:"port=50052"`
 
-	With []string `group:"Server:" placeholder:"HOST:PORT" help:"Admin address of another server of the store, with the same --arm and --arm-salt: what the servers have counted is added up. May be given several times."`
-	JSON bool     `group:"Output:" name:"json" help:"Print one JSON object."`
+	With  []string `group:"Server:" placeholder:"HOST:PORT" help:"Admin address of another server of the store, with the same --arm and --arm-salt: what the servers have counted is added up. May be given several times."`
+	Share []string `group:"Shares:" sep:"none" placeholder:"NAME=PERCENT" help:"Give this arm another share of the users, at all servers that are named, until they are started anew; main has what the arms leave. May be given several times."`
+	JSON  bool     `group:"Output:" name:"json" help:"Print one JSON object."`
 }
 
 // Help is the manual under the flags.
 func (Models) Help() string {
 	return `Prints the models that answer, the share of the users that each has, and how a canary
 compares with main. With arms it prints below what their users did since the start of the server
-with lists that had a recommendation_id: hits are new events of positive weight about items of the
+or the last --share with lists that had a recommendation_id: hits are new events of positive weight about items of the
 own arm's lists. Intervals (95 %) and p are valid however often one looks. "users needed" are those
 that would yet have to come to show the present difference, "for 5 %" a difference of 5 % of main's
 rate, with a probability of 80 %. --server is the address of --admin-listen.
 
   gsimc models --server a:50052 --with b:50052 --with c:50052
 
-adds up the counts of three servers. Models, shares and canaries are then those of --server.`
+adds up the counts of three servers. Models, shares and canaries are then those of --server.
+
+  gsimc models --share next=25 --server a:50052 --with b:50052 --with c:50052
+
+lets the arm next answer 25 % of the users, without a restart. A larger share of the last arm takes
+users from main alone; another share of an arm before it moves users of those behind it too. The
+comparison begins anew. Give --arm of serve the same shares, which hold after a restart.`
+}
+
+// Check checks the flags.
+func (c *Models) Check() error {
+	_, err := c.shares()
+	return errors.Join(c.ServerFlags.Check(), err)
+}
+
+// shares reads --share.
+func (c *Models) shares() (all []*pb.ArmShare, err error) {
+	given := map[string]bool{}
+	for _, text := range c.Share {
+		name, share, _ := strings.Cut(text, "=")
+		percent, bad := strconv.ParseFloat(strings.TrimSuffix(share, "%"), 64)
+		if bad != nil || name == "" {
+			return nil, cli.Flagf("--share", "%q, want NAME=PERCENT, such as next=25", text)
+		}
+		if given[name] {
+			return nil, cli.Flagf("--share", "%s is given twice", name)
+		}
+		given[name] = true
+		all = append(all, &pb.ArmShare{Arm: name, SharePercent: &percent})
+	}
+	return all, nil
 }
 
 // armModel is a model as `gsimc models --json` prints it.
@@ -56,32 +84,23 @@ type canary struct {
 	MainEvents int64   `json:"main_event_count"`
 }
 
-// Run asks the server and prints.
+// Run asks the servers and prints.
 func (c *Models) Run(a *cli.App) error {
-	first, err := c.ask()
+	servers, err := c.ask()
 	if err != nil {
 		return err
 	}
-	models, met := first.GetModels(), []string{first.GetServerId()}
-	for _, other := range c.With {
-		one := *c
-		one.Server = other
-		more, err := one.ask()
-		if err != nil {
-			return cli.Flag("--with", err)
+	if len(c.Share) > 0 {
+		if err := c.give(servers); err != nil {
+			return err
 		}
-		if slices.Contains(met, more.GetServerId()) {
-			return cli.Flagf("--with", "%s is a server that is there already: it would count "+
-				"double", other)
-		}
-		met = append(met, more.GetServerId())
-		if !wire.AddOutcomes(models, more.GetModels()) {
-			return cli.Flagf("--with", "%s has other arms than %s, or other shares of them", other,
-				c.Server)
+		if servers, err = c.ask(); err != nil {
+			return err
 		}
 	}
-	if len(c.With) > 0 {
-		wire.Judge(models)
+	models, err := added(servers)
+	if err != nil {
+		return err
 	}
 	list := []armModel{}
 	for _, m := range models {
@@ -100,15 +119,6 @@ func (c *Models) Run(a *cli.App) error {
 	printModels(a, list)
 	printOutcomes(a, list)
 	return nil
-}
-
-// ask returns the models of one server.
-func (c *Models) ask() (got *pb.ListModelsResponse, err error) {
-	err = c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) (err error) {
-		got, err = pb.NewAdminServiceClient(conn).ListModels(ctx, &pb.ListModelsRequest{})
-		return err
-	})
-	return got, err
 }
 
 func printModels(a *cli.App, list []armModel) {

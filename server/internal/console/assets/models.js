@@ -45,8 +45,8 @@ function modelCard(arm, arms, metrics) {
 // testCard compares the arms by what their users did with their lists.
 function testCard(arms) {
   return el("div", { class: "card" }, el("h2", {}, "The A/B test"),
-    el("p", { class: "more" }, "Hits are events on items of a list that carried a recommendation_id, since this server ",
-      "was started; `gsimc models --with` adds servers up. Intervals hold at all moments at once: looking often does no harm."),
+    el("p", { class: "more" }, "Hits are events on items of a list that carried a recommendation_id, since this server was ",
+      "started or took other shares; `gsimc models --with` adds servers up. Intervals hold at all moments at once: looking often does no harm."),
     ...arms.slice(1).map(verdict),
     el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counts by arm" },
       cards(columns.map(([h]) => h), arms.map((arm) => columns.map(([, value], i) =>
