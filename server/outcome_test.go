@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
@@ -22,13 +24,14 @@ func TestOutcomeOfArms(t *testing.T) {
 		}
 		taken[list.GetArm()]++
 		ts.observe(t, &pb.Event{UserId: user, ItemId: list.GetItems()[0].GetItemId(),
-			EventId: user, RecommendationId: list.GetRecommendationId()})
+			EventId: user, RecommendationId: list.GetRecommendationId(), Value: proto.Float64(2)})
 	}
 	got := reply(t, ts.admin.ListModels, &pb.ListModelsRequest{}).GetModels()
 	main, b := got[0].GetOutcome(), got[1].GetOutcome()
 	for i, o := range []*pb.ArmOutcome{main, b} {
 		hits := taken[got[i].GetArm()]
 		if o.GetHitCount() != hits || o.GetHitsByType()["like"] != hits ||
+			o.GetValueByType()["like"] != 2*float64(hits) ||
 			o.GetCallCount() != o.GetListCount() || o.GetFailedCallCount() != 0 ||
 			o.GetCallSeconds() <= 0 ||
 			o.GetUserCount() != o.GetListCount() || o.GetPopularListCount() != o.GetListCount() ||

@@ -38,15 +38,22 @@ func addOutcome(to, more *pb.ArmOutcome) {
 	to.CallCount += more.GetCallCount()
 	to.FailedCallCount += more.GetFailedCallCount()
 	to.CallSeconds += more.GetCallSeconds()
-	if to.HitsByType == nil {
-		to.HitsByType = map[string]int64{}
-	}
-	for name, n := range more.GetHitsByType() {
-		to.HitsByType[name] += n
-	}
+	to.HitsByType = sum(to.HitsByType, more.GetHitsByType())
+	to.ValueByType = sum(to.ValueByType, more.GetValueByType())
 	sums, others := sumsOf(to), sumsOf(more)
 	sums.Add(&others)
 	to.GroupUserCounts, to.GroupHitCounts = sums.Users[:], sums.Hits[:]
+}
+
+// sum adds the numbers of more to those of to, which may be nil.
+func sum[T int64 | float64](to, more map[string]T) map[string]T {
+	if to == nil {
+		to = map[string]T{}
+	}
+	for name, n := range more {
+		to[name] += n
+	}
+	return to
 }
 
 func sumsOf(o *pb.ArmOutcome) (s verdict.Sums) {

@@ -46,7 +46,8 @@ func TestOutcomesAddUp(t *testing.T) {
 		check.Same(t, []int64{r.Users, r.Hits, 30, 6, 3, 21, 12}, []int64{o.GetUserCount(), o.GetHitCount(),
 			o.GetListCount(), o.GetPopularListCount(), o.GetHitsByType()["buy"], o.GetCallCount(),
 			o.GetFailedCallCount()}, "counts of arm %d", i)
-		check.Same(t, 1.5, o.GetCallSeconds(), "seconds of arm %d", i)
+		check.Same(t, [2]float64{1.5, 7.5}, [2]float64{o.GetCallSeconds(),
+			o.GetValueByType()["buy"]}, "seconds and value of arm %d", i)
 	}
 	if v := models[0].GetOutcome().GetVerdict(); v != nil {
 		t.Errorf("main is compared with itself: %v", v)
@@ -59,8 +60,9 @@ func armsOf(sums ...*verdict.Sums) (arms []*pb.ArmModel) {
 		arms = append(arms, &pb.ArmModel{Arm: []string{"main", "next"}[i], ConfiguredSharePercent: 50,
 			Outcome: &pb.ArmOutcome{ListCount: 10, PopularListCount: 2,
 				CallCount: 7, FailedCallCount: 4, CallSeconds: 0.5,
-				HitsByType: map[string]int64{"buy": 1}, GroupUserCounts: s.Users[:],
-				GroupHitCounts: s.Hits[:]}})
+				HitsByType: map[string]int64{"buy": 1}, ValueByType: map[string]float64{"buy": 2.5},
+				GroupUserCounts: s.Users[:],
+				GroupHitCounts:  s.Hits[:]}})
 	}
 	return arms
 }

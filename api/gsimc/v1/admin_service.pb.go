@@ -542,9 +542,9 @@ func (x *ArmModel) GetOutcome() *ArmOutcome {
 
 // ArmOutcome is what the users of an arm did with the lists that they were shown with a
 // recommendation_id, since this server was started or took other shares by SetTraffic, and how that
-// compares with main. A hit is a new event of positive weight about an item of such a list, of the
-// user's own arm. Intervals hold with a probability of 95 % at all moments at once, so that it does
-// no harm to look often.
+// compares with main. A hit is a new event about an item of such a list, of the user's own arm; its
+// weight times its value is positive. Intervals hold with a probability of 95 % at all moments at
+// once, so that it does no harm to look often.
 type ArmOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Users who were shown such a list.
@@ -575,7 +575,10 @@ type ArmOutcome struct {
 	// Those that failed though the request was good.
 	FailedCallCount int64 `protobuf:"varint,13,opt,name=failed_call_count,json=failedCallCount,proto3" json:"failed_call_count,omitempty"`
 	// How many seconds all of them took together.
-	CallSeconds   float64 `protobuf:"fixed64,14,opt,name=call_seconds,json=callSeconds,proto3" json:"call_seconds,omitempty"`
+	CallSeconds float64 `protobuf:"fixed64,14,opt,name=call_seconds,json=callSeconds,proto3" json:"call_seconds,omitempty"`
+	// Sum of the values of hits by event type: how many pieces were bought, if that is the value of
+	// "buy". It has no verdict.
+	ValueByType   map[string]float64 `protobuf:"bytes,15,rep,name=value_by_type,json=valueByType,proto3" json:"value_by_type,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -706,6 +709,13 @@ func (x *ArmOutcome) GetCallSeconds() float64 {
 		return x.CallSeconds
 	}
 	return 0
+}
+
+func (x *ArmOutcome) GetValueByType() map[string]float64 {
+	if x != nil {
+		return x.ValueByType
+	}
+	return nil
 }
 
 // ArmVerdict compares the rate of an arm with that of main.
@@ -1347,7 +1357,7 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\rshare_percent\x18\x03 \x01(\x01R\fsharePercent\x128\n" +
 	"\x18configured_share_percent\x18\x04 \x01(\x01R\x16configuredSharePercent\x12(\n" +
 	"\x06canary\x18\x05 \x01(\v2\x10.gsimc.v1.CanaryR\x06canary\x12.\n" +
-	"\aoutcome\x18\x06 \x01(\v2\x14.gsimc.v1.ArmOutcomeR\aoutcome\"\xdc\x04\n" +
+	"\aoutcome\x18\x06 \x01(\v2\x14.gsimc.v1.ArmOutcomeR\aoutcome\"\xe7\x05\n" +
 	"\n" +
 	"ArmOutcome\x12\x1d\n" +
 	"\n" +
@@ -1368,10 +1378,14 @@ const file_gsimc_v1_admin_service_proto_rawDesc = "" +
 	"\n" +
 	"call_count\x18\f \x01(\x03R\tcallCount\x12*\n" +
 	"\x11failed_call_count\x18\r \x01(\x03R\x0ffailedCallCount\x12!\n" +
-	"\fcall_seconds\x18\x0e \x01(\x01R\vcallSeconds\x1a=\n" +
+	"\fcall_seconds\x18\x0e \x01(\x01R\vcallSeconds\x12I\n" +
+	"\rvalue_by_type\x18\x0f \x03(\v2%.gsimc.v1.ArmOutcome.ValueByTypeEntryR\vvalueByType\x1a=\n" +
 	"\x0fHitsByTypeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xf6\x01\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a>\n" +
+	"\x10ValueByTypeEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\"\xf6\x01\n" +
 	"\n" +
 	"ArmVerdict\x12\x1e\n" +
 	"\n" +
@@ -1440,7 +1454,7 @@ func file_gsimc_v1_admin_service_proto_rawDescGZIP() []byte {
 }
 
 var file_gsimc_v1_admin_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_gsimc_v1_admin_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_gsimc_v1_admin_service_proto_goTypes = []any{
 	(LogLevel)(0),                    // 0: gsimc.v1.LogLevel
 	(*Model)(nil),                    // 1: gsimc.v1.Model
@@ -1462,12 +1476,13 @@ var file_gsimc_v1_admin_service_proto_goTypes = []any{
 	(*ArmShare)(nil),                 // 17: gsimc.v1.ArmShare
 	(*SetTrafficResponse)(nil),       // 18: gsimc.v1.SetTrafficResponse
 	nil,                              // 19: gsimc.v1.ArmOutcome.HitsByTypeEntry
-	(*timestamppb.Timestamp)(nil),    // 20: google.protobuf.Timestamp
+	nil,                              // 20: gsimc.v1.ArmOutcome.ValueByTypeEntry
+	(*timestamppb.Timestamp)(nil),    // 21: google.protobuf.Timestamp
 }
 var file_gsimc_v1_admin_service_proto_depIdxs = []int32{
-	20, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
-	20, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
-	20, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
+	21, // 0: gsimc.v1.Model.train_time:type_name -> google.protobuf.Timestamp
+	21, // 1: gsimc.v1.Model.load_time:type_name -> google.protobuf.Timestamp
+	21, // 2: gsimc.v1.GetStatusResponse.start_time:type_name -> google.protobuf.Timestamp
 	1,  // 3: gsimc.v1.GetStatusResponse.model:type_name -> gsimc.v1.Model
 	6,  // 4: gsimc.v1.ListModelsResponse.models:type_name -> gsimc.v1.ArmModel
 	1,  // 5: gsimc.v1.ArmModel.model:type_name -> gsimc.v1.Model
@@ -1475,28 +1490,29 @@ var file_gsimc_v1_admin_service_proto_depIdxs = []int32{
 	7,  // 7: gsimc.v1.ArmModel.outcome:type_name -> gsimc.v1.ArmOutcome
 	19, // 8: gsimc.v1.ArmOutcome.hits_by_type:type_name -> gsimc.v1.ArmOutcome.HitsByTypeEntry
 	8,  // 9: gsimc.v1.ArmOutcome.verdict:type_name -> gsimc.v1.ArmVerdict
-	1,  // 10: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
-	0,  // 11: gsimc.v1.SetLogLevelRequest.level:type_name -> gsimc.v1.LogLevel
-	0,  // 12: gsimc.v1.SetLogLevelResponse.previous_level:type_name -> gsimc.v1.LogLevel
-	17, // 13: gsimc.v1.SetTrafficRequest.shares:type_name -> gsimc.v1.ArmShare
-	17, // 14: gsimc.v1.SetTrafficResponse.previous_shares:type_name -> gsimc.v1.ArmShare
-	2,  // 15: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
-	4,  // 16: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
-	10, // 17: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
-	12, // 18: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
-	14, // 19: gsimc.v1.AdminService.SetLogLevel:input_type -> gsimc.v1.SetLogLevelRequest
-	16, // 20: gsimc.v1.AdminService.SetTraffic:input_type -> gsimc.v1.SetTrafficRequest
-	3,  // 21: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
-	5,  // 22: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
-	11, // 23: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
-	13, // 24: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
-	15, // 25: gsimc.v1.AdminService.SetLogLevel:output_type -> gsimc.v1.SetLogLevelResponse
-	18, // 26: gsimc.v1.AdminService.SetTraffic:output_type -> gsimc.v1.SetTrafficResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	20, // 10: gsimc.v1.ArmOutcome.value_by_type:type_name -> gsimc.v1.ArmOutcome.ValueByTypeEntry
+	1,  // 11: gsimc.v1.ReloadModelResponse.model:type_name -> gsimc.v1.Model
+	0,  // 12: gsimc.v1.SetLogLevelRequest.level:type_name -> gsimc.v1.LogLevel
+	0,  // 13: gsimc.v1.SetLogLevelResponse.previous_level:type_name -> gsimc.v1.LogLevel
+	17, // 14: gsimc.v1.SetTrafficRequest.shares:type_name -> gsimc.v1.ArmShare
+	17, // 15: gsimc.v1.SetTrafficResponse.previous_shares:type_name -> gsimc.v1.ArmShare
+	2,  // 16: gsimc.v1.AdminService.GetStatus:input_type -> gsimc.v1.GetStatusRequest
+	4,  // 17: gsimc.v1.AdminService.ListModels:input_type -> gsimc.v1.ListModelsRequest
+	10, // 18: gsimc.v1.AdminService.ReloadModel:input_type -> gsimc.v1.ReloadModelRequest
+	12, // 19: gsimc.v1.AdminService.CreateCheckpoint:input_type -> gsimc.v1.CreateCheckpointRequest
+	14, // 20: gsimc.v1.AdminService.SetLogLevel:input_type -> gsimc.v1.SetLogLevelRequest
+	16, // 21: gsimc.v1.AdminService.SetTraffic:input_type -> gsimc.v1.SetTrafficRequest
+	3,  // 22: gsimc.v1.AdminService.GetStatus:output_type -> gsimc.v1.GetStatusResponse
+	5,  // 23: gsimc.v1.AdminService.ListModels:output_type -> gsimc.v1.ListModelsResponse
+	11, // 24: gsimc.v1.AdminService.ReloadModel:output_type -> gsimc.v1.ReloadModelResponse
+	13, // 25: gsimc.v1.AdminService.CreateCheckpoint:output_type -> gsimc.v1.CreateCheckpointResponse
+	15, // 26: gsimc.v1.AdminService.SetLogLevel:output_type -> gsimc.v1.SetLogLevelResponse
+	18, // 27: gsimc.v1.AdminService.SetTraffic:output_type -> gsimc.v1.SetTrafficResponse
+	22, // [22:28] is the sub-list for method output_type
+	16, // [16:22] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_admin_service_proto_init() }
@@ -1511,7 +1527,7 @@ func file_gsimc_v1_admin_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_admin_service_proto_rawDesc), len(file_gsimc_v1_admin_service_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

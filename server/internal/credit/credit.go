@@ -71,8 +71,8 @@ func NewMetrics() *Metrics {
 			"64 groups by a hash, and once more after arms got other shares; none if there is one "+
 			"arm.", "arm", "group")
 	m.hits = m.Counters("gsimc_arm_hits_total",
-		"New events of positive weight about items of attributed lists of the user's own arm, by "+
-			"the group of the user; none if there is one arm.", "arm", "group")
+		"New events whose weight times value is positive, about items of attributed lists of the "+
+			"user's own arm, by the group of the user; none if there is one arm.", "arm", "group")
 	m.popular = m.Counters("gsimc_arm_popular_lists_total",
 		"Attributed lists for users that are of popular items alone and were not to be; none if "+
 			"there is one arm.", "arm")
@@ -178,8 +178,8 @@ func positionLabel(position int) string {
 	return positionBeyond
 }
 
-// Count counts a stored event.
-func (b *Book) Count(c *Credit, eventType string) {
+// Count counts a stored event of this type and value.
+func (b *Book) Count(c *Credit, eventType string, value float64) {
 	switch {
 	case c == nil: // it came without
 	case c.unknown != "":
@@ -187,8 +187,8 @@ func (b *Book) Count(c *Credit, eventType string) {
 	default:
 		label := b.TypeLabel(eventType)
 		b.Metrics.events.WithLabelValues(label, c.arm, c.position).Inc()
-		if b.Weights().OfType(eventType) > 0 {
-			b.tally.hit(c.place, label)
+		if b.Weights().Of(eventType, value) > 0 {
+			b.tally.hit(c.place, label, value)
 		}
 	}
 }

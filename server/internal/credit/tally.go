@@ -16,21 +16,28 @@ import (
 // Figures are what is counted of an arm for its comparison with main, since the server started or
 // [Book.Restart].
 //
-// A user enters with the first attributed list of the own arm, and a hit is a new event of positive
-// weight about an item of such a list: one that the arm of the user made, for a user, after the
-// start. An arm that lost its users to main keeps what it has, and they do not enter main, so that
-// no user is in two arms.
+// A user enters with the first attributed list of the own arm, and a hit is a new event about an
+// item of such a list: one that the arm of the user made, for a user, after the start. The weight
+// of the event times its value is positive: a purchase that is taken back, of value -1, is none. An
+// arm that lost its users to main keeps what it has, and they do not enter main, so that no user is
+// in two arms.
 type Figures struct {
 	verdict.Sums
 
-	Lists, Popular int64            // attributed lists of users; those of popular items alone
-	ByType         map[string]int64 // hits, by type, as the metrics label it
+	Lists, Popular int64           // attributed lists of users; those of popular items alone
+	ByType         map[string]Hits // by type, as the metrics label it
 
 	// Guard rails: what may not get worse for users, whatever they take.
 
 	Calls  int64         // of Recommend for users, attributed or not
 	Failed int64         // calls that failed though their request was good
 	Took   time.Duration // of all calls together
+}
+
+// Hits are those of a type.
+type Hits struct {
+	Count int64
+	Value float64 // sum of the values of the events
 }
 
 // A tally counts the figures of all arms. It is empty after a restart of the server: a user who
@@ -85,7 +92,7 @@ func newTally(d Deps) *tally {
 func (t *tally) restart(now time.Time) {
 	known, arms := make(bloom, knownBits/64), make([]Figures, len(t.series))
 	for i := range arms {
-		arms[i].ByType = map[string]int64{}
+		arms[i].ByType = map[string]Hits{}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,8 +153,8 @@ func (t *tally) placeOf(user, arm string, arms []string, r *session.Recommendati
 	return p
 }
 
-// hit counts an event.
-func (t *tally) hit(at place, eventType string) {
+// hit counts an event of this type and value.
+func (t *tally) hit(at place, eventType string, value float64) {
 	if !at.counts {
 		return
 	}
@@ -159,7 +166,10 @@ func (t *tally) hit(at place, eventType string) {
 	t.series[at.arm].hits[at.group].Inc()
 	f := &t.arms[at.arm]
 	f.Hits[at.group]++
-	f.ByType[eventType]++
+	of := f.ByType[eventType]
+	of.Count++
+	of.Value += value
+	f.ByType[eventType] = of
 }
 
 // answered counts a call.

@@ -2,6 +2,8 @@ package credit
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,7 +40,7 @@ func sum(groups [64]int64) (n int64) {
 }
 
 // A user enters once, with a list of the own arm that has an id; and what counts as a hit is an
-// event of positive weight about an item of a list that the own arm made for a user.
+// event of positive weight and value about an item of a list that the own arm made for a user.
 func TestTally(t *testing.T) {
 	b := newBook("main", "b")
 	b.Listed(0, "ann", true, false)
@@ -49,14 +51,20 @@ func TestTally(t *testing.T) {
 	b.Listed(0, "", true, false)
 	b.Answered(1, time.Second, false)
 	b.Answered(1, 2*time.Second, true)
-	count := func(user, kind, item string, r session.Recommendation) {
+	worth := func(value float64, user, kind, item string, r session.Recommendation) {
 		r.Items = []uint16{session.ShortHash(b.Identity, "i")}
 		e := &pb.Event{UserId: user, ItemId: item, RecommendationId: r.Token(b.Identity)}
-		b.Count(b.Of(e, began), kind)
+		b.Count(b.Of(e, began), kind, value)
+	}
+	count := func(user, kind, item string, r session.Recommendation) {
+		worth(1, user, kind, item, r)
 	}
 	good := session.Recommendation{Arm: "main", Made: began}
 	count("ann", "like", "i", good)
-	count("ann", "buy", "i", good)
+	worth(9.5, "ann", "buy", "i", good)
+	worth(0, "ann", "buy", "i", good)      // worth nothing
+	worth(-9.5, "ann", "buy", "i", good)   // given back
+	worth(-2, "ann", "dislike", "i", good) // taken back: weight times value is positive
 	count("ann", "seldom", "i", good)
 	count("ann", "dislike", "i", good)  // not wanted
 	count("ann", "like", "other", good) // not on the list
@@ -73,10 +81,11 @@ func TestTally(t *testing.T) {
 	f := b.Figures()
 	for i, want := range []struct {
 		users, hits, lists, popular int64
-		types                       map[string]int64
+		types                       map[string]Hits
 	}{
-		{1, 3, 2, 1, map[string]int64{"like": 1, "buy": 1, "other": 1}},
-		{1, 1, 1, 0, map[string]int64{"buy": 1}},
+		{1, 4, 2, 1, map[string]Hits{"like": {1, 1}, "buy": {1, 9.5}, "other": {1, 1},
+			"dislike": {1, -2}}},
+		{1, 1, 1, 0, map[string]Hits{"buy": {1, 1}}},
 	} {
 		check.Same(t, want.users, sum(f[i].Users), "users of arm %d", i)
 		check.Same(t, want.hits, sum(f[i].Hits), "hits of arm %d", i)
@@ -87,8 +96,8 @@ func TestTally(t *testing.T) {
 	check.Same(t, int64(0), f[0].Calls, "calls of main")
 	check.Same(t, [3]int64{2, 1, int64(3 * time.Second)},
 		[3]int64{f[1].Calls, f[1].Failed, int64(f[1].Took)}, "calls, failed ones and time of b")
-	f[0].ByType["like"] = 9
-	check.Same(t, int64(1), b.Figures()[0].ByType["like"], "the figures are a copy: likes")
+	f[0].ByType["like"] = Hits{9, 9}
+	check.Same(t, Hits{1, 1}, b.Figures()[0].ByType["like"], "the figures are a copy: likes")
 	one := newBook("main")
 	one.Listed(0, "ann", true, false)
 	check.Same(t, 0, len(one.Figures()), "arms to compare with one")
@@ -106,25 +115,72 @@ func TestRestart(t *testing.T) {
 	}
 	b.Listed(0, "ann", true, true)
 	b.Answered(0, time.Second, true)
-	b.Count(hit(began), "like")
+	b.Count(hit(began), "like", 1)
 	underway := hit(began)
 	moment = began.Add(time.Hour)
 	b.Restart()
-	b.Count(underway, "like")
-	b.Count(hit(began), "like") // of a list of before
+	b.Count(underway, "like", 1)
+	b.Count(hit(began), "like", 1) // of a list of before
 	drawn := b.tally.armOf
 	b.tally.armOf = func(string) int { b.Restart(); return 0 } // as in a call that goes on meanwhile
 	b.Listed(0, "ann", true, true)
-	b.Count(hit(moment), "like")
+	b.Count(hit(moment), "like", 1)
 	b.tally.armOf = drawn
 	check.Same(t, make([]Figures, 2), without(b.Figures()), "figures of what was before")
 
 	b.Listed(0, "ann", true, false)
-	b.Count(hit(moment), "like")
+	b.Count(hit(moment), "like", 1)
 	f := b.Figures()[0]
 	check.Same(t, [3]int64{1, 1, 1}, [3]int64{sum(f.Users), f.Lists, sum(f.Hits)},
 		"users, lists and hits since")
 	newBook("main").Restart() // there is nothing to compare
+}
+
+// Lists and hits that are under way when users change their arm count in no arm of which the user is
+// not any more.
+func TestRestartAmongCalls(t *testing.T) {
+	b, shift := newBook("main", "b"), new(atomic.Int64)
+	armOf := func(user string) int { return int(int64(user[0])+shift.Load()) % 2 }
+	b.tally.armOf = armOf
+	users := map[int]string{} // by group, each alone in its own
+	for name := 'a'; name <= 'h'; name++ {
+		users[groupOf(session.UserHash(b.Identity, string(name)))] = string(name)
+	}
+	var calls sync.WaitGroup
+	ended := make(chan struct{})
+	for _, user := range users {
+		calls.Go(func() {
+			for {
+				arm := armOf(user)
+				r := session.Recommendation{Arm: b.Arms[arm], Made: began,
+					Items: []uint16{session.ShortHash(b.Identity, "i")}}
+				b.Listed(arm, user, true, false)
+				b.Count(b.Of(&pb.Event{UserId: user, ItemId: "i",
+					RecommendationId: r.Token(b.Identity)}, began), "like", 1)
+				select {
+				case <-ended:
+					return
+				default:
+				}
+			}
+		})
+	}
+	wrong := 0
+	for range 200 {
+		shift.Add(1)
+		b.Restart()
+		time.Sleep(10 * time.Microsecond)
+		for arm, f := range b.Figures() {
+			for group, user := range users {
+				if armOf(user) != arm && f.Users[group]+f.Hits[group] > 0 {
+					wrong++
+				}
+			}
+		}
+	}
+	close(ended)
+	calls.Wait()
+	check.Same(t, 0, wrong, "users who count in an arm that they do not have")
 }
 
 // without returns the figures without their empty maps.

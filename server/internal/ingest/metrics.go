@@ -85,7 +85,8 @@ func (s *service) countSettled(
 func (s *service) countCredits(outcomes []eventOutcome, batch []arrival) {
 	for i := range outcomes {
 		if outcomes[i].isNew() {
-			s.Credits.Count(batch[i].credit, batch[i].record.Event.Type)
+			e := &batch[i].record.Event
+			s.Credits.Count(batch[i].credit, e.Type, e.Value)
 		}
 	}
 }

@@ -11,7 +11,12 @@ func countsOf(all []credit.Figures, arm int) *pb.ArmOutcome {
 		return nil
 	}
 	f := &all[arm]
-	return &pb.ArmOutcome{ListCount: f.Lists, PopularListCount: f.Popular, HitsByType: f.ByType,
+	o := &pb.ArmOutcome{ListCount: f.Lists, PopularListCount: f.Popular,
+		HitsByType: map[string]int64{}, ValueByType: map[string]float64{},
 		GroupUserCounts: f.Users[:], GroupHitCounts: f.Hits[:],
 		CallCount: f.Calls, FailedCallCount: f.Failed, CallSeconds: f.Took.Seconds()}
+	for name, hits := range f.ByType {
+		o.HitsByType[name], o.ValueByType[name] = hits.Count, hits.Value
+	}
+	return o
 }

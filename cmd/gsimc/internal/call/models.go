@@ -22,11 +22,13 @@ type Models struct {
 // Help is the manual under the flags.
 func (Models) Help() string {
 	return `Prints the models that answer, the share of the users that each has, and how a canary
-compares with main. With arms it prints below what their users did since the start of the server
-or the last --share with lists that had a recommendation_id: hits are new events of positive weight about items of the
-own arm's lists. Intervals (95 %) and p are valid however often one looks. "users needed" are those
-that would yet have to come to show the present difference, "for 5 %" a difference of 5 % of main's
-rate, with a probability of 80 %. --server is the address of --admin-listen.
+compares with main. With arms it prints below what their users did with lists that had a
+recommendation_id, since the start of the server or the last --share: hits are new events about
+items of the own arm's lists, whose weight times value is positive. The sum of their values stands
+behind their number by type, where it is another number. Intervals (95 %) and p are valid however
+often one looks. "users needed" are those that would yet have to come to show the present
+difference, "for 5 %" a difference of 5 % of main's rate, with a probability of 80 %. --server is
+the address of --admin-listen.
 
   gsimc models --server a:50052 --with b:50052 --with c:50052
 

@@ -25,6 +25,8 @@ type armOutcome struct {
 	Failed  int64            `json:"failed_call_count"`
 	Seconds float64          `json:"call_seconds"`
 	Verdict *armVerdict      `json:"verdict,omitempty"`
+
+	Value map[string]float64 `json:"value_by_type"`
 }
 
 type armVerdict struct {
@@ -42,7 +44,8 @@ func outcomeOf(o *pb.ArmOutcome) *armOutcome {
 		return nil
 	}
 	of := &armOutcome{Users: o.GetUserCount(), Lists: o.GetListCount(),
-		Popular: o.GetPopularListCount(), Hits: o.GetHitCount(), ByType: o.GetHitsByType(),
+		Popular: o.GetPopularListCount(), Hits: o.GetHitCount(),
+		ByType: orEmpty(o.GetHitsByType()), Value: orEmpty(o.GetValueByType()),
 		Rate: o.GetRate(), Low: o.GetRateLow(), High: o.GetRateHigh(),
 		Calls: o.GetCallCount(), Failed: o.GetFailedCallCount(), Seconds: o.GetCallSeconds()}
 	if v := o.GetVerdict(); v != nil {
@@ -50,6 +53,14 @@ func outcomeOf(o *pb.ArmOutcome) *armOutcome {
 			v.GetPValue(), v.GetUsersNeeded(), v.GetUsersNeededForMinEffect()}
 	}
 	return of
+}
+
+// orEmpty lets JSON have {} in place of null.
+func orEmpty[T any](m map[string]T) map[string]T {
+	if m == nil {
+		return map[string]T{}
+	}
+	return m
 }
 
 // printOutcomes prints what the users of the arms did with their lists, if there are several.
@@ -63,11 +74,15 @@ func printOutcomes(a *cli.App, list []armModel) {
 		}
 		row := []string{m.Arm, strconv.FormatInt(o.Users, 10), strconv.FormatInt(o.Lists, 10),
 			percent(o.Popular, o.Lists), percent(o.Failed, o.Calls), o.time(),
-			strconv.FormatInt(o.Hits, 10), byType(o.ByType), fmt.Sprintf("%.4f", o.Rate)}
+			strconv.FormatInt(o.Hits, 10), o.byType(), fmt.Sprintf("%.4f", o.Rate)}
 		if o.Low < o.High { // too few users have none
 			row[8] += fmt.Sprintf(" [%.4f, %.4f]", o.Low, o.High)
 		}
-		if v := o.Verdict; v != nil {
+		v := o.Verdict
+		switch {
+		case v == nil && m.Arm != list[0].Arm:
+			row = append(row, "too few users or hits")
+		case v != nil:
 			row = append(row, fmt.Sprintf("%+.4f [%+.4f, %+.4f]", v.Difference, v.Low, v.High),
 				strconv.FormatFloat(v.P, 'g', 2, 64), needed(v.Needed), needed(v.NeededMin))
 		}
@@ -93,13 +108,24 @@ func percent(part, whole int64) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
 }
 
-// byType lists the hits of each type, by the names of the types.
-func byType(hits map[string]int64) string {
+// byType lists the hits of each type, by the names of the types, and the sum of their values unless
+// that is their number: events without a value have 1.
+func (o *armOutcome) byType() string {
 	var all []string
-	for _, name := range slices.Sorted(maps.Keys(hits)) {
-		all = append(all, fmt.Sprintf("%s %d", name, hits[name]))
+	for _, name := range slices.Sorted(maps.Keys(o.ByType)) {
+		text := fmt.Sprintf("%s %d", name, o.ByType[name])
+		n := strconv.FormatInt(o.ByType[name], 10)
+		if value, known := o.Value[name]; known && places(value) != n {
+			text += " (value " + places(value) + ")"
+		}
+		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
+}
+
+// places is a sum of values, with at most six places behind the point: more are of rounding.
+func places(value float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(value, 'f', 6, 64), "0"), ".")
 }
 
 // needed is a number of users, of which -1 says that no number is enough.

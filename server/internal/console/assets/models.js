@@ -61,9 +61,14 @@ const columns = [
   ["Failed", (o) => (Number(o.callCount) ? percent(100 * o.failedCallCount / o.callCount) : "–")],
   ["Mean time", (o) => (Number(o.callCount) ? duration(o.callSeconds / o.callCount) : "–")],
   ["Hits", (o) => whole(o.hitCount ?? 0)],
-  ["By type", (o) => Object.entries(o.hitsByType ?? {}).map(([type, n]) => `${type} ${whole(n)}`).join(", ") || "–"],
+  ["By type", (o) => Object.entries(o.hitsByType ?? {}).map(([type, n]) => hits(type, n, o.valueByType?.[type])).join(", ") || "–"],
   ["Hits per user", (o) => (o.rate === undefined ? "–" : `${number(o.rate)} (${number(o.rateLow)} to ${number(o.rateHigh)})`)],
 ];
+
+// hits are those of a type, with the sum of their values unless that is their number.
+function hits(type, n, value) {
+  return `${type} ${whole(n)}${value === undefined || value === Number(n) ? "" : ` (value ${number(value)})`}`;
+}
 
 // verdict says in words and as a picture how an arm compares with main.
 function verdict({ arm, outcome }) {

@@ -1,0 +1,30 @@
+package call
+
+import (
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
+)
+
+// The sum of values stands beside the number of hits where it says more.
+func TestHitsByType(t *testing.T) {
+	for _, tt := range []struct {
+		want string
+		of   armOutcome
+	}{
+		{"", armOutcome{}},
+		{"buy 1 (value 100)", armOutcome{ByType: map[string]int64{"buy": 1},
+			Value: map[string]float64{"buy": 100}}},
+		{"buy 2, like 3", armOutcome{ByType: map[string]int64{"like": 3, "buy": 2},
+			Value: map[string]float64{"like": 3, "buy": 2}}},
+		{"buy 2 (value 3.5), like 3 (value 6)", armOutcome{
+			ByType: map[string]int64{"like": 3, "buy": 2},
+			Value:  map[string]float64{"like": 6, "buy": 3.5}}},
+		{"buy 2", armOutcome{ByType: map[string]int64{"buy": 2}}}, // of an older server
+		{"buy 3 (value 3.001), like 3 (value 0.3), view 3", armOutcome{
+			ByType: map[string]int64{"buy": 3, "like": 3, "view": 3},
+			Value:  map[string]float64{"buy": 3.001, "like": .1 + .2, "view": 3 + 1e-9}}},
+	} {
+		check.Same(t, tt.want, tt.of.byType(), "hits")
+	}
+}
