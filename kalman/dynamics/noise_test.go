@@ -207,7 +207,8 @@ func simulateLong(s *simulation) []kalman.History {
 	return []kalman.History{long}
 }
 
-// emOf returns the estimation of the only coordinate of simulated users with so many events each.
+// emOf returns an estimation of one coordinate, from simulated users who have this number of events
+// each.
 func emOf(tb testing.TB, users, events int) *em {
 	tb.Helper()
 	s := simulate(3, testDynamics(1, 0.02), users, events, 40)

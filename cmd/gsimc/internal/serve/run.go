@@ -27,15 +27,9 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	if a.Process {
 		slack = startWithSlack(c.TimerSlack) // before anything is open
 	}
-	cfg := c.config(a.Version)
-	cfg.LogLevel = new(slog.LevelVar)
-	cfg.Logger = c.logger(a.Stderr, cfg.LogLevel)
-	cfg.Metrics = server.NewMetrics()
-	cfg.Metrics.RetrainOutcomes(retrain.Outcomes()...)
-	if c.LogKeyFile != "" {
-		if cfg.LogKey, err = os.ReadFile(c.LogKeyFile); err != nil {
-			return cli.Flag("--log-key-file", cli.PathError(err))
-		}
+	cfg, err := c.accounts(a)
+	if err != nil {
+		return err
 	}
 	// Before anything is open: a signal that comes meanwhile is kept and must not end the process.
 	ctx, stop := shutdownContext(cfg.Logger)
@@ -50,16 +44,7 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	if traces != nil {
 		cfg.Tracer = traces.provider
 	}
-	var tables int
-	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
-		return err
-	}
-	if c.Model != "" { // a mistaken name makes no store
-		if err := cli.FindModel("--model", c.Model); err != nil {
-			return err
-		}
-	}
-	st, err := c.openStore(ctx, a.Env, tables, cfg.Logger, cfg.Metrics)
+	st, err := c.openStore(ctx, a.Env, &cfg)
 	if errors.Is(err, stores.ErrEnded) {
 		return nil
 	}
@@ -105,6 +90,21 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		defer inBackground(ctx, s, retraining.Run)()
 	}
 	return s.Run(ctx)
+}
+
+// accounts is the configuration of the server, with the log and the metrics that all parts share.
+func (c *Cmd) accounts(a *cli.App) (cfg server.Config, err error) {
+	cfg = c.config(a.Version)
+	cfg.LogLevel = new(slog.LevelVar)
+	cfg.Logger = c.logger(a.Stderr, cfg.LogLevel)
+	cfg.Metrics = server.NewMetrics()
+	cfg.Metrics.RetrainOutcomes(retrain.Outcomes()...)
+	if c.LogKeyFile != "" {
+		if cfg.LogKey, err = os.ReadFile(c.LogKeyFile); err != nil {
+			return cfg, cli.Flag("--log-key-file", cli.PathError(err))
+		}
+	}
+	return cfg, nil
 }
 
 // modelFile is the model file: that of --model, or else one in the data folder. Empty: none, with a
@@ -175,14 +175,24 @@ func closeStore(st store.Store, s *server.Server) error {
 	return err
 }
 
-// openStore opens the store of --store.
+// openStore opens the store of --store, with the files that connections leave to it.
 func (c *Cmd) openStore(
-	ctx context.Context, env []string, tables int, log *slog.Logger, metrics *server.Metrics,
-) (store.Store, error) {
-	return stores.Open(ctx, c.Store, stores.Settings{Env: env, Log: log, ID: c.StoreID,
+	ctx context.Context, env []string, cfg *server.Config,
+) (st store.Store, err error) {
+	var tables int
+	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
+		return nil, err
+	}
+	if c.Model != "" { // a mistaken name makes no store
+		if err := cli.FindModel("--model", c.Model); err != nil {
+			return nil, err
+		}
+	}
+	return stores.Open(ctx, c.Store, stores.Settings{Env: env, Log: cfg.Logger, ID: c.StoreID,
 		Flag: stores.Flag,
 		Local: stores.Local{
 			Dir: c.DataDir, AcceptLoss: c.AcceptLoss, CacheBytes: int64(c.StoreCache),
-			ReserveBytes: int64(c.StoreReserve), OpenTables: tables, Synced: metrics.StoreSynced,
+			ReserveBytes: int64(c.StoreReserve), OpenTables: tables,
+			Synced: cfg.Metrics.StoreSynced,
 		}})
 }
