@@ -225,6 +225,7 @@ func TestBadFlags(t *testing.T) {
 		{serve + "--log-level loud", "--log-level"},
 		{"models --share next", "--share"},
 		{"models --share next=half", "--share"},
+		{"models --share next=101", `--share: "next=101", want NAME=PERCENT`},
 		{"models --share next=1 --share next=2", "next is given twice"},
 		{serve + "--log-format xml", `--log-format must be one of "auto","json","text"`},
 		{"observe", "want --user and --item, or --data"},

@@ -65,7 +65,7 @@ func TestArmsServe(t *testing.T) {
 			t.Errorf("two servers showed %d users lists: %s", 2*users, out)
 		}
 		second.mustStop(t)
-		refused(t, cli.ExitFailure, "is a server that is there already", "models", "--server",
+		refused(t, cli.ExitFailure, "would count double: leave it out", "models", "--server",
 			server.Admin, "--with", strings.Replace(server.Admin, "127.0.0.1", "localhost", 1))
 		third := startServe(t, model, t.TempDir(), "--arm", "next="+other+":30%")
 		refused(t, cli.ExitFailure, "--with: "+third.Admin+" has other shares of the arms than "+server.Admin,
@@ -103,12 +103,15 @@ func TestSharesOfArms(t *testing.T) {
 		decode(t, execute(t, append(args, "--json")...), &got)
 		return []float64{got.Models[0].Share, got.Models[1].Share}
 	}
-	refused(t, cli.ExitFailure, "shares[0].arm must be one of next", append(models, "--share", "old=1")...)
+	refused(t, cli.ExitFailure, `--share: "old" is no arm beside main; there are: next=40`, append(models, "--share", "old=1")...)
 	third := start("--arm", "more="+other+":1")
 	refused(t, cli.ExitFailure, "--with: "+third.Admin+" has other arms than "+a.Admin,
 		append(models, "--with", third.Admin, "--share", "next=0")...)
+	refused(t, cli.ExitFailure, "--share: next=60, more=41 would be 101 percent in all", "models",
+		"--server", third.Admin, "--share", "next=60", "--share", "more=41")
 	third.mustStop(t)
-	refused(t, cli.ExitFailure, "--with: ", append(models, "--with", third.Admin, "--share", "next=0")...)
+	refused(t, cli.ExitFailure, "is the server running there? see --with",
+		append(models, "--with", third.Admin, "--share", "next=0")...)
 	check.Same(t, []float64{60, 40}, shares(models...), "shares after what was refused")
 
 	check.Same(t, []float64{0, 100}, shares(append(models, "--share", "next=100%")...), "shares")

@@ -1,9 +1,11 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"google.golang.org/grpc"
 
@@ -15,7 +17,8 @@ import (
 
 // armServer is a server and its models.
 type armServer struct {
-	flags  cli.ServerFlags
+	cli.ServerFlags
+
 	flag   string // which names it
 	id     string
 	models []*pb.ArmModel
@@ -23,11 +26,10 @@ type armServer struct {
 
 // ask returns the servers of --server and of --with, which have the same arms.
 func (c *Models) ask() ([]armServer, error) {
-	servers := []armServer{{flags: c.ServerFlags, flag: "--server"}}
-	for _, other := range c.With {
-		s := armServer{flags: c.ServerFlags, flag: "--with"}
-		s.flags.Server = other
-		servers = append(servers, s)
+	const with = "--with"
+	servers := []armServer{{ServerFlags: c.ServerFlags, flag: "--server"}}
+	for _, address := range c.With {
+		servers = append(servers, armServer{ServerFlags: c.At(address, with), flag: with})
 	}
 	for i := range servers {
 		s, first := &servers[i], &servers[0]
@@ -35,13 +37,12 @@ func (c *Models) ask() ([]armServer, error) {
 			return nil, err
 		}
 		isSame := func(o armServer) bool { return o.id == s.id }
-		if slices.ContainsFunc(servers[:i], isSame) {
-			return nil, cli.Flagf(s.flag, "%s is a server that is there already: it would count "+
-				"double", s.flags.Server)
+		if at := slices.IndexFunc(servers, isSame); at < i {
+			return nil, cli.Flagf(s.flag, "%s is the server %s again, which would count double: "+
+				"leave it out", s.Server, servers[at].Server)
 		}
 		if !slices.EqualFunc(s.models, first.models, sameArm) {
-			return nil, cli.Flagf(s.flag, "%s has other arms than %s", s.flags.Server,
-				first.flags.Server)
+			return nil, cli.Flagf(s.flag, "%s has other arms than %s", s.Server, first.Server)
 		}
 	}
 	return servers, nil
@@ -51,7 +52,7 @@ func sameArm(a, b *pb.ArmModel) bool { return a.GetArm() == b.GetArm() }
 
 // call calls the server. Of a further one the error names the flag.
 func (s *armServer) call(fn func(context.Context, pb.AdminServiceClient) error) error {
-	err := s.flags.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
+	err := s.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		return fn(ctx, pb.NewAdminServiceClient(conn))
 	})
 	if s.flag == "--server" {
@@ -73,18 +74,48 @@ func (c *Models) give(servers []armServer) error {
 	if err != nil {
 		return err
 	}
+	if err := checkShares(shares, servers[0].models); err != nil {
+		return err
+	}
 	for i := range servers {
 		err := servers[i].call(func(ctx context.Context, admin pb.AdminServiceClient) error {
 			_, err := admin.SetTraffic(ctx, &pb.SetTrafficRequest{Shares: shares})
 			return err
 		})
-		if err != nil && i > 0 {
+		if err != nil {
 			return fault.In(fmt.Sprintf("%d of %d servers have the new shares; mend this, and "+
 				"repeat the command", i, len(servers)), err)
 		}
-		if err != nil {
-			return err
+	}
+	return nil
+}
+
+// checkShares checks what a server would refuse, by the models of one.
+func checkShares(shares []*pb.ArmShare, models []*pb.ArmModel) error {
+	given := map[string]float64{}
+	for _, s := range shares {
+		given[s.GetArm()] = s.GetSharePercent()
+	}
+	var all []string
+	sum := 0.0
+	for _, m := range models[1:] {
+		share, named := given[m.GetArm()]
+		if !named {
+			share = m.GetConfiguredSharePercent()
 		}
+		delete(given, m.GetArm())
+		all = append(all, fmt.Sprintf("%s=%v", m.GetArm(), share))
+		sum += share
+	}
+	for _, s := range shares {
+		if _, unknown := given[s.GetArm()]; unknown {
+			return cli.Flagf("--share", "%q is no arm beside main; there are: %s", s.GetArm(),
+				cmp.Or(strings.Join(all, ", "), "none"))
+		}
+	}
+	if sum > 100+1e-9 { // rounding
+		return cli.Flagf("--share", "%s would be %v percent in all, at most 100 are allowed",
+			strings.Join(all, ", "), sum)
 	}
 	return nil
 }
@@ -95,7 +126,7 @@ func added(servers []armServer) ([]*pb.ArmModel, error) {
 	for _, s := range servers[1:] {
 		if !wire.AddOutcomes(models, s.models) {
 			return nil, cli.Flagf(s.flag, "%s has other shares of the arms than %s; --share gives "+
-				"all the same", s.flags.Server, servers[0].flags.Server)
+				"all the same", s.Server, servers[0].Server)
 		}
 	}
 	if len(servers) > 1 {

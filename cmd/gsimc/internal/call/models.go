@@ -8,6 +8,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Models is `gsimc models`.
@@ -15,7 +16,7 @@ type Models struct {
 	cli.ServerFlags `set:"port=50052"`
 
 	With  []string `group:"Server:" placeholder:"HOST:PORT" help:"Admin address of another server of the store, with the same --arm and --arm-salt: what the servers have counted is added up. May be given several times."`
-	Share []string `group:"Shares:" sep:"none" placeholder:"NAME=PERCENT" help:"Give this arm another share of the users, at all servers that are named, until they are started anew; main has what the arms leave. May be given several times."`
+	Share []string `group:"Shares:" sep:"none" placeholder:"NAME=PERCENT" help:"Give this arm another share of the users, 0 to 100, at --server and at each --with, until they are started anew. Main has what the arms leave. May be given several times."`
 	JSON  bool     `group:"Output:" name:"json" help:"Print one JSON object."`
 }
 
@@ -38,7 +39,9 @@ adds up the counts of three servers. Models, shares and canaries are then those 
 
 lets the arm next answer 25 % of the users, without a restart. A larger share of the last arm takes
 users from main alone; another share of an arm before it moves users of those behind it too. The
-comparison begins anew. Give --arm of serve the same shares, which hold after a restart.`
+comparison begins anew; that of a canary with main goes on, as the models are the same. Give --arm
+of serve the same shares, which hold after a restart. --share stands on the command line alone: it
+has no variable of the environment and no key in the file of --config.`
 }
 
 // Check checks the flags.
@@ -53,8 +56,9 @@ func (c *Models) shares() (all []*pb.ArmShare, err error) {
 	for _, text := range c.Share {
 		name, share, _ := strings.Cut(text, "=")
 		percent, bad := strconv.ParseFloat(strings.TrimSuffix(share, "%"), 64)
-		if bad != nil || name == "" {
-			return nil, cli.Flagf("--share", "%q, want NAME=PERCENT, such as next=25", text)
+		if bad != nil || name == "" || !(percent >= 0 && percent <= 100) {
+			return nil, cli.Flagf("--share", "%q, want NAME=PERCENT, such as next=25, from 0 "+
+				"to 100; and another --share for another arm", text)
 		}
 		if given[name] {
 			return nil, cli.Flagf("--share", "%s is given twice", name)
@@ -97,7 +101,7 @@ func (c *Models) Run(a *cli.App) error {
 			return err
 		}
 		if servers, err = c.ask(); err != nil {
-			return err
+			return fault.In("the servers have the new shares, and do not show them", err)
 		}
 	}
 	models, err := added(servers)
@@ -120,11 +124,15 @@ func (c *Models) Run(a *cli.App) error {
 	}
 	printModels(a, list)
 	printOutcomes(a, list)
+	if len(c.Share) > 0 {
+		a.Printf("\nnote: these shares hold until a server is started anew: give them to --arm " +
+			"of serve too\n")
+	}
 	return nil
 }
 
 func printModels(a *cli.App, list []armModel) {
-	rows := [][]string{{"arm", "model", "items", "users", "canary"}}
+	rows := [][]string{{"arm", "model", "items", "share", "canary"}}
 	for _, m := range list {
 		trial := ""
 		if t := m.Canary; t != nil {

@@ -74,10 +74,7 @@ func printOutcomes(a *cli.App, list []armModel) {
 		}
 		row := []string{m.Arm, strconv.FormatInt(o.Users, 10), strconv.FormatInt(o.Lists, 10),
 			percent(o.Popular, o.Lists), percent(o.Failed, o.Calls), o.time(),
-			strconv.FormatInt(o.Hits, 10), o.byType(), fmt.Sprintf("%.4f", o.Rate)}
-		if o.Low < o.High { // too few users have none
-			row[8] += fmt.Sprintf(" [%.4f, %.4f]", o.Low, o.High)
-		}
+			strconv.FormatInt(o.Hits, 10), o.byType(), o.rate()}
 		v := o.Verdict
 		switch {
 		case v == nil && m.Arm != list[0].Arm:
@@ -90,6 +87,17 @@ func printOutcomes(a *cli.App, list []armModel) {
 	}
 	fmt.Fprintln(a.Stdout)
 	cli.PrintTable(a.Stdout, rows, 1, 2, 3, 4, 5, 6, 10, 11, 12)
+}
+
+// rate is the number of hits for each user, with its interval, which too few users have not.
+func (o *armOutcome) rate() string {
+	switch {
+	case o.Users == 0:
+		return "-"
+	case o.Low < o.High:
+		return fmt.Sprintf("%.4f [%.4f, %.4f]", o.Rate, o.Low, o.High)
+	}
+	return fmt.Sprintf("%.4f", o.Rate)
 }
 
 // time is the mean time of a call.

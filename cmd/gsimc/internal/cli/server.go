@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,14 @@ type ServerFlags struct {
 	Timeout time.Duration `group:"Server:" default:"5s" help:"Time for one call, retries included."`
 
 	AccessFlags
+
+	flag string // which names Server; empty: --server
+}
+
+// At returns the flags for another server, whose address another flag names.
+func (f ServerFlags) At(address, flag string) ServerFlags {
+	f.Server, f.flag = address, flag
+	return f
 }
 
 // Check checks the flags.
@@ -38,8 +47,11 @@ func (f *ServerFlags) Dial() (*client.Client, error) {
 	if errors.As(err, new(*fault.Fault)) {
 		return nil, err
 	}
-	return c, Flag("--server", err)
+	return c, Flag(f.name(), err)
 }
+
+// name is the flag that names the server.
+func (f *ServerFlags) name() string { return cmp.Or(f.flag, "--server") }
 
 // Call runs fn with a connection and the deadline of --timeout, and explains its error.
 func (f *ServerFlags) Call(fn func(context.Context, grpc.ClientConnInterface) error) (err error) {
@@ -56,29 +68,32 @@ func (f *ServerFlags) Call(fn func(context.Context, grpc.ClientConnInterface) er
 	if err != nil && interrupt.Err() != nil {
 		return Interrupted("the call was given up; the same command repeats it")
 	}
-	return Advise(c.Explain(err))
+	return advise(c.Explain(err), f.name())
 }
 
 // Advise adds to the error of a call what to do about it: which flags to look at.
-func Advise(err error) error {
+func Advise(err error) error { return advise(err, "--server") }
+
+// advise is Advise for the server that this flag names.
+func advise(err error, server string) error {
 	e := new(client.Error)
 	switch {
 	case !errors.As(err, &e), e.Reason == client.Repeated: // the server said what there is to say
 		return err
 	case e.Reason == client.Unreachable:
 		return Advised(err, "is the server running there? see %s, and %s for its certificate",
-			"--server", "--tls-ca")
+			server, "--tls-ca")
 	case e.Reason == client.NoAnswer:
-		return Advised(err, "is the server running there? see %s and %s", "--server", "--timeout")
+		return Advised(err, "is the server running there? see %s and %s", server, "--timeout")
 	case e.Code == codes.Unauthenticated, e.Code == codes.PermissionDenied:
 		return Advised(err, "see %s", "--client-token-file")
 	case e.Code == codes.Unavailable && len(status.Convert(e.Err).Details()) == 0:
 		// not from the server itself, which gives a reason
 		return Advised(err, "is %s a gRPC address of serve? if it wants TLS, see %s and %s",
-			"--server", "--tls-ca", "--client-cert")
+			server, "--tls-ca", "--client-cert")
 	case e.Code == codes.Unimplemented:
 		return Advised(err, "is %s the address of the right listener? serve has --listen for "+
-			"clients and --admin-listen for operators", "--server")
+			"clients and --admin-listen for operators", server)
 	}
 	return err
 }

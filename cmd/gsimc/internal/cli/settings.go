@@ -69,9 +69,9 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	return value, nil
 }
 
-// commandLineOnly are the flags that have neither a twin in the environment nor a key in the file.
-// The file's name has a twin, see [Root.BeforeResolve].
-var commandLineOnly = []string{"help", "version", "config"}
+// commandLineOnly are the flags that have neither a twin in the environment nor a key in the file:
+// --share would make a change of every look. The file's name has a twin, see [Root.BeforeResolve].
+var commandLineOnly = []string{"help", "version", "config", "share"}
 
 // lookup returns the value of a flag and where it is from; nil: neither the environment nor the
 // file has it.
@@ -182,6 +182,9 @@ func (s *settings) parse(text []byte, known []string) error {
 	}
 	for i := 0; i < len(root.Content); i += 2 {
 		key, node := root.Content[i], root.Content[i+1]
+		if slices.Contains(commandLineOnly, key.Value) {
+			return fmt.Errorf("line %d: --%s stands on the command line alone", key.Line, key.Value)
+		}
 		if !slices.Contains(known, key.Value) {
 			return fmt.Errorf("line %d: unknown key %q: no command has a flag --%s", key.Line,
 				key.Value, key.Value)

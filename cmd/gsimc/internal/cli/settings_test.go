@@ -131,7 +131,9 @@ func TestBadSettings(t *testing.T) {
 		{"no value", "items:\n", "line 1: items: want a value, a list or a mapping"},
 		{"nested list", "deny: [[a]]\n", "line 1: deny: want a list of single values"},
 		{"not yaml", "items: [\n", "yaml:"},
-		{"config in config", "config: other.yaml\n", `unknown key "config"`},
+		{"config in config", "config: other.yaml\n",
+			"line 1: --config stands on the command line alone"},
+		{"a change", "items: 3\nshare: next=25\n", "line 2: --share stands on the command line alone"},
 		{"wrong type", "items: many\n", `--items: expected a valid 64 bit int but got "many"`},
 		{"out of range", "items: 0\n", "--items: 0, want 1 to 1000"},
 	} {
