@@ -243,7 +243,10 @@ func (p *parted) inject(seed uint64, name string, begin func(*nettest.Network, s
 	}
 	p.count(clients)
 	addRepetitions(clients)
-	checkLinear(t, seed, clients, []time.Duration{time.Since(began), removed: 0})
+	for _, c := range clients {
+		c.end([]time.Duration{time.Since(began)})
+	}
+	checkLinear(t, seed, clients)
 	if t.Failed() {
 		t.Fatalf("after %s", name)
 	}
@@ -315,7 +318,7 @@ func addRepetitions(clients []*linearClient) {
 					continue
 				}
 				earlier := op
-				earlier.Output, earlier.Metadata = linearAnswer{open: true, repeated: true}, removed
+				earlier.Output = linearAnswer{open: true, repeated: true}
 				if !r.Output.(linearAnswer).open {
 					earlier.Return = min(op.Return, r.Return)
 				}
@@ -325,10 +328,6 @@ func addRepetitions(clients []*linearClient) {
 		c.calls = append(c.calls, more...)
 	}
 }
-
-// The metadata of calls: those with an open outcome may take place until the end, those of
-// addRepetitions until what they were removed by.
-const removed = 1
 
 // recovery returns how long after a time each user had had an answer.
 func recovery(clients []*linearClient, healed time.Duration) (slowest time.Duration) {
