@@ -218,6 +218,13 @@ func TestCanaryReturns(t *testing.T) {
 		}
 	}
 	same(t, map[string]float64{"b": 1}, ts.counters(t, "gsimc_canary_returns_total"), "returns")
+	reply(t, ts.admin.SetTraffic, give("b", 60.)) // does not make its model better
+	b = reply(t, ts.admin.ListModels, &pb.ListModelsRequest{}).GetModels()[1]
+	if b.GetSharePercent() != 0 || b.GetConfiguredSharePercent() != 60 ||
+		!b.GetCanary().GetReturned() || b.GetCanary().GetEventCount() < 30 {
+		t.Errorf("a returned canary with another share: %v", b)
+	}
+	reply(t, ts.admin.SetTraffic, give("b", 50.))
 	must(t, ts.Reload(ctx(t))) // the same file
 	same(t, 0.0, ts.arms.Split.Share(1), "percent of the users of the canary with the same model")
 	bad = false

@@ -11,6 +11,8 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/arms"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
 // give is a request for shares: names and percentages in turns.
@@ -106,6 +108,7 @@ func TestSetTrafficRefuses(t *testing.T) {
 	got := reply(t, ts.admin.ListModels, &pb.ListModelsRequest{}).GetModels()
 	same(t, 20.0, got[1].GetSharePercent(), "percent of b")
 	reply(t, ts.admin.SetTraffic, give("b", 90.)) // all users
+	same(t, arms.MaxArms, valid.Limits["gsimc.v1.SetTrafficRequest.shares"], "most shares of a call")
 	alone := start(t, setup{})
 	_, err := alone.admin.SetTraffic(ctx(t), give("b", 1.))
 	if p := problemOf(t, err); p.Code != codes.InvalidArgument ||

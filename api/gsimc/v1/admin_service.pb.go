@@ -1221,7 +1221,7 @@ type ArmShare struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the arm.
 	Arm string `protobuf:"bytes,1,opt,name=arm,proto3" json:"arm,omitempty"`
-	// Percentage of the users; 0 gives all to main.
+	// Percentage of the users; 0: no users have the arm.
 	SharePercent  *float64 `protobuf:"fixed64,2,opt,name=share_percent,json=sharePercent,proto3,oneof" json:"share_percent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -61,8 +61,8 @@ type AdminServiceClient interface {
 	SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error)
 	// SetTraffic gives arms other shares of the users, until they are set again or this server is
 	// started anew; servers of one store want the same. Main has what the arms leave. A larger share
-	// of the last arm takes users from main alone; another share of an arm before it moves users of
-	// those behind it too. ArmOutcome begins anew, unless each share is what it was. The log tells of
+	// of the last arm takes users from main; one of another arm takes users from the arm behind it,
+	// that one from the next, and the last one from main. ArmOutcome begins anew, unless each share is what it was. The log tells of
 	// the change.
 	//
 	// Errors: INVALID_ARGUMENT (shares).
@@ -180,8 +180,8 @@ type AdminServiceServer interface {
 	SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error)
 	// SetTraffic gives arms other shares of the users, until they are set again or this server is
 	// started anew; servers of one store want the same. Main has what the arms leave. A larger share
-	// of the last arm takes users from main alone; another share of an arm before it moves users of
-	// those behind it too. ArmOutcome begins anew, unless each share is what it was. The log tells of
+	// of the last arm takes users from main; one of another arm takes users from the arm behind it,
+	// that one from the next, and the last one from main. ArmOutcome begins anew, unless each share is what it was. The log tells of
 	// the change.
 	//
 	// Errors: INVALID_ARGUMENT (shares).

@@ -10,9 +10,9 @@
 // The first arm, main, has the users that no other arm has. The others have intervals one after the
 // other, from 0 on, each as long as its share. So the arm of a user depends on nothing but the salt
 // and the shares: it is the same after a restart and on every server, and the arms of two salts are
-// independent. A larger share of the last arm takes users from main alone; one of another arm takes
-// some from the arm behind it as well, and each of those behind it in turn. The interval of an arm
-// that has been dropped goes to main, and the other intervals stay.
+// independent. A larger share of the last arm takes users from main; one of another arm takes users
+// from the arm behind it, that one from the next, and the last one from main. The interval of an
+// arm that has been dropped goes to main, and the other intervals stay.
 package arms
 
 import (
@@ -101,7 +101,8 @@ type Split struct {
 	dropped []atomic.Bool // by arm; never main
 }
 
-// shares are those of all arms, main's first. They do not change.
+// shares are those of all arms, main's first. A value does not change: SetShares puts another in
+// its place.
 type shares struct {
 	percent []float64
 	to      []float64 // the points of the users of arm i lie before to[i], and not before to[i-1]
@@ -115,8 +116,8 @@ func newSplit(others []Arm, salt string) *Split {
 }
 
 // SetShares gives the arms beside main the shares of others, which are valid and the same arms in
-// the same order, and main what they leave. An arm that is dropped stays so: its share is one of
-// main until it is not dropped any more.
+// the same order, and main what they leave. An arm that is dropped stays so, and main has its
+// share until it is not dropped any more.
 func (s *Split) SetShares(others []Arm) {
 	next := &shares{percent: make([]float64, len(s.dropped)), to: make([]float64, len(s.dropped))}
 	main := 100.0

@@ -126,9 +126,11 @@ func (b *Book) Figures() []Figures { return b.tally.figures() }
 
 // Restart begins the comparison of arms anew. It is called after ArmOf has begun to give users
 // other arms, so that a list or a hit counts only if the arm was drawn as it is drawn from then on.
+// The time of a list is known to the second: hits of those of this second, of which some are of
+// before, do not count.
 func (b *Book) Restart() {
 	if b.tally != nil {
-		b.tally.restart(b.Now())
+		b.tally.restart(b.Now().Truncate(time.Second).Add(time.Second))
 	}
 }
 

@@ -57,7 +57,7 @@ type tally struct {
 // A period is a time in which no user changes the arm.
 type period struct {
 	number int
-	began  time.Time // lists before it do not count
+	began  time.Time // hits of lists before it do not count
 }
 
 // armSeries are the series of an arm.
@@ -84,19 +84,20 @@ func newTally(d Deps) *tally {
 			s.hits[g] = d.Metrics.hits.WithLabelValues(arm, strconv.Itoa(g))
 		}
 	}
-	t.restart(d.Now())
+	t.restart(d.Now().Truncate(time.Second))
 	return t
 }
 
-// restart begins the next period: users, lists and hits that are then under way count in none.
-func (t *tally) restart(now time.Time) {
+// restart begins the next period, in which hits of lists from a time on count. What drew the arm of
+// its user before counts in none.
+func (t *tally) restart(began time.Time) {
 	known, arms := make(bloom, knownBits/64), make([]Figures, len(t.series))
 	for i := range arms {
 		arms[i].ByType = map[string]Hits{}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.period = period{t.number + 1, now.Truncate(time.Second)}
+	t.period = period{t.number + 1, began}
 	t.known, t.arms = known, arms
 }
 
@@ -172,7 +173,8 @@ func (t *tally) hit(at place, eventType string, value float64) {
 	f.ByType[eventType] = of
 }
 
-// answered counts a call.
+// answered counts a call for the arm that answered it, also one that began before the period: how
+// long a model takes does not depend on whose users they are.
 func (t *tally) answered(arm int, took time.Duration, failed bool) {
 	if t == nil {
 		return

@@ -67,7 +67,8 @@ const columns = [
 
 // hits are those of a type, with the sum of their values unless that is their number.
 function hits(type, n, value) {
-  return `${type} ${whole(n)}${value === undefined || value === Number(n) ? "" : ` (value ${number(value)})`}`;
+  const places = (x) => Number(x).toLocaleString("en", { maximumFractionDigits: 6 });
+  return `${type} ${whole(n)}${value === undefined || places(value) === places(n) ? "" : ` (value ${places(value)})`}`;
 }
 
 // verdict says in words and as a picture how an arm compares with main.
