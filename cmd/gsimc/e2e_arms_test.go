@@ -104,11 +104,18 @@ func TestSharesOfArms(t *testing.T) {
 		return []float64{got.Models[0].Share, got.Models[1].Share}
 	}
 	refused(t, cli.ExitFailure, `--share: "old" is no arm beside main; there are: next=40`, append(models, "--share", "old=1")...)
-	third := start("--arm", "more="+other+":1")
+	third, fourth := start("--arm", "more="+other+":1"), start("--arm", "more="+other+":50")
+	refused(t, cli.ExitFailure, "--share: "+third.Admin+" would have next=60, more=1, and "+
+		fourth.Admin+" next=60, more=50: name all of these arms", "models", "--server", third.Admin,
+		"--with", fourth.Admin, "--share", "next=60")
+	both := []string{"models", "--server", third.Admin, "--with", fourth.Admin, "--share", "next=60",
+		"--share", "more=1"}
+	check.Same(t, []float64{39, 60}, shares(both...), "shares of servers that had others")
 	refused(t, cli.ExitFailure, "--with: "+third.Admin+" has other arms than "+a.Admin,
 		append(models, "--with", third.Admin, "--share", "next=0")...)
 	refused(t, cli.ExitFailure, "--share: next=60, more=41 would be 101 percent in all", "models",
 		"--server", third.Admin, "--share", "next=60", "--share", "more=41")
+	fourth.mustStop(t)
 	third.mustStop(t)
 	refused(t, cli.ExitFailure, "is the server running there? see --with",
 		append(models, "--with", third.Admin, "--share", "next=0")...)

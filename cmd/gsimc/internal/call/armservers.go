@@ -19,17 +19,15 @@ import (
 type armServer struct {
 	cli.ServerFlags
 
-	flag   string // which names it
 	id     string
 	models []*pb.ArmModel
 }
 
 // ask returns the servers of --server and of --with, which have the same arms.
 func (c *Models) ask() ([]armServer, error) {
-	const with = "--with"
-	servers := []armServer{{ServerFlags: c.ServerFlags, flag: "--server"}}
+	servers := []armServer{{ServerFlags: c.ServerFlags}}
 	for _, address := range c.With {
-		servers = append(servers, armServer{ServerFlags: c.At(address, with), flag: with})
+		servers = append(servers, armServer{ServerFlags: c.At(address, "--with")})
 	}
 	for i := range servers {
 		s, first := &servers[i], &servers[0]
@@ -38,11 +36,11 @@ func (c *Models) ask() ([]armServer, error) {
 		}
 		isSame := func(o armServer) bool { return o.id == s.id }
 		if at := slices.IndexFunc(servers, isSame); at < i {
-			return nil, cli.Flagf(s.flag, "%s is the server %s again, which would count double: "+
+			return nil, cli.Flagf(s.Flag(), "%s is the server %s again, which would count double: "+
 				"leave it out", s.Server, servers[at].Server)
 		}
 		if !slices.EqualFunc(s.models, first.models, sameArm) {
-			return nil, cli.Flagf(s.flag, "%s has other arms than %s", s.Server, first.Server)
+			return nil, cli.Flagf(s.Flag(), "%s has other arms than %s", s.Server, first.Server)
 		}
 	}
 	return servers, nil
@@ -55,10 +53,10 @@ func (s *armServer) call(fn func(context.Context, pb.AdminServiceClient) error) 
 	err := s.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		return fn(ctx, pb.NewAdminServiceClient(conn))
 	})
-	if s.flag == "--server" {
-		return err
+	if flag := s.Flag(); flag != "--server" {
+		return cli.Flag(flag, err)
 	}
-	return cli.Flag(s.flag, err)
+	return err
 }
 
 // list asks for the models.
@@ -74,7 +72,7 @@ func (c *Models) give(servers []armServer) error {
 	if err != nil {
 		return err
 	}
-	if err := checkShares(shares, servers[0].models); err != nil {
+	if err := checkShares(shares, servers); err != nil {
 		return err
 	}
 	for i := range servers {
@@ -82,42 +80,54 @@ func (c *Models) give(servers []armServer) error {
 			_, err := admin.SetTraffic(ctx, &pb.SetTrafficRequest{Shares: shares})
 			return err
 		})
+		if err != nil && len(servers) > 1 {
+			return fault.In(fmt.Sprintf("the first %d of %d servers have the new shares, and the "+
+				"next one perhaps; mend this, and repeat the command", i, len(servers)), err)
+		}
 		if err != nil {
-			return fault.In(fmt.Sprintf("%d of %d servers have the new shares; mend this, and "+
-				"repeat the command", i, len(servers)), err)
+			return err
 		}
 	}
 	return nil
 }
 
-// checkShares checks what a server would refuse, by the models of one.
-func checkShares(shares []*pb.ArmShare, models []*pb.ArmModel) error {
-	given := map[string]float64{}
+// checkShares checks what a server would refuse, and that all servers would have the same shares.
+func checkShares(shares []*pb.ArmShare, servers []armServer) error {
+	first, sum := sharesAfter(shares, servers[0].models)
 	for _, s := range shares {
-		given[s.GetArm()] = s.GetSharePercent()
-	}
-	var all []string
-	sum := 0.0
-	for _, m := range models[1:] {
-		share, named := given[m.GetArm()]
-		if !named {
-			share = m.GetConfiguredSharePercent()
-		}
-		delete(given, m.GetArm())
-		all = append(all, fmt.Sprintf("%s=%v", m.GetArm(), share))
-		sum += share
-	}
-	for _, s := range shares {
-		if _, unknown := given[s.GetArm()]; unknown {
+		isOf := func(m *pb.ArmModel) bool { return m.GetArm() == s.GetArm() }
+		if !slices.ContainsFunc(servers[0].models[1:], isOf) {
 			return cli.Flagf("--share", "%q is no arm beside main; there are: %s", s.GetArm(),
-				cmp.Or(strings.Join(all, ", "), "none"))
+				cmp.Or(strings.Join(first, ", "), "none"))
 		}
 	}
 	if sum > 100+1e-9 { // rounding
 		return cli.Flagf("--share", "%s would be %v percent in all, at most 100 are allowed",
-			strings.Join(all, ", "), sum)
+			strings.Join(first, ", "), sum)
+	}
+	for i := range servers {
+		s := &servers[i]
+		if all, _ := sharesAfter(shares, s.models); !slices.Equal(all, first) {
+			return cli.Flagf("--share", "%s would have %s, and %s %s: name all of these arms",
+				servers[0].Server, strings.Join(first, ", "), s.Server, strings.Join(all, ", "))
+		}
 	}
 	return nil
+}
+
+// sharesAfter are the arms of a server beside main as they would be with these shares, and the sum.
+func sharesAfter(shares []*pb.ArmShare, models []*pb.ArmModel) (all []string, sum float64) {
+	for _, m := range models[1:] {
+		share := m.GetConfiguredSharePercent()
+		for _, s := range shares {
+			if s.GetArm() == m.GetArm() {
+				share = s.GetSharePercent()
+			}
+		}
+		all = append(all, fmt.Sprintf("%s=%v", m.GetArm(), share))
+		sum += share
+	}
+	return all, sum
 }
 
 // added returns the models of the first server with what all have counted.
@@ -125,8 +135,8 @@ func added(servers []armServer) ([]*pb.ArmModel, error) {
 	models := servers[0].models
 	for _, s := range servers[1:] {
 		if !wire.AddOutcomes(models, s.models) {
-			return nil, cli.Flagf(s.flag, "%s has other shares of the arms than %s; --share gives "+
-				"all the same", s.Server, servers[0].Server)
+			return nil, cli.Flagf(s.Flag(), "%s has other shares of the arms than %s; --share for "+
+				"each of them gives all the same", s.Server, servers[0].Server)
 		}
 	}
 	if len(servers) > 1 {

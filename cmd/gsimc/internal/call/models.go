@@ -38,10 +38,11 @@ adds up the counts of three servers. Models, shares and canaries are then those 
   gsimc models --share next=25 --server a:50052 --with b:50052 --with c:50052
 
 lets the arm next answer 25 % of the users, without a restart. A larger share of the last arm takes
-users from main alone; another share of an arm before it moves users of those behind it too. The
-comparison begins anew; that of a canary with main goes on, as the models are the same. Give --arm
-of serve the same shares, which hold after a restart. --share stands on the command line alone: it
-has no variable of the environment and no key in the file of --config.`
+users from main; one of another arm takes users from the arm behind it, that one from the next, and
+the last one from main. The comparison begins anew; that of a canary with main goes on, as the
+models are the same. Give --arm of serve the same shares, which hold after a restart. --share stands
+on the command line alone: it has no variable of the environment and no key in the file of
+--config.`
 }
 
 // Check checks the flags.

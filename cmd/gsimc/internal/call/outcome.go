@@ -89,7 +89,7 @@ func printOutcomes(a *cli.App, list []armModel) {
 	cli.PrintTable(a.Stdout, rows, 1, 2, 3, 4, 5, 6, 10, 11, 12)
 }
 
-// rate is the number of hits for each user, with its interval, which too few users have not.
+// rate is the number of hits for each user, with its interval if there are users enough for one.
 func (o *armOutcome) rate() string {
 	switch {
 	case o.Users == 0:

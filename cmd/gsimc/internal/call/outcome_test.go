@@ -28,3 +28,14 @@ func TestHitsByType(t *testing.T) {
 		check.Same(t, tt.want, tt.of.byType(), "hits")
 	}
 }
+
+// A rate has an interval with users enough, and there is none of nobody.
+func TestRate(t *testing.T) {
+	for want, o := range map[string]armOutcome{
+		"-":                       {},
+		"0.5000":                  {Users: 2, Rate: .5, Low: .5, High: .5},
+		"0.5000 [0.4000, 0.6000]": {Users: 200, Rate: .5, Low: .4, High: .6},
+	} {
+		check.Same(t, want, o.rate(), "rate")
+	}
+}

@@ -47,11 +47,11 @@ func (f *ServerFlags) Dial() (*client.Client, error) {
 	if errors.As(err, new(*fault.Fault)) {
 		return nil, err
 	}
-	return c, Flag(f.name(), err)
+	return c, Flag(f.Flag(), err)
 }
 
-// name is the flag that names the server.
-func (f *ServerFlags) name() string { return cmp.Or(f.flag, "--server") }
+// Flag is the flag that names the server.
+func (f *ServerFlags) Flag() string { return cmp.Or(f.flag, "--server") }
 
 // Call runs fn with a connection and the deadline of --timeout, and explains its error.
 func (f *ServerFlags) Call(fn func(context.Context, grpc.ClientConnInterface) error) (err error) {
@@ -68,7 +68,7 @@ func (f *ServerFlags) Call(fn func(context.Context, grpc.ClientConnInterface) er
 	if err != nil && interrupt.Err() != nil {
 		return Interrupted("the call was given up; the same command repeats it")
 	}
-	return advise(c.Explain(err), f.name())
+	return advise(c.Explain(err), f.Flag())
 }
 
 // Advise adds to the error of a call what to do about it: which flags to look at.
