@@ -60,10 +60,10 @@ type AdminServiceClient interface {
 	// Errors: INVALID_ARGUMENT (level).
 	SetLogLevel(ctx context.Context, in *SetLogLevelRequest, opts ...grpc.CallOption) (*SetLogLevelResponse, error)
 	// SetTraffic gives arms other shares of the users, until they are set again or this server is
-	// started anew; servers of one store want the same. Main has what the arms leave. A larger share
-	// of the last arm takes users from main; one of another arm takes users from the arm behind it,
-	// that one from the next, and the last one from main. ArmOutcome begins anew, unless each share is what it was. The log tells of
-	// the change.
+	// started anew; all servers of a store are to have the same. Main has what the arms leave. A
+	// larger share of the last arm takes users from main; one of another arm takes users from the arm
+	// behind it, that one from the next, and the last one from main. ArmOutcome begins anew, unless
+	// each share is what it was. The log tells of the change.
 	//
 	// Errors: INVALID_ARGUMENT (shares).
 	SetTraffic(ctx context.Context, in *SetTrafficRequest, opts ...grpc.CallOption) (*SetTrafficResponse, error)
@@ -179,10 +179,10 @@ type AdminServiceServer interface {
 	// Errors: INVALID_ARGUMENT (level).
 	SetLogLevel(context.Context, *SetLogLevelRequest) (*SetLogLevelResponse, error)
 	// SetTraffic gives arms other shares of the users, until they are set again or this server is
-	// started anew; servers of one store want the same. Main has what the arms leave. A larger share
-	// of the last arm takes users from main; one of another arm takes users from the arm behind it,
-	// that one from the next, and the last one from main. ArmOutcome begins anew, unless each share is what it was. The log tells of
-	// the change.
+	// started anew; all servers of a store are to have the same. Main has what the arms leave. A
+	// larger share of the last arm takes users from main; one of another arm takes users from the arm
+	// behind it, that one from the next, and the last one from main. ArmOutcome begins anew, unless
+	// each share is what it was. The log tells of the change.
 	//
 	// Errors: INVALID_ARGUMENT (shares).
 	SetTraffic(context.Context, *SetTrafficRequest) (*SetTrafficResponse, error)

@@ -27,7 +27,7 @@ type Figures struct {
 	Lists, Popular int64           // attributed lists of users; those of popular items alone
 	ByType         map[string]Hits // by type, as the metrics label it
 
-	// Guard rails: what may not get worse for users, whatever they take.
+	// Guard rails: another model must neither answer later nor fail more often.
 
 	Calls  int64         // of Recommend for users, attributed or not
 	Failed int64         // calls that failed though their request was good

@@ -13,20 +13,19 @@ import (
 
 // armOutcome is what the users of an arm did, as `gsimc models --json` prints it.
 type armOutcome struct {
-	Users   int64            `json:"user_count"`
-	Lists   int64            `json:"list_count"`
-	Popular int64            `json:"popular_list_count"`
-	Hits    int64            `json:"hit_count"`
-	ByType  map[string]int64 `json:"hits_by_type"`
-	Rate    float64          `json:"rate"`
-	Low     float64          `json:"rate_low"`
-	High    float64          `json:"rate_high"`
-	Calls   int64            `json:"call_count"`
-	Failed  int64            `json:"failed_call_count"`
-	Seconds float64          `json:"call_seconds"`
-	Verdict *armVerdict      `json:"verdict,omitempty"`
-
-	Value map[string]float64 `json:"value_by_type"`
+	Users   int64              `json:"user_count"`
+	Lists   int64              `json:"list_count"`
+	Popular int64              `json:"popular_list_count"`
+	Hits    int64              `json:"hit_count"`
+	ByType  map[string]int64   `json:"hits_by_type"`
+	Value   map[string]float64 `json:"value_by_type"`
+	Rate    float64            `json:"rate"`
+	Low     float64            `json:"rate_low"`
+	High    float64            `json:"rate_high"`
+	Calls   int64              `json:"call_count"`
+	Failed  int64              `json:"failed_call_count"`
+	Seconds float64            `json:"call_seconds"`
+	Verdict *armVerdict        `json:"verdict,omitempty"`
 }
 
 type armVerdict struct {

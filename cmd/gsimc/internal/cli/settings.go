@@ -225,13 +225,11 @@ func flagValue(node *yaml.Node) (any, error) {
 	return nil, errors.New("want a value, a list or a mapping")
 }
 
-// flagNames lists the flags of a command and of all below it that a file may set.
+// flagNames lists the flags of a command and of all below it.
 func flagNames(node *kong.Node) []string {
 	var names []string
 	for _, flag := range node.Flags {
-		if !slices.Contains(commandLineOnly, flag.Name) {
-			names = append(names, flag.Name)
-		}
+		names = append(names, flag.Name)
 	}
 	for _, child := range node.Children {
 		names = append(names, flagNames(child)...)
