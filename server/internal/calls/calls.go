@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,28 +64,54 @@ func New(d Deps) *Chain {
 
 // Options are the options of a gRPC server whose calls pass the chain and the gate.
 func (c *Chain) Options(gate *admission.Gate) []grpc.ServerOption {
-	return append(c.interceptors(), grpc.InTapHandle(
-		func(ctx context.Context, info *tap.Info) (context.Context, error) {
+	return []grpc.ServerOption{
+		grpc.UnaryInterceptor(c.Unary()), grpc.StreamInterceptor(c.Streams()),
+		grpc.UnknownServiceHandler(unknownMethod),
+		grpc.InTapHandle(func(ctx context.Context, info *tap.Info) (context.Context, error) {
 			return c.Tap(ctx, gate, info.FullMethodName)
-		}))
+		}),
+	}
 }
 
-// interceptors are, from the outside to the inside: metrics (which see the final code), log, the
-// mapping of errors to statuses, admission, refusal of malformed messages, recovery of panics. For
-// unary calls, all but the metrics are one function: every link of a chain costs the call a
-// closure.
-func (c *Chain) interceptors() []grpc.ServerOption {
-	var exemplars []grpcprom.Option
-	if c.Traced {
-		exemplars = append(exemplars, grpcprom.WithExemplarFromContext(tracing.Exemplar))
+// Unary is what an unary call passes behind the tap, from the outside to the inside: metrics (which
+// see the final code), log, the mapping of errors to statuses, admission, refusal of malformed
+// messages, recovery of panics. All but the metrics are one function: every link of a chain costs
+// the call a closure.
+func (c *Chain) Unary() grpc.UnaryServerInterceptor {
+	metrics := c.Metrics.grpc.UnaryServerInterceptor(c.exemplars()...)
+	return func(
+		ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
+	) (any, error) {
+		return metrics(ctx, req, info, func(ctx context.Context, req any) (any, error) {
+			return c.unary(ctx, req, info, next)
+		})
 	}
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(c.Metrics.grpc.UnaryServerInterceptor(exemplars...), c.unary),
-		grpc.ChainStreamInterceptor(exceptUnknown(c.Metrics.grpc.StreamServerInterceptor()),
-			c.logStream, c.Stream,
-			refuseMalformedStream, c.recoverStream),
-		grpc.UnknownServiceHandler(unknownMethod),
+}
+
+// Streams is [Chain.Unary] for streams.
+func (c *Chain) Streams() grpc.StreamServerInterceptor {
+	links := []grpc.StreamServerInterceptor{
+		exceptUnknown(c.Metrics.grpc.StreamServerInterceptor()), c.logStream, c.Stream,
+		refuseMalformedStream, c.recoverStream,
 	}
+	return func(
+		srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
+	) error {
+		for _, link := range slices.Backward(links) {
+			inner := next
+			next = func(srv any, stream grpc.ServerStream) error {
+				return link(srv, stream, info, inner)
+			}
+		}
+		return next(srv, stream)
+	}
+}
+
+func (c *Chain) exemplars() []grpcprom.Option {
+	if !c.Traced {
+		return nil
+	}
+	return []grpcprom.Option{grpcprom.WithExemplarFromContext(tracing.Exemplar)}
 }
 
 // unknownMethod answers calls of methods and services that the server does not have.
