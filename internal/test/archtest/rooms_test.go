@@ -59,6 +59,7 @@ server/internal/metric:
 server/internal/admission: server/internal/metric
 server/internal/origin:
 server/internal/socket:
+server/internal/inprocess:
 server/internal/diverse: internal/ranking
 server/internal/watched: internal/fault
 server/internal/catalogue: internal/event internal/ranking model store
