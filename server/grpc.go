@@ -90,7 +90,7 @@ func (s *Server) newGRPC(started time.Time) error {
 }
 
 // register registers the services of clients.
-func (of *services) register(g *grpc.Server) {
+func (of *services) register(g grpc.ServiceRegistrar) {
 	of.recommend.Register(g)
 	pb.RegisterEventServiceServer(g, of.events)
 	pb.RegisterUserServiceServer(g, of.users)

@@ -2,44 +2,35 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/gsimc/gsimc/internal/wire"
+	"github.com/gsimc/gsimc/server/internal/calls"
 	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/httpjson"
+	"github.com/gsimc/gsimc/server/internal/inprocess"
 	"github.com/gsimc/gsimc/server/internal/origin"
-	"github.com/gsimc/gsimc/server/internal/socket"
+	"github.com/gsimc/gsimc/server/internal/tracing"
+	"github.com/gsimc/gsimc/server/internal/valid"
 )
-
-// inProcess is the address of what only this process reaches.
-const inProcess = socket.UnixPrefix
 
 // Bounds of the JSON side, besides those that it shares.
 const (
-	jsonBodyTime  = 10 * time.Second
-	maxDecoded    = 64 << 20
-	jsonPipeBytes = 256 << 10
+	jsonBodyTime = 10 * time.Second
+	maxDecoded   = 64 << 20
 )
 
-// jsonSide serves the methods of clients as JSON over HTTP. It reaches the services through a gRPC
-// server of its own in this process: calls pass the same doors, gate and interceptors, but neither
-// TLS once more nor the limit of calls of a single connection. Bodies pass the gate, too, and
-// answers that are not read count with their connection.
+// jsonSide serves the methods of clients as JSON over HTTP. Calls pass the same doors, gate and
+// interceptors as by gRPC, but no connection. Bodies pass the gate, too, and answers that are not
+// read count with the connection of their request.
 type jsonSide struct {
-	grpc    *grpc.Server
-	pipe    *bufconn.Listener
-	conn    *grpc.ClientConn
+	calls   *inprocess.Conn
 	handler http.Handler // of the listener below, and of the console
 	http    *http.Server // serves only where there is a listener
 }
@@ -49,26 +40,22 @@ func (s *Server) newJSON() (*jsonSide, error) {
 	if s.cfg.JSONListen == "" && !s.cfg.servesConsole() {
 		return nil, nil
 	}
-	j := &jsonSide{pipe: bufconn.Listen(jsonPipeBytes)}
-	j.grpc = grpc.NewServer(append(s.grpcOptions(inProcess, s.gate),
-		grpc.MaxConcurrentStreams(math.MaxUint32),
-		grpc.KeepaliveParams(keepalive.ServerParameters{}))...) // of any age: it has calls of all
-	s.services.register(j.grpc)
-	var err error
-	j.conn, err = grpc.NewClient("passthrough:///json",
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return j.pipe.DialContext(ctx)
-		}),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.cfg.MaxSendBytes)))
-	if err != nil {
-		return nil, err
+	deps := inprocess.Deps{Peer: doors.InProcess,
+		Admit: func(ctx context.Context, method string) (context.Context, error) {
+			return s.chain.Tap(ctx, s.gate, method)
+		},
+		Unary: s.chain.Unary(), Stream: s.chain.Streams(), Codec: wire.NewCodec(valid.Limits),
+		MaxRequest: s.cfg.MaxRecvBytes, MaxMessage: s.cfg.MaxSendBytes}
+	if s.cfg.Tracer != nil {
+		deps.Trace = tracing.Handler(s.cfg.Tracer, calls.Traced)
 	}
-	handler, err := httpjson.NewHandler(context.Background(), j.conn, httpjson.Limits{
+	j := &jsonSide{calls: inprocess.New(deps)}
+	s.services.register(j.calls)
+	handler, err := httpjson.NewHandler(context.Background(), j.calls, httpjson.Limits{
 		Gate: s.gate, Body: s.cfg.MaxRecvBytes, BodyTime: jsonBodyTime, Decoded: maxDecoded,
 		Known: s.doors.Knows, Metadata: certificateName})
 	if err != nil {
-		return nil, errors.Join(err, j.conn.Close())
+		return nil, err
 	}
 	j.handler = handler
 	j.http = &http.Server{
@@ -102,21 +89,12 @@ func withPeer(ctx context.Context, c net.Conn) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{Addr: c.RemoteAddr()})
 }
 
-// serve serves on a listener until one of the two servers ends. Nil: only the console asks.
+// serve serves on a listener until it is closed.
 func (j *jsonSide) serve(l net.Listener) error {
-	if l == nil {
-		return j.grpc.Serve(j.pipe)
+	if j.http.TLSConfig != nil {
+		return j.http.ServeTLS(l, "", "")
 	}
-	failed := make(chan error, 2)
-	go func() { failed <- j.grpc.Serve(j.pipe) }()
-	go func() {
-		if j.http.TLSConfig != nil {
-			failed <- j.http.ServeTLS(l, "", "")
-		} else {
-			failed <- j.http.Serve(l)
-		}
-	}()
-	return <-failed
+	return j.http.Serve(l)
 }
 
 // drain lets requests in flight finish. A nil side has none.
@@ -125,8 +103,7 @@ func (j *jsonSide) drain() {
 		return
 	}
 	_ = j.http.Shutdown(context.Background()) // the error of a listener that is closed already
-	j.grpc.GracefulStop()
-	_ = j.conn.Close() // its calls have ended
+	j.calls.Drain()
 }
 
 // stop ends requests in flight.
@@ -135,6 +112,5 @@ func (j *jsonSide) stop() {
 		return
 	}
 	_ = j.http.Close() // as above
-	j.grpc.Stop()
-	_ = j.conn.Close() // its calls have ended
+	j.calls.Stop()
 }

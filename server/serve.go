@@ -33,12 +33,8 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	s.logServing(ctx, l) // before the line of any call: the listeners take connections already
 	failed := make(chan error, 4)
 	go func() { failed <- s.grpc.Serve(s.limited(l.GRPC, s.cfg.MaxConnections)) }()
-	if s.json != nil {
-		on := l.JSON
-		if on != nil {
-			on = s.limited(on, s.cfg.MaxConnections)
-		}
-		go func() { failed <- s.json.serve(on) }()
+	if s.json != nil && l.JSON != nil {
+		go func() { failed <- s.json.serve(s.limited(l.JSON, s.cfg.MaxConnections)) }()
 	}
 	go func() { failed <- s.adminGRPC.Serve(s.limited(l.Admin, maxAdminConnections)) }()
 	go func() { failed <- s.ops.Serve(s.limited(l.Ops, maxOpsConnections)) }()

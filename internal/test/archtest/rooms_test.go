@@ -118,7 +118,7 @@ server: api internal/event internal/fault internal/wire model store server/inter
 	server/internal/arms server/internal/background server/internal/calls
 	server/internal/catalogue server/internal/coldstart server/internal/console server/internal/credit server/internal/doors server/internal/filters
 	server/internal/follow server/internal/gauges server/internal/httpjson server/internal/ingest
-	server/internal/items server/internal/socket
+	server/internal/inprocess server/internal/items server/internal/socket
 	server/internal/metric server/internal/models server/internal/operate server/internal/origin
 	server/internal/passes server/internal/popularity server/internal/quality
 	server/internal/recommend server/internal/retention server/internal/stage server/internal/state

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -193,7 +194,7 @@ func (d *Doors) Caller(ctx context.Context) string {
 	if !ok {
 		return ""
 	}
-	if p.Addr != nil && p.Addr.Network() == InProcess {
+	if p.Addr == InProcess {
 		if names := metadata.ValueFromIncomingContext(ctx, CertificateHeader); len(names) == 1 {
 			return names[0]
 		}
@@ -205,14 +206,20 @@ func (d *Doors) Caller(ctx context.Context) string {
 	return ""
 }
 
-const (
-	// InProcess is the network of connections within this process, as bufconn calls it: a peer
-	// from elsewhere has another one.
-	InProcess = "bufconn"
-	// CertificateHeader is the header by which the JSON side, which ends TLS itself, says what the
-	// client's certificate says. It is believed of connections within this process only.
-	CertificateHeader = "gsimc-certificate"
-)
+// InProcess is the address of the peer of calls within this process: none from elsewhere has it.
+var InProcess net.Addr = inProcess{}
+
+type inProcess struct{}
+
+// Network implements [net.Addr].
+func (inProcess) Network() string { return "inprocess" }
+
+// String implements [net.Addr].
+func (inProcess) String() string { return "inprocess" }
+
+// CertificateHeader is the header by which the JSON side, which ends TLS itself, says what the
+// client's certificate says. It is believed of calls within this process only.
+const CertificateHeader = "gsimc-certificate"
 
 // CertificateName is the name in the verified certificate of a client; empty: there is none. A nil
 // state is plain text.

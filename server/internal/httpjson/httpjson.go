@@ -1,6 +1,6 @@
 // Package httpjson serves the methods of clients as JSON over HTTP: their protocol messages in the
-// JSON form of Protocol Buffers, under the paths of api/http.yaml. It is a client of the gRPC
-// server, so a call has the same checks, limits and errors on either way.
+// JSON form of Protocol Buffers, under the paths of api/http.yaml. It calls the services as clients
+// of gRPC do, so a call has the same checks, limits and errors on either way.
 //
 // Names of fields are in lower camel case, and are taken in either case. Numbers of 64 bits are
 // strings, as JSON's numbers do not hold them. Fields with their default value are written too. An

@@ -53,7 +53,7 @@ type Service struct {
 func New(d Deps) *Service { return &Service{Deps: d} }
 
 // Register registers the service.
-func (s *Service) Register(g *grpc.Server) { g.RegisterService(desc(), s) }
+func (s *Service) Register(g grpc.ServiceRegistrar) { g.RegisterService(desc(), s) }
 
 // desc returns the description of the service, with the methods whose answers are encoded already.
 func desc() *grpc.ServiceDesc {
