@@ -156,13 +156,20 @@ const longText = 64 << 10
 // text returns the text of a message. The library would copy it once more.
 func (l lines) text(message proto.Message) ([]byte, error) {
 	if proto.Size(message) < longText {
-		return l.MarshalOptions.Marshal(message)
+		return l.append(nil, message)
 	}
 	draft := drafts.Get().(*[]byte)
 	defer drafts.Put(draft)
-	text, err := l.MarshalOptions.MarshalAppend((*draft)[:0], message)
+	text, err := l.append((*draft)[:0], message)
 	*draft = text
 	return bytes.Clone(text), err
+}
+
+func (l lines) append(b []byte, message proto.Message) ([]byte, error) {
+	if list, ok := message.(*pb.RecommendResponse); ok {
+		return l.appendList(b, list)
+	}
+	return l.MarshalOptions.MarshalAppend(b, message)
 }
 
 // named are the headers that become metadata: the name of the call and the trace that it is part of
