@@ -39,7 +39,7 @@ type Conn struct {
 	unary   map[string]unary
 	streams map[string]streaming
 
-	stopped context.Context // ends the calls that run
+	stopped context.Context // ends the running calls
 	stop    context.CancelFunc
 
 	mu      sync.RWMutex
@@ -74,7 +74,7 @@ func (c *Conn) RegisterService(desc *grpc.ServiceDesc, service any) {
 	}
 }
 
-// Drain refuses new calls and returns when those that run have ended.
+// Drain refuses new calls, and returns when the running calls have ended.
 func (c *Conn) Drain() {
 	c.mu.Lock()
 	c.closed = true
@@ -82,7 +82,7 @@ func (c *Conn) Drain() {
 	c.running.Wait()
 }
 
-// Stop is Drain, and ends the contexts of the calls that run.
+// Stop ends the contexts of the running calls, and drains.
 func (c *Conn) Stop() {
 	c.stop()
 	c.Drain()

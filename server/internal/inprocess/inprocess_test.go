@@ -217,8 +217,8 @@ func TestCallsAreThoseOfAConnection(t *testing.T) {
 	}
 }
 
-// The end of the caller's context ends the call, whatever its handler does, and so does Stop. Drain
-// waits for the handler.
+// A call ends for its caller with the context of the caller, and with Stop, whatever its handler
+// does. Drain waits for the handler.
 func TestCallsEnd(t *testing.T) {
 	s := &service{begun: make(chan struct{}), release: make(chan struct{})}
 	waits := &healthpb.HealthCheckRequest{Service: "waits"}

@@ -20,10 +20,10 @@ var clients = encoding.GetCodecV2(grpcproto.Name)
 // encode encodes an answer.
 func (r *call) encode(answer any) (mem.BufferSlice, error) {
 	data, err := r.conn.deps.Codec.Marshal(answer)
-	if err == nil && data.Len() > r.conn.deps.MaxMessage {
-		err = status.Errorf(codes.ResourceExhausted,
-			"the answer has %d bytes, of at most %d", data.Len(), r.conn.deps.MaxMessage)
+	if size := data.Len(); err == nil && size > r.conn.deps.MaxMessage {
 		data.Free()
+		return nil, status.Errorf(codes.ResourceExhausted,
+			"the answer has %d bytes, of at most %d", size, r.conn.deps.MaxMessage)
 	}
 	return data, err
 }
