@@ -109,7 +109,7 @@ var outcomes = []struct {
 		"exploration needs a model that knows its uncertainty: one with learned dynamics and " +
 			"deviation", 0},
 	{ErrUnknownMethod, codes.Unimplemented, "UNKNOWN_METHOD",
-		"this server has no such method or service; is the client newer than the server?", 0},
+		"this server has no such method or service: the client may be newer than the server", 0},
 	{ErrDraining, codes.Unavailable, "DRAINING",
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
 	{models.ErrClosed, codes.Unavailable, "DRAINING",
