@@ -225,6 +225,26 @@ class TestClient(Case):
                              ("INVALID_ARGUMENT", "INVALID_FIELD"))
             self.assertEqual(caught.exception.fields[0].name, "session_token")
 
+    def test_pages(self) -> None:
+        rows = [gsimc.PageRow(name="now", page_size=5, list=ListKind.LIST_KIND_POPULAR),
+                gsimc.PageRow(name="for you", page_size=10)]
+        server = self.serve("m.gsimc").address
+
+        async def later() -> list[gsimc.Row]:
+            async with gsimc.AsyncClient(server) as client:
+                return await client.page(["i1", "i2"], rows)
+
+        with gsimc.Client(server) as client:
+            now, for_you = client.page(["i1", "i2"], rows)
+            self.assertEqual((now.name, now.place, len(now.items), now.worth), ("now", 0, 5, None))
+            self.assertEqual((for_you.name, for_you.place), ("for you", 1))
+            mine = client.recommend(["i1", "i2"], 15).ids
+            self.assertEqual(for_you.items.ids, [i for i in mine if i not in now.items.ids][:10])
+            self.assertEqual(asyncio.run(later()), [now, for_you])
+            best = client.page(["i1", "i2"], rows, by_worth=True)
+            self.assertEqual([row.place for row in best], [1, 0])
+            self.assertGreater(best[0].worth or 0, best[1].worth or 0)
+
     def test_deadlines(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             with gsimc.Client(f"127.0.0.1:{silent.getsockname()[1]}") as client:

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gsimc._calls import Error, Field, Item, Items, Outcome, Session
+from gsimc._calls import Error, Field, Item, Items, Outcome, Row, Session
 from gsimc._client import AsyncClient, Client
-from gsimc.v1.recommender_service_pb2 import HistoryEntry, RecommendRequest
+from gsimc.v1.recommender_service_pb2 import HistoryEntry, PageRow, RecommendRequest
 from gsimc.v1.types_pb2 import Event, ItemFilter, SeenPolicy
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient", "Client", "Error", "Event", "Field", "HistoryEntry", "Item", "ItemFilter",
-    "Items", "Model", "Outcome", "RecommendRequest", "SeenPolicy", "Session",
+    "Items", "Model", "Outcome", "PageRow", "RecommendRequest", "Row", "SeenPolicy", "Session",
 ]
 
 

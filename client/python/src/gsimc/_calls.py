@@ -199,6 +199,36 @@ def recommend(
                 timeout)
 
 
+class Row(NamedTuple):
+    """A row of a page."""
+
+    name: str
+    place: int  # in what was asked for, the first being 0
+    items: Items
+    worth: float | None = None  # None: the order is that of the rows that were asked for
+
+
+def page(
+    who: Subject, rows: Sequence[recommender.PageRow], *, by_worth: bool = False,
+    request: recommender.RecommendPageRequest | None = None, timeout: float | None = None,
+) -> Call[list[Row]]:
+    """The rows of a page, from its top, no item twice. request has what else is to be asked for.
+
+    Rows of the request come after these.
+    """
+    whole = recommender.RecommendPageRequest(rows=rows, by_worth=by_worth)
+    if request is not None:
+        whole.MergeFrom(request)
+    _enter(whole, who)
+
+    def result(answer: recommender.RecommendPageResponse) -> list[Row]:
+        return [Row(r.name, r.row, items_of(r.list), r.worth if r.HasField("worth") else None)
+                for r in answer.rows]
+
+    return Call(f"/{RECOMMENDER}/RecommendPage", whole, recommender.RecommendPageResponse, result,
+                timeout)
+
+
 def score(
     who: Subject, item_ids: Sequence[str], *, seen: SeenPolicy | None = None,
     timeout: float | None = None,

@@ -154,6 +154,7 @@ class Client(_Base):
     _insecure = staticmethod(grpc.insecure_channel)
 
     recommend = _sync(_calls.recommend)
+    page = _sync(_calls.page)
     score = _sync(_calls.score)
     similar = _sync(_calls.similar)
     observe = _sync(_calls.observe)
@@ -226,6 +227,7 @@ class AsyncClient(_Base):
     _insecure = staticmethod(grpc.aio.insecure_channel)
 
     recommend = _async(_calls.recommend)
+    page = _async(_calls.page)
     score = _async(_calls.score)
     similar = _async(_calls.similar)
     observe = _async(_calls.observe)
