@@ -49,7 +49,7 @@ func (m *Model) TopNUpperConfidence(
 	defer m.scratch.Put(s)
 	s.top.Reset(dst, min(n, m.NumItems()))
 	s.boosts = append(s.boosts[:0], q.Boosts...)
-	sortBoosts(s.boosts)
+	ranking.SortBoosts(s.boosts)
 	s.offerUpper(&m.table, 0, q.Spectrum, p, beta, skip)
 	if m.extension != nil {
 		s.offerUpper(&m.extension.table, m.n, q.Spectrum, p, beta, skip)
@@ -98,7 +98,7 @@ func (t *table) spreadTo(dst, p []float32, first int) {
 func (m *Model) Score(i int32, q *Query) float32 {
 	m.checkItem(i)
 	m.checkQuery(q.Spectrum)
-	return m.smoothScore(i, q.Spectrum) + q.boostOf(i)
+	return m.smoothScore(i, q.Spectrum) + ranking.BoostOf(q.Boosts, i)
 }
 
 // smoothScore returns the score of item i, with its trend, without a local term.

@@ -2,7 +2,6 @@ package model
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
@@ -42,28 +41,6 @@ func (m *Model) QueryTo(q *Query, s *kalman.State, est Estimator) {
 	sum := m.localSums.Get().(*local.Sum)
 	q.Boosts = m.local.BoostsTo(q.Boosts, s.Recent, sum)
 	m.localSums.Put(sum)
-}
-
-// addBoosts adds the local term to the scores of all items.
-func addBoosts(scores []float32, boosts []ranking.Boost) {
-	for _, b := range boosts {
-		scores[b.Item] += b.Score
-	}
-}
-
-// boostOf returns the local term of item i.
-func (q *Query) boostOf(i int32) float32 {
-	for _, b := range q.Boosts {
-		if b.Item == i {
-			return b.Score
-		}
-	}
-	return 0
-}
-
-// sortBoosts orders the local term by item.
-func sortBoosts(boosts []ranking.Boost) {
-	slices.SortFunc(boosts, func(a, b ranking.Boost) int { return int(a.Item) - int(b.Item) })
 }
 
 func (m *Model) checkQuery(q []float32) {

@@ -26,7 +26,7 @@ func (m *Model) ScoresTo(dst []float32, q *Query) {
 	if m.extension != nil {
 		m.extension.top.ScoresTo(dst[m.n:], q.Spectrum, 0, m.extension.added)
 	}
-	addBoosts(dst, q.Boosts)
+	ranking.AddBoosts(dst, q.Boosts)
 }
 
 // CopyBytes returns the size of the model's memory outside of the Go heap that the system cannot

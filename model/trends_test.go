@@ -61,7 +61,7 @@ func testTrends(t *testing.T, spec Spec, ruled bool) {
 	for i := range plain {
 		plain[i] += added[i]
 	}
-	addBoosts(plain, boosts)
+	ranking.AddBoosts(plain, boosts)
 	x.ScoresTo(scores, q)
 	for i, want := range plain {
 		if alone := x.Score(int32(i), q); scores[i] != want || alone != want {

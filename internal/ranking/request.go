@@ -1,9 +1,36 @@
 package ranking
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Boost is an addition to the score of an item.
 type Boost struct {
 	Item  int32   // index of the item
 	Score float32 // what is added, of either sign
+}
+
+// AddBoosts adds boosts to the scores of all items. Their items must exist.
+func AddBoosts(scores []float32, boosts []Boost) {
+	for _, b := range boosts {
+		scores[b.Item] += b.Score
+	}
+}
+
+// BoostOf returns the boost of an item, 0 if it has none.
+func BoostOf(boosts []Boost, item int32) float32 {
+	for _, b := range boosts {
+		if b.Item == item {
+			return b.Score
+		}
+	}
+	return 0
+}
+
+// SortBoosts orders boosts by item.
+func SortBoosts(boosts []Boost) {
+	slices.SortFunc(boosts, func(a, b Boost) int { return cmp.Compare(a.Item, b.Item) })
 }
 
 // Request asks for the N best items of a query, and takes the answer. With neither Skip nor
