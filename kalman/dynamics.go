@@ -156,6 +156,17 @@ func (d *Dynamics) NewState() *State {
 	return s
 }
 
+// Renew makes s, which may be of another user or model, what NewState returns. It leaves s as it is
+// and returns false if that is of another shape. No allocation.
+func (d *Dynamics) Renew(s *State) bool {
+	if len(s.X) != len(d.Bands)*len(d.Mean) || len(s.Z) != 0 ||
+		len(s.B) != len(d.P0) || len(s.P) != len(d.P0) {
+		return false
+	}
+	s.renew(d.P0)
+	return true
+}
+
 // Update folds one event into s:
 //
 //	rows  = r·k, row b is W_b e_i

@@ -62,6 +62,45 @@ func randomEvents(rng *rand.Rand, r, k, n int) []event {
 	return events
 }
 
+// The memory of one user serves another, if the shapes are equal.
+func TestRenew(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 1))
+	const r, k = 3, 5
+	paper := &Filter{P0: randomVector(rng, k), SigmaEta: .1, SigmaNu: .1, Alpha: 1}
+	plain, noisy := randomDynamics(rng, r, k, false), randomDynamics(rng, r, k, true)
+	kinds := map[string]interface {
+		NewState() *State
+		Renew(*State) bool
+	}{
+		"the paper's filter": paper, "dynamics": plain, "dynamics with deviation": noisy,
+		"dynamics of another rank": randomDynamics(rng, r, k+1, true),
+		"dynamics of other bands":  randomDynamics(rng, r+1, k, true),
+	}
+	used := func(of string) *State {
+		s := kinds[of].NewState()
+		s.Recent = make([]Recent, 0, 2)
+		for _, vector := range [][]float32{s.X, s.Z, s.B, s.P} {
+			copy(vector, randomVector(rng, len(vector)))
+		}
+		s.Events, s.Time = 7, 8
+		s.Remember(Recent{Item: 9})
+		return s
+	}
+	for to, kind := range kinds {
+		for from := range kinds {
+			s := used(from)
+			want, place := s.Clone(), &s.X[0]
+			if from == to {
+				want = kind.NewState()
+				want.Recent = []Recent{}
+			}
+			check.Same(t, from == to, kind.Renew(s), "%s becomes %s", from, to)
+			check.Same(t, want, s, "%s for %s", from, to)
+			check.Same(t, place, &s.X[0], "the place of the vectors")
+		}
+	}
+}
+
 // The equations of Dynamics, written down in float64 coordinate by coordinate.
 func TestDynamicsAgainstItsEquations(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))

@@ -81,6 +81,16 @@ func (f *Filter) NewState() *State {
 	return s
 }
 
+// Renew makes s what NewState returns, as [Dynamics.Renew] does.
+func (f *Filter) Renew(s *State) bool {
+	k := len(f.P0)
+	if len(s.X) != k || len(s.Z) != k || len(s.B) != 0 || len(s.P) != k {
+		return false
+	}
+	s.renew(f.P0)
+	return true
+}
+
 // DecayAt returns a = Alpha · 2^(−Δt/HalfLife), by which an event at time t would fade the past of
 // s, rounded to float32.
 func (f *Filter) DecayAt(s *State, t int64) float32 {

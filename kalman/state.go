@@ -29,6 +29,15 @@ type Recent struct {
 	Weight float32
 }
 
+// renew makes s the state of a user without events. Its vectors stay where they are: see Fetch.
+func (s *State) renew(p0 []float32) {
+	clear(s.X)
+	clear(s.Z)
+	clear(s.B)
+	copy(s.P, p0)
+	s.Events, s.Time, s.Recent = 0, 0, s.Recent[:0]
+}
+
 // Remember adds an event to Recent, and drops the oldest one if there is no room. No allocation.
 func (s *State) Remember(e Recent) {
 	if cap(s.Recent) == 0 {

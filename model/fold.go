@@ -14,6 +14,16 @@ func (m *Model) NewState() *kalman.State {
 	return s
 }
 
+// Renew makes s, which may be of another user or model, what NewState returns. It leaves s as it is
+// and returns false if that is of another shape. No allocation.
+func (m *Model) Renew(s *kalman.State) bool {
+	recent := 0
+	if m.local != nil {
+		recent = m.local.Events()
+	}
+	return cap(s.Recent) == recent && m.transition.Renew(s)
+}
+
 // Fold takes one event into s. With the paper's filter it is kalman.Filter.Update with the item's
 // encoder row e = d_i^{−t/2} u_i, in O(k). With learned dynamics it is kalman.Dynamics.Update with
 // e and the read-outs W_b e, in O(r·k). Fold does not allocate, and is safe for concurrent use on

@@ -18,6 +18,9 @@ type transition interface {
 	// NewState returns the state of a user without events.
 	NewState() *kalman.State
 
+	// Renew makes s what NewState returns, or returns false, see [kalman.Dynamics.Renew].
+	Renew(s *kalman.State) bool
+
 	// Validate returns the faults of the constants.
 	Validate() error
 

@@ -34,6 +34,7 @@ type Cache struct {
 	metrics *Metrics
 	cache   *otter.Cache[string, *entry]
 	readers sync.Pool // of *reader
+	spare   sync.Pool // of *kalman.State: of users who were evicted
 }
 
 // entry is a User in the cache.
@@ -48,7 +49,9 @@ type entry struct {
 
 // NewCache returns an empty cache of at most maxBytes, bookkeeping included.
 func NewCache(maxBytes int64, d Deps) (*Cache, error) {
-	cache, err := otter.New(&otter.Options[string, *entry]{
+	c := &Cache{store: d.Store, updater: d.Updater, metrics: d.Metrics}
+	var err error
+	c.cache, err = otter.New(&otter.Options[string, *entry]{
 		MaximumWeight: uint64(maxBytes),
 		Weigher: func(user string, e *entry) uint32 {
 			return uint32(min(e.bytes.Load()+int64(len(user)), math.MaxUint32))
@@ -56,11 +59,39 @@ func NewCache(maxBytes int64, d Deps) (*Cache, error) {
 		// Evictions happen within the call that makes them necessary: the bound holds, and no
 		// goroutine stays behind.
 		Executor: func(fn func()) { fn() },
+		OnDeletion: func(e otter.DeletionEvent[string, *entry]) {
+			if e.WasEvicted() {
+				c.strip(e.Value)
+			}
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Cache{store: d.Store, updater: d.Updater, metrics: d.Metrics, cache: cache}, nil
+	return c, nil
+}
+
+// strip takes the vectors from an evicted entry, for another user. A reader who found the entry
+// before the eviction finds no state of any model in it, and reads the history again. An entry that
+// is in use, perhaps by the caller, keeps its vectors.
+func (c *Cache) strip(e *entry) {
+	if !e.mu.TryLock() {
+		return
+	}
+	defer e.mu.Unlock()
+	if e.state.Kalman != nil {
+		c.spare.Put(e.state.Kalman)
+	}
+	e.state = User{}
+	e.vectors.Store(nil)
+}
+
+// newEntry returns an entry of an empty history.
+func (c *Cache) newEntry(m *model.Model) *entry {
+	e := &entry{}
+	e.state.Kalman, _ = c.spare.Get().(*kalman.State)
+	e.state.Reset(m)
+	return e
 }
 
 // Len returns the number of cached states.
@@ -134,7 +165,7 @@ func (c *Cache) show(ctx context.Context, r *reader, fn func(*User)) error {
 	r.entry.mu.Lock()
 	defer c.unlock(r.user, r.entry)
 	u := &r.entry.state
-	adopted := u.adopt(r.model, c.updater.table.Load())
+	evicted, adopted := u.Kalman == nil, u.adopt(r.model, c.updater.table.Load())
 	if !adopted {
 		u.Reset(r.model)
 	}
@@ -144,6 +175,8 @@ func (c *Cache) show(ctx context.Context, r *reader, fn func(*User)) error {
 		return err
 	}
 	switch {
+	case evicted:
+		c.metrics.load.Inc()
 	case !adopted || !r.same:
 		c.metrics.rebuild.Inc()
 	case before.Revision == 0:
@@ -247,8 +280,7 @@ func (r *reader) fold(v store.Version, e store.Event) error {
 // enter puts a new entry into the cache, locked, unless the user has come there meanwhile, and
 // returns that which is there.
 func (r *reader) enter() *entry {
-	e := &entry{}
-	e.state.Reset(r.model)
+	e := r.cache.newEntry(r.model)
 	e.mu.Lock()
 	present := r.cache.put(r.user, e)
 	if present == e {
@@ -259,9 +291,7 @@ func (r *reader) enter() *entry {
 
 // insert returns the cached entry of the user, which it makes, empty, if there is none.
 func (c *Cache) insert(m *model.Model, user string) *entry {
-	e := &entry{}
-	e.state.Reset(m)
-	return c.put(user, e)
+	return c.put(user, c.newEntry(m))
 }
 
 // put puts an entry into the cache, unless the user has one, and returns that which is there.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 
@@ -52,12 +51,8 @@ func snapshot(t testing.TB, s *Cache, m *model.Model, user string) *User {
 	if err := s.View(context.Background(), m, user, func(u *User) {
 		got = nil
 		if u != nil {
-			c := *u
-			k := *u.Kalman
-			k.X, k.Z, k.P = slices.Clone(k.X), slices.Clone(k.Z), slices.Clone(k.P)
-			c.Kalman, c.Seen = &k, slices.Clone(u.Seen)
-			c.Seen.merge()
-			got = &c
+			got = u.Clone()
+			got.Seen.merge()
 		}
 	}); err != nil {
 		t.Error(err)
@@ -98,6 +93,76 @@ func TestEvictionChangesNothing(t *testing.T) {
 		t.Errorf(
 			"the small cache holds %d states of %d bytes, want some of the 60 in at most 20000", n,
 			w)
+	}
+}
+
+// An evicted state that somebody looks at stays as it is.
+func TestEvictedWhileInUse(t *testing.T) {
+	m, st := servertest.NewLearnedModel(t, 1, true), memory.New()
+	small, huge := newTestCache(t, 20_000, st), newTestCache(t, 1<<30, st)
+	write(t, small, m, "ann", "1", 1)
+	want := snapshot(t, huge, m, "ann")
+	must(t, small.View(t.Context(), m, "ann", func(u *User) {
+		for i := range 200 {
+			write(t, small, m, fmt.Sprint(i), "1", i%servertest.Items)
+		}
+		_, cached := small.cache.GetIfPresent("ann")
+		check.Same(t, false, cached, "the state is still in the cache")
+		got := u.Clone()
+		got.Seen.merge()
+		check.Same(t, "", diffStates(want, got), "what changed in the state that is looked at")
+	}))
+	check.Same(t, "", diffStates(want, snapshot(t, small, m, "ann")), "what changed afterwards")
+	for i := range 200 {
+		user := fmt.Sprint(i)
+		d := diffStates(snapshot(t, huge, m, user), snapshot(t, small, m, user))
+		check.Same(t, "", d, "what another size of the cache changes for user %s", user)
+	}
+}
+
+// The vectors of evicted users serve others: what a new user takes is no set of vectors.
+func TestVectorsAreUsedAgain(t *testing.T) {
+	m := servertest.NewLearnedModel(t, 1, true)
+	c := newTestCache(t, 1, memory.New()) // every entry is evicted as it comes
+	used := map[*float32]bool{}
+	for range 100 {
+		e := c.newEntry(m)
+		used[&e.state.Kalman.X[0]] = true
+		c.put("ann", e)
+	}
+	if len(used) > 90 { // all, if none is used again; a pool drops some
+		t.Errorf("100 entries had %d sets of vectors", len(used))
+	}
+}
+
+// Readers that find a state in the cache while it is evicted see that of their user.
+func TestEvictionRaces(t *testing.T) {
+	m, st := servertest.NewLearnedModel(t, 1, true), memory.New()
+	small, huge := newTestCache(t, 4_000, st), newTestCache(t, 1<<30, st)
+	var want []*User
+	for i := range 8 {
+		user := fmt.Sprint(i)
+		for n := range i + 1 {
+			write(t, huge, m, user, fmt.Sprint(n), 5*i+n)
+		}
+		want = append(want, snapshot(t, huge, m, user))
+	}
+	var readers sync.WaitGroup
+	for n := range 8 {
+		readers.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(n)))
+			for range 3000 {
+				i := rng.IntN(len(want))
+				if d := diffStates(want[i], snapshot(t, small, m, fmt.Sprint(i))); d != "" {
+					t.Errorf("user %d (-huge +small):\n%s", i, d)
+					return
+				}
+			}
+		})
+	}
+	readers.Wait()
+	if n := small.Len(); n == 0 || n == len(want) {
+		t.Errorf("the cache holds %d states, want some", n)
 	}
 }
 

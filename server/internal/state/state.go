@@ -42,10 +42,13 @@ func New(m *model.Model, t *Tail) *User {
 	return u
 }
 
-// Reset makes u the state of an empty history under m, without a tail.
+// Reset makes u the state of an empty history under m, without a tail. It uses the memory of what u
+// was.
 func (u *User) Reset(m *model.Model) {
-	*u = User{model: m.StateVersion(), base: m.Base().Version(), Kalman: m.NewState(),
-		Seen: u.Seen[:0]}
+	if u.Kalman == nil || !m.Renew(u.Kalman) {
+		u.Kalman = m.NewState()
+	}
+	*u = User{model: m.StateVersion(), base: m.Base().Version(), Kalman: u.Kalman, Seen: u.Seen[:0]}
 }
 
 // Clone returns a copy without tail that shares no memory with u.
