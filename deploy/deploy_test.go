@@ -13,7 +13,7 @@ import (
 )
 
 // memoryLimit is the memory of a server in the manifests, in GiB. docs/operations.md has the
-// figures: a server of 1,000,000 users and 20,000 items takes 1.4 GiB.
+// figures: a server of 1,000,000 users and 20,000 items takes 1.1 GiB.
 const memoryLimit = "2"
 
 // TestPrometheusAcceptsItsConfiguration loads the scrape configuration with the package of the

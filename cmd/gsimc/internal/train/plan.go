@@ -28,17 +28,13 @@ const collectAt = 20
 // limitTraining sets the collector up for a training, within a limit that is given by a flag, until
 // restore is called. GOGC and GOMEMLIMIT stand.
 func limitTraining(env []string, limit cli.ByteSize) (restore func()) {
-	percent, bytes := -1, int64(-1) // as they were
-	if _, given := cli.Variable(env, "GOGC"); !given {
-		percent = debug.SetGCPercent(collectAt)
-	}
+	collectAsBefore := cli.CollectAt(env, collectAt)
+	bytes := int64(-1) // as it was
 	if _, given := cli.Variable(env, "GOMEMLIMIT"); limit > 0 && !given {
 		bytes = debug.SetMemoryLimit(int64(limit) / 10 * 9)
 	}
 	return func() {
-		if percent >= 0 {
-			debug.SetGCPercent(percent)
-		}
+		collectAsBefore()
 		debug.SetMemoryLimit(bytes) // below 0: as it is
 	}
 }
