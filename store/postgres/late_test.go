@@ -89,7 +89,7 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 	check.Must(t, err)
 	p.Standby.Kill()
 	left := appending(ctx, s, "first")
-	waiting(t, p, "*")
+	waiting(t, p, writes, "*")
 	cancel()
 	<-left
 	erased := make(chan uint64, 1)
