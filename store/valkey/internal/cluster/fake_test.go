@@ -30,6 +30,8 @@ type fake struct {
 	// call answers the calls of functions that come in time, and wait says how many replicas have
 	// acknowledged.
 	call, wait func() string
+	// load answers FUNCTION LOAD; nil: it is done.
+	load func() string
 	// hang takes the time that the node hangs when it gets a call; nil: none.
 	hang func()
 	// ahead is how far its clock is ahead, in nanoseconds.
@@ -123,6 +125,8 @@ func (f *fake) answer(words []string) string {
 		return f.call()
 	case words[0] == "WAIT":
 		return f.wait()
+	case name == "FUNCTION LOAD" && f.load != nil:
+		return f.load()
 	default:
 		return "+OK\r\n"
 	}
@@ -137,6 +141,22 @@ func next(texts ...string) func() string {
 		text := texts[0]
 		texts = texts[min(1, len(texts)-1):]
 		return text
+	}
+}
+
+// A failover while a store is opened does not end the start.
+func TestLoadDuringFailover(t *testing.T) {
+	for answer, refused := range map[string]bool{
+		"+gsimc\r\n": false, "-ERR Library 'gsimc' already exists\r\n": false,
+		"-READONLY You can't write against a read only replica.\r\n": false,
+		"-NOPERM User gsimc has no permissions\r\n":                  true,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := (&fake{host: "h", load: next(answer)}).open(t)
+			if err := c.Load(t.Context()); (err != nil) != refused {
+				t.Errorf("%q: %v, refused: want %v", answer, err, refused)
+			}
+		})
 	}
 }
 

@@ -234,14 +234,15 @@ func (c *Cluster) forget(present map[string]bool) {
 	}
 }
 
-// load loads the functions on a node if it does not have them.
+// load loads the functions on a node if it does not have them. A node that is a replica by now gets
+// them from its primary, which gets them with its first call.
 func (c *Cluster) load(ctx context.Context, n *node) error {
 	answers, err := n.do(ctx, command("FUNCTION", "LOAD", c.options.Library))
 	if err != nil {
 		return err
 	}
 	reply, refused := rueidis.IsRedisErr(answers[0].Error())
-	if !refused || says(reply, "already exists") {
+	if !refused || says(reply, "already exists") || says(reply, "READONLY") {
 		return nil
 	}
 	return unavailable("load the functions on %s: %v", n.addr, reply)
