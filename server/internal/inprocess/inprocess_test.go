@@ -217,7 +217,7 @@ func TestCallsAreThoseOfAConnection(t *testing.T) {
 	}
 }
 
-// A call ends for its caller with the context of the caller, and with Stop, whatever its handler
+// A call ends for its caller when the caller's context ends, and with Stop, whatever its handler
 // does. Drain waits for the handler.
 func TestCallsEnd(t *testing.T) {
 	s := &service{begun: make(chan struct{}), release: make(chan struct{})}
