@@ -105,10 +105,12 @@ func TestEvaluate(t *testing.T) {
 		Solver *struct {
 			Leading []float64 `json:"leading_eigenvalues_of_K"`
 		}
-		Methods  map[string]map[string]float64
-		Variants map[string]string
+		Methods   map[string]map[string]float64
+		Variants  map[string]string
+		TestUsers []string `json:"test_users"`
+		Ranks     map[string][]int
 	}
-	decode(t, mustRun(t, append(args, "--json")...), &got)
+	decode(t, mustRun(t, append(args, "--json", "--verbose")...), &got)
 	if got.Users.Train != 240 || got.Users.Validation != 30 || got.Users.Test != 30 ||
 		got.Items != 120 || got.Rank != 16 {
 		t.Errorf("head is %+v, want 240, 30 and 30 users, 120 items and rank 16", got)
@@ -124,6 +126,16 @@ func TestEvaluate(t *testing.T) {
 		if figures["hr@100"] < figures["hr@10"] || figures["hr@100"] <= 0 ||
 			figures["hr@100"] > 1 || figures["hr@10 stderr"] <= 0 {
 			t.Errorf("%s: figures %v", m.Name(), figures)
+		}
+		hits := 0
+		for _, rank := range got.Ranks[m.Name()] {
+			if rank <= 10 {
+				hits++
+			}
+		}
+		if len(got.TestUsers) != 30 || len(got.Ranks[m.Name()]) != 30 || float64(hits)/30 != figures["hr@10"] {
+			t.Errorf("%s: %d of the ranks of %d users are at most 10, but HR@10 is %v", m.Name(),
+				hits, len(got.TestUsers), figures["hr@10"])
 		}
 		says(t, "the table", table, m.Name())
 	}

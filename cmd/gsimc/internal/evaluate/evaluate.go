@@ -42,7 +42,7 @@ type Cmd struct {
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
 	data.ModelFlags
 
-	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs, the figures of the eigensolver, and how right the reported uncertainty of scores is."`
+	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs, the figures of the eigensolver, and how right the reported uncertainty of scores is; with --json and last-item, the rank of each target."`
 
 	JSON bool   `group:"Output:" name:"json" help:"Print one JSON object."`
 	SVG  string `group:"Output:" name:"svg" placeholder:"DIR" help:"Draw to SVG files in this folder, which is made if it is missing. last-item: accuracy by history length and by popularity, energy by frequency, and the reliability of variances. time: accuracy by the age of the model."`
@@ -154,6 +154,9 @@ func (c *Cmd) run(a *cli.App, p progress.Progress) error {
 	if c.JSON {
 		e := c.report(part, &opt, results, elapsed)
 		e.ByLength, e.ByPopularity = groups.json(groups.byLength), groups.json(groups.byPopular)
+		if c.Verbose {
+			e.addRanks(events, part, results)
+		}
 		err = a.PrintJSON(e)
 	} else {
 		c.printTables(a.Stdout, part, &opt, results, elapsed)
@@ -344,9 +347,25 @@ type evaluation struct {
 	// filter.
 	Variants map[string]string `json:"variants,omitempty"`
 
+	// With --verbose, Ranks maps a method's name to the rank of the target of each of TestUsers.
+	TestUsers []string           `json:"test_users,omitempty"`
+	Ranks     map[string][]int32 `json:"ranks,omitempty"`
+
 	// Groups of test users by the length of the history, and by the training users of the target.
 	ByLength     []groupFigures `json:"by_history_length,omitempty"`
 	ByPopularity []groupFigures `json:"by_popularity,omitempty"`
+}
+
+func (e *evaluation) addRanks(
+	events *dataset.Interactions, part *dataset.Partition, results []evaluate.Result,
+) {
+	for _, u := range part.Test.User {
+		e.TestUsers = append(e.TestUsers, events.Users[u])
+	}
+	e.Ranks = map[string][]int32{}
+	for i := range results {
+		e.Ranks[results[i].Name] = results[i].Ranks
+	}
 }
 
 // learned describes learned dynamics.
