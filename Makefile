@@ -34,7 +34,7 @@ IMAGES    ?= ghcr.io/gsimc/gsimc
 
 .DEFAULT_GOAL := help
 .PHONY: help build cross test test-all soak test-arm64 test-kernels race lint lint-tool fmt-check vet bench fuzz generate proto-check demo docker clean deploy-check spark-test clients-test clients-pack clients-build kafka-test console-test console-pictures picture mutants vuln sbom site release release-check publish reproducible \
-	benchmarks bench-build bench-peers bench-serving bench-report
+	benchmarks bench-build bench-peers bench-serving bench-neural bench-report
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -169,6 +169,8 @@ PEERFLAGS  += --quick --rounds 2
 LOADFLAGS  := --repetitions 1 --duration 300ms --warmup 100ms --users 1000
 SWEEPFLAGS := $(LOADFLAGS) --at 1000,2000
 SWEEPS     := n
+NEURALFLAGS := --epochs 2
+NEURALOUT   := bin/bench-quick
 endif
 
 benchmarks: bench-peers bench-serving bench-report ## measure everything beside its peers and write docs/benchmarks.md (QUICK=1 to try)
@@ -186,6 +188,18 @@ bench-serving: bench-build ## the part of make benchmarks with a real server
 	bin/load --filter $(LOADFLAGS) --json $(RESULTS)/filters.json
 	@set -e; for axis in $(SWEEPS); do \
 		bin/load --sweep $$axis $(SWEEPFLAGS) --json $(RESULTS)/sweep-$$axis.json; \
+	done
+
+# torch: apt-get install python3-torch libopenblas0-pthread, or pip install torch.
+NEURALDATA   ?= movietweetings ml-latest-small
+NEURALPYTHON ?= python3
+NEURALOUT    ?= bin/bench-neural
+bench-neural: build ## train neural systems beside gsimc, for the tables of docs/accuracy.md (needs torch)
+	$(NEURALPYTHON) -m unittest discover bench/neural
+	mkdir -p $(NEURALOUT)
+	@set -e; export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; for data in $(NEURALDATA); do \
+		echo "$$data:"; $(NEURALPYTHON) bench/neural/compare.py --gsimc bin/gsimc $(NEURALFLAGS) \
+			--data ../shared/data/$$data/interactions.csv.gz --out $(NEURALOUT)/$$data.json; \
 	done
 
 bench-report: bench-build ## write docs/benchmarks.md and its plots from bench/results
