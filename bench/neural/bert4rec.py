@@ -3,7 +3,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from sequences import LENGTH, WIDTH, Sequences, padded, places, windows
+from sequences import LENGTH, WIDTH, MaskedItems, places
 
 BLOCKS, HEADS = 2, 2
 MASKED = 0.2  # share of the items that are masked in the other windows
@@ -11,7 +11,7 @@ LAST = 0.5  # share of the windows in which only the last item is masked
 PREFIX = 0.5  # share of the windows that are cut at a random place
 
 
-class BERT4Rec(Sequences):
+class BERT4Rec(MaskedItems):
     def __init__(self, split, dropout):
         super().__init__(split, dropout)
         self.place = nn.Embedding(LENGTH, WIDTH)
@@ -22,16 +22,8 @@ class BERT4Rec(Sequences):
         self.norm = nn.LayerNorm(WIDTH)
         self.out = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.LayerNorm(WIDTH))
 
-    @property
-    def mask(self):
-        return self.items + 1
-
-    def batches(self, rng):
-        rows = windows(self.split.train, LENGTH)
-        rng.shuffle(rows)
-        for at in range(0, len(rows), self.batch):
-            yield [row[:rng.randint(2, len(row))] if rng.random() < PREFIX else row
-                   for row in rows[at:at + self.batch]]
+    def taken(self, row, rng):
+        return row[:rng.randint(2, len(row))] if rng.random() < PREFIX else row
 
     def states(self, ids):
         x = self.dropout(self.embedding(ids) + self.place(places(ids)))
@@ -39,8 +31,7 @@ class BERT4Rec(Sequences):
             x = block(x, src_key_padding_mask=ids == 0)
         return self.out(self.norm(x))
 
-    def loss(self, batch):
-        ids = padded(batch)
+    def loss(self, ids):
         last = (ids > 0).sum(1) - 1
         hidden = (torch.rand(ids.shape) < MASKED) & (ids > 0)
         only_last = torch.rand(len(ids)) < LAST
@@ -50,5 +41,5 @@ class BERT4Rec(Sequences):
         return self.cross_entropy(self.states(shown)[hidden], ids[hidden])
 
     def scores(self, histories):
-        ids = padded([history[-LENGTH + 1:] + [self.mask] for history in histories])
+        ids = self.asked(histories)
         return self.all_scores(self.newest(self.states(ids), ids))

@@ -5,7 +5,7 @@ Both are dilated convolutions with residuals. A list is made by a gap after the 
 import torch
 from torch import nn
 
-from sequences import LENGTH, WIDTH, Sequences, padded, windows
+from sequences import WIDTH, MaskedItems
 
 DILATIONS = (1, 4, 1, 4)
 KERNEL = 3
@@ -31,22 +31,12 @@ class Convolution(nn.Module):
         return x + y
 
 
-class GREC(Sequences):
+class GREC(MaskedItems):
     def __init__(self, split, dropout):
         super().__init__(split, dropout)
         self.encoder = nn.ModuleList(Convolution(d, causal=False) for d in DILATIONS)
         self.projector = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.ReLU(), nn.Linear(2 * WIDTH, WIDTH))
         self.decoder = nn.ModuleList(Convolution(d, causal=True) for d in DILATIONS)
-
-    @property
-    def mask(self):
-        return self.items + 1
-
-    def batches(self, rng):
-        rows = windows(self.split.train, LENGTH)
-        rng.shuffle(rows)
-        for at in range(0, len(rows), self.batch):
-            yield padded(rows[at:at + self.batch])
 
     def states(self, shown, before):
         """Foretells the item of each place from shown, which has gaps, and from the items before the place."""
@@ -66,7 +56,7 @@ class GREC(Sequences):
         return self.cross_entropy(states[gaps], ids[gaps])
 
     def scores(self, histories):
-        ids = padded([history[-LENGTH + 1:] + [self.mask] for history in histories])
+        ids = self.asked(histories)
         return self.all_scores(self.newest(self.states(ids, shifted(ids)), ids))
 
 

@@ -40,6 +40,8 @@ def places(ids):
 class Sequences(nn.Module):
     """A system whose scores are products of a state with the embeddings of the items, with a bias."""
 
+    longest = LENGTH + 1  # items of a window
+
     def __init__(self, split, dropout):
         super().__init__()
         self.split, self.items = split, split.items
@@ -51,10 +53,14 @@ class Sequences(nn.Module):
         self.batch = 128 if len(split.train) > FEW_USERS else 32
 
     def batches(self, rng):
-        rows = windows(self.split.train, LENGTH + 1)
+        rows = windows(self.split.train, self.longest)
         rng.shuffle(rows)
         for at in range(0, len(rows), self.batch):
-            yield padded(rows[at:at + self.batch])
+            yield padded([self.taken(row, rng) for row in rows[at:at + self.batch]])
+
+    def taken(self, row, rng):
+        """Returns what a batch takes of a window: all of it."""
+        return row
 
     def all_scores(self, states):
         return states @ self.embedding.weight[1:self.items + 1].T + self.bias
@@ -72,6 +78,19 @@ class Sequences(nn.Module):
     def newest(self, states, ids):
         """Returns the state at the last item of each row."""
         return states[torch.arange(len(ids)), (ids > 0).sum(1) - 1]
+
+
+class MaskedItems(Sequences):
+    """A system that foretells the items of masked places, and makes a list by a mask after the last item."""
+
+    longest = LENGTH
+
+    @property
+    def mask(self):
+        return self.items + 1
+
+    def asked(self, histories):
+        return padded([history[-LENGTH + 1:] + [self.mask] for history in histories])
 
 
 class NextItem(Sequences):
