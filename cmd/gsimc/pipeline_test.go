@@ -127,13 +127,13 @@ func TestEvaluate(t *testing.T) {
 			figures["hr@100"] > 1 || figures["hr@10 stderr"] <= 0 {
 			t.Errorf("%s: figures %v", m.Name(), figures)
 		}
-		hits := 0
-		for _, rank := range got.Ranks[m.Name()] {
+		hits, ranks := 0, got.Ranks[m.Name()]
+		for _, rank := range ranks {
 			if rank <= 10 {
 				hits++
 			}
 		}
-		if len(got.TestUsers) != 30 || len(got.Ranks[m.Name()]) != 30 || float64(hits)/30 != figures["hr@10"] {
+		if len(got.TestUsers) != 30 || len(ranks) != 30 || float64(hits)/30 != figures["hr@10"] {
 			t.Errorf("%s: %d of the ranks of %d users are at most 10, but HR@10 is %v", m.Name(),
 				hits, len(got.TestUsers), figures["hr@10"])
 		}

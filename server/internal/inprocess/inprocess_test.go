@@ -217,8 +217,8 @@ func TestCallsAreThoseOfAConnection(t *testing.T) {
 	}
 }
 
-// A call ends for its caller when the caller's context ends, and with Stop, whatever its handler
-// does. Drain waits for the handler.
+// A call ends for its caller at the first of two events: the end of the caller's context, and Stop.
+// Its handler may go on. Drain waits for the handler.
 func TestCallsEnd(t *testing.T) {
 	s := &service{begun: make(chan struct{}), release: make(chan struct{})}
 	waits := &healthpb.HealthCheckRequest{Service: "waits"}
