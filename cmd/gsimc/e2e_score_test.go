@@ -104,6 +104,71 @@ func TestListsOfManyUsers(t *testing.T) {
 	server.mustStop(t)
 }
 
+// A file of lists that may have one item alone tells who would like it: among the users sorted by the
+// score of the item, those who take it next come early. Who has it is not in the file.
+func TestWhoWouldLikeAnItem(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	all, known := filepath.Join(dir, "all.csv"), filepath.Join(dir, "known.csv")
+	model := filepath.Join(dir, "m.gsimc")
+	execute(t, "generate", "--users", "1000", "--items", "100", "--events", "20000", "--out", all)
+	next, takers := holdOutLast(t, all, known)
+	execute(t, "train", "--data", known, "--rank", "16", "--out", model)
+	server := startServe(t, model, t.TempDir())
+	execute(t, "observe", "--server", server.GRPC, "--data", known)
+	ahead, pairs := 0, 0
+	for item, count := range takers {
+		if count < 10 {
+			continue
+		}
+		table := filepath.Join(dir, "users.parquet")
+		execute(t, "recommend", "--server", server.GRPC, "--users", known, "--allow", item, "--items", "1",
+			"--out", table)
+		var yes, no []float64 // scores of those who take the item next, and of the others
+		for _, row := range check.Get(parquet.ReadFile[place](table))(t) {
+			if next[row.User] == item {
+				yes = append(yes, row.Score)
+			} else {
+				no = append(no, row.Score)
+			}
+		}
+		check.Same(t, count, len(yes), "users in the file who take %s next", item)
+		for _, a := range yes {
+			for _, b := range no {
+				pairs++
+				if a > b {
+					ahead++
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d pairs are in order", ahead, pairs)
+	if ahead*5 < pairs*3 {
+		t.Errorf("%d of %d pairs of a taker and another user are in order, want three fifths", ahead, pairs)
+	}
+	server.mustStop(t)
+}
+
+// holdOutLast writes the events without the last one of each user, which has this item next. takers
+// counts the items of next.
+func holdOutLast(t *testing.T, all, known string) (next map[string]string, takers map[string]int) {
+	t.Helper()
+	data, _, err := dataset.Read([]string{all}, dataset.Options{})
+	check.Must(t, err)
+	next, takers = map[string]string{}, map[string]int{}
+	rows := "user_id,item_id,timestamp\n"
+	for u, user := range data.Users {
+		last := data.Ptr[u+1] - 1
+		next[user] = data.Items[data.Item[last]]
+		takers[next[user]]++
+		for e := data.Ptr[u]; e < last; e++ {
+			rows += fmt.Sprintf("%s,%s,%d\n", user, data.Items[data.Item[e]], data.Time[e])
+		}
+	}
+	write(t, known, rows)
+	return next, takers
+}
+
 // place is what a row of a table of lists begins with.
 type place struct {
 	User  string  `parquet:"user_id"`
