@@ -66,7 +66,7 @@ type flags struct {
 	client.AccessFlags
 	security
 
-	Version kong.VersionFlag `help:"Print the version."`
+	Version kong.VersionFlag `env:"-" help:"Print the version."`
 }
 
 // run is main without the process around it.

@@ -60,6 +60,7 @@ func TestBadFlags(t *testing.T) {
 // Flags with lists, and their twins in the environment.
 func TestFlagForms(t *testing.T) {
 	t.Setenv("GSIMC_BROKERS", "a:1,b:2")
+	t.Setenv("GSIMC_VERSION", "1.2") // of an image, perhaps
 	t.Setenv("GSIMC_MAP", "user_id=@key;event_type==buy;item_id=p.sku")
 	t.Setenv("GSIMC_CLIENT_TOKEN", "secret")
 	var f flags

@@ -40,7 +40,7 @@ type flags struct {
 	Timeout    time.Duration `default:"10s" help:"Time after which a call to the server fails."`
 	client.AccessFlags
 
-	Version kong.VersionFlag `help:"Print the version."`
+	Version kong.VersionFlag `env:"-" help:"Print the version."`
 }
 
 func main() {

@@ -290,6 +290,7 @@ func addsUp(t *testing.T, i scored) {
 
 // TestFlags wants errors that name the flag, and the exit code of wrong usage.
 func TestFlags(t *testing.T) {
+	t.Setenv("GSIMC_VERSION", "1.2") // of an image, perhaps
 	for _, c := range []struct{ args, want string }{
 		{"--http-listen 192.0.2.1:80", "--http-listen"},
 		{"--http-listen nonsense", "--http-listen"},
