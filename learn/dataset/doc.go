@@ -19,7 +19,7 @@
 //     that of most numbers in the first rows of the file.
 //   - Ordinals in place of times, see [Report.OrdinalTimes].
 //   - A first row that is no header: an error that says how to name the columns.
-//   - A column of event types that is not used, see [Report.UnusedTypeColumn].
+//   - Columns of event types and of times that are not used, see [Report.UnusedTypeColumn].
 //
 // # Conventions
 //

@@ -222,6 +222,27 @@ func TestOrdinals(t *testing.T) {
 	}
 }
 
+// A file without the column of times that was asked for says which column may be meant.
+func TestUnusedTimes(t *testing.T) {
+	for text, want := range map[string]string{
+		"user_id,item_id,Created-At\nu,a,2024-01-31\n":                  "Created-At",
+		`{"user_id": "u", "item_id": "a", "date": "2024-01-31"}` + "\n": "date",
+		"user_id,item_id,timestamp,date\nu,a,1700000000,2024-01-31\n":   "",
+		"user_id,item_id,value\nu,a,1\n":                                "",
+		"user_id,item_id,label,ts,time\nu,a,x,1700000000,1700000000\n":  "ts",
+	} {
+		_, report, err := readBytes("f", []byte(text), Options{})
+		if err != nil || report.UnusedTimeColumn != want {
+			t.Errorf("%q: unused column %q, error %v", text, report.UnusedTimeColumn, err)
+		}
+	}
+	opt := Options{TimeColumn: "date"}
+	_, report, err := readBytes("f", []byte("user_id,item_id,date\nu,a,2024-01-31\n"), opt)
+	if err != nil || report.UnusedTimeColumn != "" {
+		t.Errorf("a column in use: %q, error %v", report.UnusedTimeColumn, err)
+	}
+}
+
 func TestEventTypes(t *testing.T) {
 	text := "user_id,item_id,timestamp,Event Type,w\n" +
 		"u,a,1700000000,View,1\nu,b,1700000001,,2\nu,c,1700000002,dislike,1\nu,a,1700000003,buy,3\nv,d,1700000004,zero,1\n"
@@ -231,7 +252,7 @@ func TestEventTypes(t *testing.T) {
 	}
 	opt := Options{
 		TypeColumn: "Event Type", WeightColumn: "w",
-		EventWeights: event.Weights{"view": 0.2, "dislike": -1, "zero": 0, "buy": 5},
+		EventWeights: event.Weights{"view": 0.2, "dislike": -1, "zero": 0, "buy": 5, "sold": 1},
 	}
 	d, report, err := readBytes("f", []byte(text), opt)
 	check.Must(t, err)
@@ -241,6 +262,7 @@ func TestEventTypes(t *testing.T) {
 		Repeats: Repeats{{Time: at + 3, Place: 2, Item: 0, Weight: 15}},
 	}
 	check.Same(t, want, d, "interactions")
+	check.Same(t, []string{"sold"}, report.AbsentTypes, "types without events")
 	if report.Unliked != 2 || report.Duplicates != 1 || report.UnusedTypeColumn != "" {
 		t.Errorf("report %+v", report)
 	}

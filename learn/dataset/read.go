@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
@@ -153,8 +155,11 @@ func (l *loader) readSource(s *rows.Source) error {
 	if err := l.sameTimes(s, from.Ticks() != 0); err != nil {
 		return err
 	}
-	if l.report.UnusedTypeColumn == "" {
-		l.report.UnusedTypeColumn = l.opt.unusedTypeColumn(s.Columns)
+	if l.report.UnusedTypeColumn == "" && l.opt.TypeColumn == "" {
+		l.report.UnusedTypeColumn = l.opt.unused(s.Columns, typeNames)
+	}
+	if l.report.UnusedTimeColumn == "" && from.Ticks() == 0 {
+		l.report.UnusedTimeColumn = l.opt.unused(s.Columns, timeNames)
 	}
 	before := l.report.Rows
 	l.surveyor.begin()
@@ -247,6 +252,16 @@ func (l *loader) progress(readBytes int64) {
 	}
 }
 
+// absentTypes returns the types of Options.EventWeights that no row has.
+func (l *loader) absentTypes() (absent []string) {
+	for _, name := range slices.Sorted(maps.Keys(l.opt.EventWeights)) {
+		if !slices.Contains(l.kinds.Names(), name) { // weights need a column of types
+			absent = append(absent, name)
+		}
+	}
+	return absent
+}
+
 // finish turns the rows into interactions.
 func (l *loader) finish() (*Interactions, *Report, error) {
 	if err := l.nothingRead(); err != nil {
@@ -257,6 +272,7 @@ func (l *loader) finish() (*Interactions, *Report, error) {
 	l.surveyor.whole(d)
 	users, items := d.NumUsers(), d.NumItems()
 	l.report.Duplicates = read - int64(d.Len())
+	l.report.AbsentTypes = l.absentTypes()
 	if l.opt.LeaveOutRare {
 		filter := 0
 		l.report.Filtered, filter = d.leaveOutRare()

@@ -37,6 +37,13 @@ type Report struct {
 	// Options.TypeColumn is empty, such as "event_type" or "action". Empty: there is none.
 	UnusedTypeColumn string
 
+	// UnusedTimeColumn is the column that looks like one of times although the files are read as
+	// having none, such as "date" or "created_at". Empty: there is none.
+	UnusedTimeColumn string
+
+	// AbsentTypes are the types of Options.EventWeights that no row has, in order.
+	AbsentTypes []string
+
 	Hash string // Interactions.Hash of the result
 }
 
@@ -57,20 +64,25 @@ var typeNames = []string{
 	"behaviour", "behavior_type", "behaviour_type", "interaction", "interaction_type", "activity",
 }
 
-// unusedTypeColumn returns the column among names that looks like one of event types and is not
-// mapped, empty if there is none.
-func (o Options) unusedTypeColumn(names []string) string {
-	if o.TypeColumn != "" {
-		return ""
-	}
-	for _, name := range names {
+// timeNames are names that columns of times have in public data.
+var timeNames = []string{
+	"timestamp", "time", "date", "datetime", "date_time", "time_stamp", "ts", "created", "created_at",
+	"event_time", "event_date", "eventdate", "event_timestamp", "unixtime", "unix_time",
+	"unixreviewtime", "reviewtime", "review_date", "order_date", "purchase_date", "timestamp_ms",
+	"updated_at", "visited_at", "clicked_at", "played_at",
+}
+
+// unused returns the first column of a file that has one of the names and is not mapped, empty if
+// there is none.
+func (o Options) unused(columns, names []string) string {
+	for _, name := range columns {
 		mapped := func(c rows.Column) bool { return c.Name == name }
 		used := o.columns()
 		if slices.ContainsFunc(used[:], mapped) {
 			continue
 		}
 		plain := strings.ReplaceAll(strings.ReplaceAll(strings.ToLower(name), "-", "_"), " ", "_")
-		if slices.Contains(typeNames, plain) {
+		if slices.Contains(names, plain) {
 			return name
 		}
 	}

@@ -59,6 +59,15 @@ func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 			"--type-column %s uses it\n",
 			name, ShellWord(name))
 	}
+	if name := r.UnusedTimeColumn; name != "" {
+		fmt.Fprintf(w, "note: column %q looks like one of times and is not used; "+
+			"--time-column %s uses it\n",
+			name, ShellWord(name))
+	}
+	if len(r.AbsentTypes) > 0 {
+		fmt.Fprintf(w, "note: no event has a type %s, of which --event-weight says the weight\n",
+			strings.Join(r.AbsentTypes, ", "))
+	}
 	if r.OrdinalTimes {
 		fmt.Fprintf(w, "note: times look like positions: %s; --time-unit s takes them as seconds\n",
 			ordinals)
