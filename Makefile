@@ -288,7 +288,7 @@ reproducible: ## build twice, in two folders, and compare the programs
 		(cd "$$dir/$$copy" && $(GOBUILD) -o "$$dir/$${copy%%/*}.bin" ./cmd/gsimc) || exit 1; done && \
 	cmp "$$dir/a.bin" "$$dir/b.bin" && sha256sum < "$$dir/a.bin"
 
-demo: build ## generate, train, serve, observe, recommend: the whole path in under a minute
+demo: build ## generate, train, serve, observe, recommend: the whole path in seconds
 	$(BIN) demo
 
 docker: ## build the container image

@@ -148,7 +148,7 @@ func TestBadFlags(t *testing.T) {
 			"--svg draws how the model of dynamics ages: add it to --methods"},
 		{evaluate + "--protocol new-items --svg d",
 			"--svg draws the figures of --protocol last-item and time"},
-		{evaluate + "--protocol time --time-users -1", "--time-users: -1, want 0 to 1e+09"},
+		{evaluate + "--protocol time --time-users -1", "--time-users: -1, want 0 to 1000000000"},
 		{evaluate + "--protocol time --split s.csv",
 			"--split divides the users, and --protocol time divides their events"},
 		{evaluate + "--protocol new-items --new-share 1", "--new-share: 1, want a number below 1"},

@@ -27,6 +27,8 @@ func TestStoreID(t *testing.T) {
 	if strings.Contains(again.log.String(), "a new store begins") {
 		t.Error("the second start begins a new store")
 	}
+	says(t, "the log of a start without a model", again.log.String(), `"msg":"starting"`,
+		`"store_id":"`+found[1]+`","model":"none"`)
 	refused(t, cli.ExitFailure, "the store is "+found[1],
 		serveFlags("--data-dir", dir, "--store-id", "0123456789ab")...)
 	check.Must(t, os.Rename(filepath.Join(dir, "histories"), filepath.Join(t.TempDir(), "away")))

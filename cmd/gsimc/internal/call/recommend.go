@@ -50,13 +50,13 @@ func (Recommend) Help() string {
 	return `The answer reflects every event that the server acknowledged before.
 
   gsimc recommend --user alice
-  gsimc recommend --history 1375666,816692 --items 20 --json
+  gsimc recommend --history 1375666,0120363 --items 20 --json
   gsimc recommend --user alice --explain 3 --explore thompson --seed 1
   gsimc recommend --user alice --any-categories thriller,comedy --no-labels trailer
-  gsimc recommend --user alice --max-per-category 3 --lambda 0.7 --pin 816692=3
+  gsimc recommend --user alice --max-per-category 3 --lambda 0.7 --pin 0120363=3
   gsimc recommend --user alice --list trending --any-categories comedy
   gsimc recommend --user alice --seen only
-  gsimc recommend --history 1375666,816692 --list together
+  gsimc recommend --history 1375666,0120363 --list together
   gsimc recommend --similar-to 1375666
   gsimc recommend --users events.csv.gz --out lists.csv.gz`
 }

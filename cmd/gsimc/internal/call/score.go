@@ -29,7 +29,7 @@ type Score struct {
 func (Score) Help() string {
 	return `The scores are those of the list that recommend prints, in the order of --items.
 
-  gsimc score --user alice --items 1375666,816692`
+  gsimc score --user alice --items 1375666,0120363`
 }
 
 // Check checks the flags together.

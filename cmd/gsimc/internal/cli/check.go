@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/gsimc/gsimc/internal/fault"
@@ -24,10 +25,13 @@ func InRange(flag string, x, low, high float64) error {
 	case x >= low && x <= high:
 		return nil
 	case high == math.MaxFloat64:
-		return fault.New(flag, x, fmt.Sprint("at least ", low))
+		return fault.New(flag, digits(x), fmt.Sprint("at least ", digits(low)))
 	}
-	return fault.New(flag, x, fmt.Sprint(low, " to ", high))
+	return fault.New(flag, digits(x), fmt.Sprint(digits(low), " to ", digits(high)))
 }
+
+// digits is a number as people write it on a command line: 1000000, not 1e+06.
+func digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // Optional is [InRange] for a flag that may be absent.
 func Optional(flag string, x *float64, low, high float64) error {

@@ -15,7 +15,7 @@ its online form (BGS-IMC).
 A model is learned in closed form from a file of events (user, item, time). It is served over
 gRPC, also to users who were not in the file. Each new event counts from the next call on.
 
-  gsimc demo                                          the whole path in under a minute
+  gsimc demo                                          the whole path in seconds
   gsimc train --data events.csv.gz --out model.gsimc  learn
   gsimc serve --model model.gsimc                     serve
 

@@ -216,7 +216,7 @@ func (r *Report) rows() [][]string {
 		if f.Compression != "none" {
 			form += ", " + f.Compression
 		}
-		if f.TimeUnit != "" {
+		if f.TimeUnit != "" && !r.Ordinals {
 			form += ", times in " + f.TimeUnit
 		}
 		add("file", "%s: %s, %d rows", f.Path, form, f.Rows)
@@ -235,9 +235,9 @@ func (r *Report) rows() [][]string {
 	if r.Users == 0 {
 		return rows
 	}
-	add("users", "%d, %d of them with one item, %s with %d", r.Users, r.OneItemUsers,
+	add("users", "%d, %d of them with one item; the user %s has %d", r.Users, r.OneItemUsers,
 		cli.IDText(r.Busiest.Name), r.Busiest.Rows)
-	add("items", "%d, %d of them with one user, %s with %d", r.Items, r.OneUserItems,
+	add("items", "%d, %d of them with one user; the item %s has %d", r.Items, r.OneUserItems,
 		cli.IDText(r.Popular.Name), r.Popular.Rows)
 	add("interactions", "%d, and %d rows repeat an item of their user", r.Interactions, r.Repeated)
 	add("density", "%.3g %% of all pairs", 100*r.Density)

@@ -29,14 +29,19 @@ func (c *Cmd) logger(w io.Writer, level *slog.LevelVar) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, opt))
 }
 
-// logStart logs the version, the model and the number of users. The server logs its addresses.
+// logStart logs the version, the model, which may be nil, and the number of users. The server logs
+// its addresses.
 func logStart(
 	ctx context.Context, cfg *server.Config, st store.Store, m *model.Model, slack time.Duration,
 ) {
 	attrs := []slog.Attr{
-		slog.String("version", cfg.BuildVersion), slog.String("model", m.Version()),
-		slog.Int("items", m.NumItems()), slog.Int("rank", m.Rank()),
-		slog.String("store_id", st.Identity().Name()),
+		slog.String("version", cfg.BuildVersion), slog.String("store_id", st.Identity().Name()),
+	}
+	if m == nil {
+		attrs = append(attrs, slog.String("model", "none"))
+	} else {
+		attrs = append(attrs, slog.String("model", m.Version()), slog.Int("items", m.NumItems()),
+			slog.Int("rank", m.Rank()))
 	}
 	if stats, err := st.Stats(ctx); err == nil && stats.Users >= 0 {
 		attrs = append(attrs, slog.Int64("users", stats.Users))

@@ -72,15 +72,17 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	}
 	s, err = server.New(cfg, st, func() (*model.Model, error) {
 		m, err := open()
-		if err != nil {
+		if err != nil && !errors.Is(err, server.ErrNoModel) {
 			return nil, err
 		}
-		cli.LimitMemory(a.Env, m.CopyBytes())
+		if m != nil {
+			cli.LimitMemory(a.Env, m.CopyBytes())
+		}
 		if !told {
 			told = true
 			logStart(ctx, &cfg, st, m, slack)
 		}
-		return m, nil
+		return m, err
 	})
 	if err != nil {
 		return err
