@@ -103,12 +103,23 @@ func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 		return &fault{field, "is there twice"}
 	case at.field == nil:
 	case at.field.ContainingOneof() != nil && strings.HasSuffix(text, "is already set"):
-		return &fault{field, "is there beside another one, of which the call takes one"}
+		return &fault{field, "is there beside another one of " + oneOf(at.field) +
+			", of which the call takes one"}
 	case starts("invalid value"), starts("unexpected token"), starts("invalid google.protobuf."),
 		strings.Contains(text, "contains invalid path"):
 		return &fault{field, "must be " + at.wanted()}
 	}
 	return &fault{field, "is not what this call takes: " + printable(text)}
+}
+
+// oneOf lists the fields of which a call takes one, this field among them.
+func oneOf(field protoreflect.FieldDescriptor) string {
+	all := field.ContainingOneof().Fields()
+	names := make([]string, all.Len())
+	for i := range names {
+		names[i] = string(all.Get(i).Name())
+	}
+	return strings.Join(names, ", ")
 }
 
 // offset is the number of bytes before a character, whose line and column are counted from 1.

@@ -149,7 +149,7 @@ func TestBadBodies(t *testing.T) {
 		{"/v1/recommend", `{"seen": {"reappearAfter": "5 days"}}`, "seen.reappear_after",
 			`must be a number of seconds such as "90s"`},
 		{"/v1/recommend", `{"userId": "a", "history": {}}`, "history",
-			"is there beside another one, of which the call takes one"},
+			"is there beside another one of user_id, history, of which the call takes one"},
 		{"/v1/items:batchUpsert", `{"items": [{"itemId": "a", "availableFrom": "tomorrow"}]}`,
 			"items[0].available_from", `must be a time such as "2026-01-31T09:30:00Z"`},
 		{"/v1/items:batchUpsert", `{"items": [{"itemId": "a", "numbers": [1]}]}`, "items[0].numbers",
