@@ -89,13 +89,13 @@ func foreign(format string, args ...any) error {
 // Parse parses the header and checks it against the length of the file. Its memory is bounded by
 // the length of the header, and the header is not longer than the file. The error is an *[Error].
 func Parse(data []byte) (*File, error) {
-	if len(data) < LengthBytes {
+	if len(data) <= LengthBytes {
 		return nil, damaged("%d bytes long", len(data))
 	}
 	length := binary.LittleEndian.Uint64(data)
 	rest := uint64(len(data) - LengthBytes)
 	switch {
-	case rest > 0 && data[LengthBytes] != '{':
+	case data[LengthBytes] != '{':
 		return nil, foreign("there is no header")
 	case length > rest:
 		return nil, damaged("the header claims %d bytes, but only %d follow", length, rest)
