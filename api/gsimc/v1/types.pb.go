@@ -947,7 +947,8 @@ type ScoredItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Id of the item, as it stood in the training data.
 	ItemId string `protobuf:"bytes,1,opt,name=item_id,json=itemId,proto3" json:"item_id,omitempty"`
-	// PERSONALIZED and EXPLORATION: the model's prediction. Scores compare only within one response.
+	// PERSONALIZED and EXPLORATION: the model's prediction. Scores compare within one response, and
+	// those of one item between users of one model.
 	// An explored list is not in the order of this score. POPULAR: the share of the training users
 	// who interacted with the item, from 0 to 1, raised or lowered by what users take now if the model
 	// has trends; without a model (NO_MODEL), the item's share of the weight of all events, each by
@@ -958,7 +959,8 @@ type ScoredItem struct {
 	// Why the item is on the list.
 	Source ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`
 	// Standard deviation of the score: how far the model may be wrong about this user's taste for the
-	// item. Unset for POPULAR, and if the model does not know its uncertainty.
+	// item. It grows with the time since the user's last event. Unset for POPULAR, and if the model does
+	// not know its uncertainty.
 	ScoreStddev *float64 `protobuf:"fixed64,4,opt,name=score_stddev,json=scoreStddev,proto3,oneof" json:"score_stddev,omitempty"`
 	// What the score is made of, if RecommendRequest.explain asked for it; unset for POPULAR.
 	Explanation   *Explanation `protobuf:"bytes,5,opt,name=explanation,proto3" json:"explanation,omitempty"`

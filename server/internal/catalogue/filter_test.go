@@ -13,10 +13,13 @@ func TestEveryListOfAFilterCounts(t *testing.T) {
 	for i := range reflect.TypeFor[Filter]().NumField() {
 		f := new(Filter)
 		field := reflect.ValueOf(f).Elem().Field(i)
-		if field.Kind() == reflect.Pointer {
+		switch field.Kind() {
+		case reflect.Pointer:
 			field.Set(reflect.New(field.Type().Elem()))
-		} else {
+		case reflect.Slice:
 			field.Set(reflect.MakeSlice(field.Type(), 1, 1))
+		default:
+			t.Fatalf("%s: how is a field of this kind set?", reflect.TypeFor[Filter]().Field(i).Name)
 		}
 		if f.And != nil {
 			f.And[0] = &Filter{AnyLabels: []string{"x"}}
