@@ -3,9 +3,9 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -16,13 +16,11 @@ type early map[string]map[string][]int
 // errAllFound ends the reading of a history.
 var errAllFound = errors.New("all events are found")
 
-// mostSought is the number of users whose histories a call looks through for repeats.
-const mostSought = 16
-
-// errNotSought leaves it open whether an event is a repeat.
-var errNotSought = fmt.Errorf("%w: the event lies too far ahead, and it was not looked up "+
-	"whether it was taken before: a call looks through the histories of %d users",
-	store.ErrUnavailable, mostSought)
+// A call looks for repeats until it has read this many events; to open a history counts as some.
+const (
+	mostRead = 16_384
+	seekCost = 32
+)
 
 // refuse rejects the events at fault. But one that lies too far ahead may have been taken before
 // the clock of this server was set back, or by a server whose clock differs: its repeat is answered
@@ -45,10 +43,13 @@ func (s *service) refuse(ctx context.Context, in *ingestion, batch []arrival) {
 		}
 		ahead.add(a.record.User, a.record.Event.ID, i)
 	}
-	for at, user := range users {
-		err := errNotSought
-		if at < mostSought {
-			err = s.findRepeats(ctx, in, batch, user, ahead[user])
+	read := 0
+	for _, user := range users {
+		err := outcome.ErrNotSought
+		if read < mostRead {
+			n := 0
+			n, err = s.findRepeats(ctx, in, batch, user, ahead[user])
+			read += seekCost + n
 		}
 		if err == nil {
 			continue
@@ -72,12 +73,14 @@ func (m *early) add(user, id string, i int) {
 }
 
 // findRepeats reads the history of a user for the events with these ids, and takes the ids that it
-// finds out of the map. After an error it cannot be told of the others whether they are there.
+// finds out of the map. It returns the number of events that it has read. After an error it cannot
+// be told of the others whether they are there.
 func (s *service) findRepeats(
 	ctx context.Context, in *ingestion, batch []arrival, user string, ids map[string][]int,
-) error {
-	_, _, err := s.Store.Since(ctx, user, store.Version{},
+) (read int, err error) {
+	_, _, err = s.Store.Since(ctx, user, store.Version{},
 		func(v store.Version, e store.Event) error {
+			read++
 			for _, i := range ids[e.ID] {
 				if batch[i].record.Repeats(e) {
 					in.outcomes[i] = eventOutcome{version: v,
@@ -90,7 +93,7 @@ func (s *service) findRepeats(
 			return nil
 		})
 	if errors.Is(err, errAllFound) {
-		return nil
+		return read, nil
 	}
-	return err
+	return read, err
 }

@@ -8,6 +8,7 @@ package outcome
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/code"
@@ -38,6 +39,8 @@ var (
 	ErrStaleRevision = errors.New("server: store is behind the demanded revision")
 	ErrStaleSession  = errors.New("server: store is behind the session token")
 	ErrSessionLost   = errors.New("server: the history of the session token is gone")
+	// ErrNotSought leaves it open whether an event is a repeat, as if the store were away.
+	ErrNotSought = fmt.Errorf("%w: too many events lie too far ahead", store.ErrUnavailable)
 	ErrNoUncertainty = errors.New("server: the model does not know its uncertainty")
 	ErrUnknownMethod = errors.New("server: unknown method or service")
 	errFailedFull    = errors.New("server: the store failed for lack of space")
@@ -114,6 +117,9 @@ var outcomes = []struct {
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
 	{models.ErrClosed, codes.Unavailable, "DRAINING",
 		"the server is shutting down; connect to another one", 100 * time.Millisecond},
+	{ErrNotSought, codes.Unavailable, "STORE_UNAVAILABLE",
+		"event_time is more than 24 hours in the future, as in many events of this call, and " +
+			"whether this one was taken before was not looked up", time.Second},
 	// Before the errors of contexts: a deadline may have passed because the store was away.
 	{store.ErrUnavailable, codes.Unavailable, "STORE_UNAVAILABLE",
 		"the store cannot be reached at present", time.Second},
