@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -42,10 +43,37 @@ func TestTokenAddTo(t *testing.T) {
 		}
 	}
 
+	// Of a token that nobody saw there is no line.
+	var errs strings.Builder
+	code := run([]string{"token", "lost", "--roles", "admin", "--add-to", path}, nil, fullDisk{}, &errs, nil)
+	if got := mustRead(t, path); code != cli.ExitFailure || strings.Contains(got, "lost") ||
+		!strings.Contains(errs.String(), "the token was not printed, and its line not added: out: no space") {
+		t.Errorf("exit code %d, %s; the file is %q", code, errs.String(), got)
+	}
+
 	// A line that has no end gets one.
 	write(t, path, strings.TrimSuffix(want, "\n"))
 	execute(t, "token", "more", "--roles", "admin", "--add-to", path)
 	if got := mustRead(t, path); !strings.HasPrefix(got, want+"more admin ") {
 		t.Errorf("the file is %q", got)
+	}
+}
+
+// fullDisk is a file on a full disk.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "out", Err: syscall.ENOSPC}
+}
+
+// A command whose answer was not written has failed.
+func TestFullDiskOfAnswers(t *testing.T) {
+	_, model := smallModel(t)
+	for _, args := range [][]string{{"version"}, {"model", "items", model}, {"config", "print", "serve"}} {
+		var errs strings.Builder
+		code := run(args, strings.NewReader(""), fullDisk{}, &errs, nil)
+		if code != cli.ExitFailure || !strings.Contains(errs.String(), "out: no space left on device") {
+			t.Errorf("%s: exit code %d, %s", args, code, errs.String())
+		}
 	}
 }

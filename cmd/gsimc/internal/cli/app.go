@@ -35,8 +35,30 @@ func Variable(env []string, name string) (value string, given bool) {
 // Progress returns the display of a command's stages, on standard error.
 func (a *App) Progress() progress.Progress { return progress.New(a.Stderr, a.Quiet) }
 
-// Printf writes to standard output. A closed pipe shows at the next system call, so that no line
-// has to check for it.
+// printed is standard output. It keeps the first error, so that no line has to check for it, and a
+// command that printed in vain fails at its end.
+type printed struct {
+	w   io.Writer
+	err error
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	n, err := p.w.Write(b)
+	if p.err == nil {
+		p.err = err
+	}
+	return n, err
+}
+
+// end returns the exit code of a command that has done its work.
+func (p *printed) end(stderr io.Writer) int {
+	if p.err != nil {
+		return fail(stderr, fmt.Sprintf("standard output: %v", PathError(p.err)), ExitFailure)
+	}
+	return ExitOK
+}
+
+// Printf writes to standard output. The command fails at its end if that did not go.
 func (a *App) Printf(format string, args ...any) { _, _ = fmt.Fprintf(a.Stdout, format, args...) }
 
 // PrintJSON writes value as indented JSON to standard output.

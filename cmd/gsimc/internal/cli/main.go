@@ -28,8 +28,9 @@ type lineChecker interface {
 
 // Run runs the command line args and returns the exit code. env holds NAME=VALUE strings.
 func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int {
+	out := &printed{w: stdout}
 	a := &App{
-		Stdin: stdin, Stdout: stdout, Stderr: stderr, Env: env,
+		Stdin: stdin, Stdout: out, Stderr: stderr, Env: env,
 		Version: p.Version, Process: p.Process,
 	}
 	self := *p
@@ -45,7 +46,7 @@ func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, a
 	}
 	ctx, err := l.parse(args)
 	if l.exited {
-		return ExitOK
+		return out.end(stderr)
 	}
 	if err != nil {
 		return fail(stderr, l.text(ctx, err)+hint(ctx), ExitUsage)
@@ -54,7 +55,7 @@ func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, a
 	if err := ctx.Run(a); err != nil {
 		return fail(stderr, l.text(ctx, err), exitCode(err))
 	}
-	return ExitOK
+	return out.end(stderr)
 }
 
 // Parser returns the parser of the grammar, for those who list its commands and flags.

@@ -47,17 +47,22 @@ func (c *Token) Run(a *cli.App) error {
 		a.Printf("%s\n%s\n", token, line)
 		return nil
 	}
-	if err := addToken(c.AddTo, c.Name, line); err != nil {
-		return cli.Flag("--add-to", cli.PathError(err))
+	printed := error(nil)
+	err = addToken(c.AddTo, c.Name, line, func() error {
+		_, printed = fmt.Fprintln(a.Stdout, token)
+		return printed
+	})
+	if printed != nil {
+		return fmt.Errorf("the token was not printed, and its line not added: %w",
+			cli.PathError(printed))
 	}
-	a.Printf("%s\n", token)
-	return nil
+	return cli.Flag("--add-to", cli.PathError(err))
 }
 
-// addToken appends a line to a file of tokens, unless the name is there. It is one write to the
-// file itself, so that a server sees the whole line or nothing of it, and that the file keeps its
-// owner.
-func addToken(path, name, line string) (err error) {
+// addToken appends a line to a file of tokens, unless the name is there or show, which it calls
+// before, fails. It is one write to the file itself, so that a server sees the whole line or nothing
+// of it, and that the file keeps its owner.
+func addToken(path, name, line string, show func() error) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -82,6 +87,9 @@ func addToken(path, name, line string) (err error) {
 	}
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		line = "\n" + line
+	}
+	if err := show(); err != nil {
+		return err
 	}
 	if _, err := f.WriteString(line + "\n"); err != nil {
 		return err
