@@ -182,7 +182,7 @@ func (r *Answer) printTable(a *cli.App) {
 // named is an id with its title, if that is known.
 func named(id, title string) string {
 	if title == "" {
-		return id
+		return cli.IDText(id)
 	}
-	return id + " " + title
+	return cli.IDText(id) + " " + cli.Plain(title)
 }

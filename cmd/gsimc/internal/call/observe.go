@@ -107,7 +107,7 @@ func (c *Observe) Run(a *cli.App) error {
 		got, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: event})
 		if err == nil {
 			if title := titles[c.Item]; title != "" {
-				a.Printf("%s: ", title)
+				a.Printf("%s: ", cli.Plain(title))
 			}
 			a.Printf("%s, revision %d\n", dispositionText(got.GetDisposition()),
 				got.GetUserRevision())

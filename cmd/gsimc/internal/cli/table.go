@@ -20,13 +20,14 @@ func PrintTable(w io.Writer, rows [][]string, right ...int) {
 			if c == len(width) {
 				width = append(width, 0)
 			}
-			width[c] = max(width[c], utf8.RuneCountInString(cell))
+			width[c] = max(width[c], utf8.RuneCountInString(Plain(cell)))
 		}
 	}
 	for _, row := range rows {
 		var line strings.Builder
 		for c, cell := range row {
 			line.WriteString("  ")
+			cell = Plain(cell)
 			pad := strings.Repeat(" ", width[c]-utf8.RuneCountInString(cell))
 			if slices.Contains(right, c) {
 				line.WriteString(pad + cell)
@@ -55,9 +56,17 @@ func ScoreText(x float64) string {
 // IDText is an id in a line of a list: as it is, or in quotes with escapes if it could be taken for
 // another id, or for two.
 func IDText(id string) string {
-	if strings.HasPrefix(id, `"`) || strings.ContainsFunc(id, unicode.IsControl) ||
-		!utf8.ValidString(id) {
+	if strings.HasPrefix(id, `"`) {
 		return strconv.Quote(id)
 	}
-	return id
+	return Plain(id)
+}
+
+// Plain is a text that a terminal shows: as it is, or in quotes with escapes if it could move the
+// cursor, or worse.
+func Plain(text string) string {
+	if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) {
+		return strconv.Quote(text)
+	}
+	return text
 }

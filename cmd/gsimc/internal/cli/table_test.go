@@ -1,6 +1,9 @@
 package cli
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestIDText(t *testing.T) {
 	for user, want := range map[string]string{
@@ -9,5 +12,14 @@ func TestIDText(t *testing.T) {
 		if got := IDText(user); got != want {
 			t.Errorf("%q is listed as %s, want %s", user, got, want)
 		}
+	}
+}
+
+// What an item is called moves no cursor.
+func TestTablesArePlain(t *testing.T) {
+	var out strings.Builder
+	PrintTable(&out, [][]string{{"item", "title"}, {"a", "\x1b[2Jx"}, {"b\r", "é"}})
+	if got, want := out.String(), "  item   title\n  a      \"\\x1b[2Jx\"\n  \"b\\r\"  é\n"; got != want {
+		t.Errorf("the table is\n%s, want\n%s", got, want)
 	}
 }
