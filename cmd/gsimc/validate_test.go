@@ -11,9 +11,10 @@ import (
 // The report names what is wrong with its place, and the exit code says whether that is allowed.
 func TestValidate(t *testing.T) {
 	good, _ := smallModel(t)
-	bad := writeFile(t, "bad.csv", "user_id,item_id,timestamp,event_type\n"+
-		"a,x,2024-01-02,view\nb,x,2024-01-01,buy\n,x,2024-01-03,view\n"+
-		"a,y,yesterday,view\n"+strings.Repeat("z", 300)+",x,2024-01-03,view\n")
+	text := "user_id,item_id,timestamp,event_type\n" +
+		"a,x,2024-01-02,view\nb,x,2024-01-01,buy\n,x,2024-01-03,view\n" +
+		"a,y,yesterday,view\n" + strings.Repeat("z", 300) + ",x,2024-01-03,view\n"
+	bad, more := writeFile(t, "bad.csv", text), writeFile(t, "more.csv", text+"a,w,2024-01-04,view\n")
 	for _, c := range []struct {
 		args     string
 		code     int
@@ -25,8 +26,10 @@ func TestValidate(t *testing.T) {
 			"bad.csv:4: column user_id: empty id", "bad.csv:5: column timestamp: ",
 			"2024-01-01 00:00:00 to 2024-01-02", "1 rows are older"},
 			[]string{"--max-bad-rows: 0 is below the number of bad rows, 3", "event_type"}},
-		{bad + " --max-bad-rows 3 --type-column event_type", cli.ExitOK,
-			[]string{"types ", "buy 1, view 1"}, nil},
+		{bad + " --max-bad-rows 3", cli.ExitFailure, []string{"2, 2 of them with one item"},
+			[]string{"there is nothing to learn from: none of 2 users has two items"}},
+		{more + " --max-bad-rows 3 --type-column event_type", cli.ExitOK,
+			[]string{"types ", "view 2, buy 1"}, nil},
 		{bad + " --max-bad-rows 3 --type-column event_type --event-weight view=0,buy=0",
 			cli.ExitFailure, []string{"2 of a weight that is not above 0"},
 			[]string{"no interactions"}},

@@ -78,6 +78,29 @@ func NewMoments(numItems int, histories iter.Seq[kalman.History], opt Options) (
 	return m, nil
 }
 
+// Predictable returns the fault of [NewMoments] if no history has two events, for those who have
+// much to do before they call it.
+func Predictable(histories iter.Seq[kalman.History]) error {
+	all := 0
+	for h := range histories {
+		if len(h) >= 2 {
+			return nil
+		}
+		all++
+	}
+	return noPairs(all)
+}
+
+func noPairs(users int) error {
+	return &fault.Fault{
+		Field: "Histories",
+		Err:   fmt.Errorf("%w: none of %d users has two items", ErrNothingToPredict, users),
+		Want:  "users with two items or more",
+		// The paper's preset learns nothing from the order of events.
+		Advice: []fault.Change{{Verb: "set", Field: "Preset", To: "paper"}},
+	}
+}
+
 // reserve checks the events and makes room for them.
 func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Band) error {
 	all, users, events, weighted := 0, 0, 0, false
@@ -99,13 +122,7 @@ func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Ban
 		}
 	}
 	if users == 0 {
-		return &fault.Fault{
-			Field: "Histories",
-			Err:   fmt.Errorf("%w: none of %d users has two events", ErrNothingToPredict, all),
-			Want:  "histories of more events",
-			// The paper's preset learns nothing from the order of events.
-			Advice: []fault.Change{{Verb: "set", Field: "Preset", To: "paper"}},
-		}
+		return noPairs(all)
 	}
 	m.users = make([]span, 0, users)
 	m.item = make([]int32, 0, events)

@@ -24,7 +24,7 @@ func TestNewMomentsErrors(t *testing.T) {
 		{"band", good, Options{Bands: []kalman.Band{{}, {Rho: 2}}}, "Bands[1]: Rho: 2"},
 		{"positions", good, Options{Bands: bands.Bands, Positions: -1}, "Positions: -1"},
 		{"nobody", nil, bands, "none of 0 users"},
-		{"one event", []kalman.History{good[0][:1], nil}, bands, "none of 2 users has two events"},
+		{"one event", []kalman.History{good[0][:1], nil}, bands, "none of 2 users has two items"},
 		{"item", []kalman.History{nil, {{Item: 0}, {Item: 2}}},
 			bands, "history 1: event 1: Item: 2, want 0 to 1"},
 		{"negative item", []kalman.History{{{Item: -1}, {Item: 0}}},

@@ -4,6 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/gsimc/gsimc/kalman/dynamics"
+	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
@@ -78,6 +80,14 @@ func (p Progress) of(stage string) func(done, total int) {
 	}
 	p(stage, 0, 0)
 	return func(done, total int) { p(stage, done, total) }
+}
+
+// CheckHistories returns the fault of training users of whom dynamics learn nothing.
+func (c *Config) CheckHistories(p *dataset.Partition) error {
+	if !c.Learned() {
+		return nil
+	}
+	return dynamics.Predictable(Each(&p.Train))
 }
 
 // Learned tells whether the model has learned dynamics.

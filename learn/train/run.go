@@ -40,6 +40,9 @@ func Solve(p *dataset.Partition, cfg Config) (*spectral.Basis, error) {
 	if err := cfg.Check(len(p.Items)); err != nil {
 		return nil, err
 	}
+	if err := cfg.CheckHistories(p); err != nil { // what [Learn] would find out after the basis
+		return nil, err
+	}
 	elapsed := cfg.stopwatch()
 	opt := cfg.SolverOptions(len(p.Items))
 	opt.Progress = cfg.Progress.of(StageSolve)

@@ -31,7 +31,12 @@ func InRange(flag string, x, low, high float64) error {
 }
 
 // digits is a number as people write it on a command line: 1000000, not 1e+06.
-func digits(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
+func digits(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) <= 1e9 {
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	}
+	return fmt.Sprint(x)
+}
 
 // Optional is [InRange] for a flag that may be absent.
 func Optional(flag string, x *float64, low, high float64) error {

@@ -191,6 +191,10 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 	if err := cfg.Check(len(part.Items)); err != nil {
 		return nil, err
 	}
+	if cfg.CheckHistories(part) != nil {
+		return nil, fmt.Errorf("there is nothing to learn from: none of %d users has two items",
+			part.Train.Len())
+	}
 	todo := train.NewPlan(part, cfg)
 	r := &trainingReport{
 		Users: part.Train.Len(), Validation: part.Validation.Len(), Items: len(part.Items),
