@@ -137,9 +137,8 @@ func TestBadParquet(t *testing.T) {
 		Item string   `parquet:"item_id"`
 	}
 	type withDate struct {
-		User string `parquet:"user_id"`
+		User int32  `parquet:"user_id,date"`
 		Item string `parquet:"item_id"`
-		Time int32  `parquet:"timestamp,date"`
 	}
 	type withNull struct {
 		User string  `parquet:"user_id"`
@@ -151,8 +150,10 @@ func TestBadParquet(t *testing.T) {
 		want string
 	}{
 		"repeated": {parquetBytes(t, []withList{{[]string{"a"}, "b"}}), `no flat column "user_id"`},
-		"date": {parquetBytes(t, []withDate{{"u", "i", 1}}),
-			"column timestamp has the type DATE"},
+		"date": {parquetBytes(t, []withDate{{1, "i"}}), "column user_id has the type DATE, which " +
+			"cannot be read as an id: write text or integers"},
+		"lz4": {parquetBytes(t, small.rows, parquet.Compression(&parquet.Lz4Raw)),
+			"column user_id is compressed with LZ4_RAW, which is not read: write the file with snappy"},
 		"null": {parquetBytes(t, []withNull{{"u", &item}, {"u", nil}}),
 			"f:2: column item_id: null"},
 	} {

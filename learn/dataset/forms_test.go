@@ -392,6 +392,15 @@ func TestZip(t *testing.T) {
 	_, _, ofFile := Read([]string{path}, Options{})
 	_, _, ofStream := Read([]string{Stdin}, Options{Stdin: &archive})
 	ofItems := ReadItemRows(path, ItemRowsOptions{}, nil, nil)
+	for text, want := range map[string]string{
+		"BZh91AY":            "f: bzip2 is not read: unpack it first, or on the way, with bzip2 -dc",
+		"\xfd7zXZ\x00":       "f: xz is not read: unpack it first",
+		"\xff\xfeu\x00s\x00": "f: the text is in UTF-16: write it in UTF-8",
+		"\xfe\xff\x00u\x00s": "f: the text is in UTF-16",
+	} {
+		_, _, err := readBytes("f", []byte(text), Options{})
+		check.Says(t, err, want, "%q", text)
+	}
 	want := "zip archives are not read: unpack it first, or on the way, with unzip -p"
 	for _, err := range []error{ofFile, ofStream, ofItems} {
 		check.Says(t, err, want, "an archive")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
@@ -142,6 +143,36 @@ func TestReadParquetTypes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		} else if diff := cmp.Diff(want, d); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Dates are days, and INT96 holds the nanoseconds of a day and its number.
+func TestReadParquetDates(t *testing.T) {
+	type days struct {
+		User string `parquet:"user_id"`
+		Item string `parquet:"item_id"`
+		Time int32  `parquet:"timestamp,date"`
+	}
+	type old struct {
+		User string           `parquet:"user_id"`
+		Item string           `parquet:"item_id"`
+		Time deprecated.Int96 `parquet:"timestamp"`
+	}
+	const noon = 12 * 3600 * 1_000_000_000
+	for name, tt := range map[string]struct {
+		data []byte
+		want []int64
+	}{
+		"days": {parquetBytes(t, []days{{"u", "a", 19_723}, {"u", "b", -1}}), []int64{-86_400, 1_704_067_200}},
+		"INT96": {parquetBytes(t, []old{
+			{"u", "a", deprecated.Int96{noon & 0xffffffff, noon >> 32, 2_440_588 + 19_723}},
+			{"u", "b", deprecated.Int96{0, 0, 2_440_588}},
+		}), []int64{0, 1_704_110_400}},
+	} {
+		d, report, err := readBytes(name, tt.data, Options{TimeUnit: "auto"})
+		if err != nil || !slices.Equal(d.Time, tt.want) || report.OrdinalTimes {
+			t.Errorf("%s: %+v, %v, want the times %d", name, d, err, tt.want)
 		}
 	}
 }

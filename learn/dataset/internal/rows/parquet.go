@@ -15,7 +15,7 @@ import (
 // parquetRows reads the interactions of a Parquet file. Only the mapped
 // columns are read; they must be top-level and not repeated. Ids are strings,
 // byte arrays or integers (an integer stands for its digits); times are
-// timestamps, numbers of seconds or text as in CSV; weights are numbers.
+// timestamps, dates, numbers of seconds or text as in CSV; weights are numbers.
 type parquetRows struct {
 	source  *Source
 	file    *parquet.File
@@ -97,17 +97,23 @@ func (p *parquetRows) open(i int, col Column) (*parquetColumn, error) {
 	}
 	pc := &parquetColumn{
 		name: col.Name, index: c.Index(), decoder: p.decoder,
-		unit: timeUnit(c.Type()), unsigned: unsigned(c.Type()),
+		unit: timeUnit(c.Type()), unsigned: unsigned(c.Type()), date: isDate(c.Type()),
 	}
 	if !pc.readable(i, c.Type()) {
 		return nil, fmt.Errorf("column %s has the type %s, which cannot be read as %s",
-			col.Name, c.Type(),
-			[...]string{"an id", "an id", "a time", "a weight", "an event type"}[i])
+			col.Name, c.Type(), [...]string{
+				"an id: write text or integers", "an id: write text or integers",
+				"a time: write timestamps, dates, numbers or text", "a weight: write numbers",
+				"an event type: write text"}[i])
 	}
 	metadata := p.file.Metadata()
 	for g := range metadata.RowGroups {
 		group := &metadata.RowGroups[g]
 		chunk := &group.Columns[pc.index].MetaData
+		if chunk.Codec == format.Lz4Raw || chunk.Codec == format.Lz4 {
+			return nil, fmt.Errorf("column %s is compressed with %s, which is not read: write the "+
+				"file with snappy, gzip or zstd", col.Name, chunk.Codec)
+		}
 		if chunk.NumValues != group.NumRows {
 			return nil, fmt.Errorf("%w: %d values of column %s in %d rows",
 				errCorruptParquet, chunk.NumValues, col.Name, group.NumRows)
@@ -125,6 +131,8 @@ func (p *parquetRows) Ticks() int64 {
 		return 0
 	case c.unit != 0:
 		return c.unit
+	case c.date:
+		return 1 // they become seconds
 	}
 	return p.decoder.clock.ticks
 }
@@ -187,6 +195,7 @@ type parquetColumn struct {
 	unit     int64 // ticks per second of a timestamp, 0 for plain numbers
 	decoder  *decoder
 	unsigned bool // integers are unsigned
+	date     bool // times are days since 1970, or INT96
 	pages    parquet.Pages
 	page     parquet.Page
 	values   parquet.ValueReader
@@ -205,6 +214,22 @@ func timeUnit(t parquet.Type) int64 {
 	return 0
 }
 
+// isDate reports whether t is a type of days since 1970, or INT96, the older form of timestamps: the
+// nanoseconds of a day and its number.
+func isDate(t parquet.Type) bool {
+	if logical := t.LogicalType(); logical != nil {
+		if _, ok := logical.Value.(*format.DateType); ok {
+			return true
+		}
+	}
+	return t.Kind() == parquet.Int96
+}
+
+const (
+	secondsOfDay = 86_400
+	firstDay     = 2_440_588 // Julian number of 1970-01-01
+)
+
 // unsigned reports whether t is an unsigned integer type.
 func unsigned(t parquet.Type) bool {
 	if logical := t.LogicalType(); logical != nil {
@@ -220,7 +245,9 @@ func (c *parquetColumn) readable(i int, t parquet.Type) bool {
 	number := kind == parquet.Int32 || kind == parquet.Int64
 	if logical := t.LogicalType(); logical != nil {
 		switch logical.Value.(type) {
-		case *format.DateType, *format.TimeType, *format.DecimalType:
+		case *format.DateType:
+			return i == TimeColumn
+		case *format.TimeType, *format.DecimalType:
 			return false // numbers in units of their own
 		}
 	}
@@ -230,7 +257,7 @@ func (c *parquetColumn) readable(i int, t parquet.Type) bool {
 	case TypeColumn:
 		return kind == parquet.ByteArray
 	case TimeColumn:
-		return number || kind == parquet.ByteArray ||
+		return number || kind == parquet.ByteArray || kind == parquet.Int96 ||
 			kind == parquet.Float || kind == parquet.Double
 	}
 	return number || kind == parquet.Float || kind == parquet.Double
@@ -309,8 +336,14 @@ func (c *parquetColumn) take(r *Row, i int, v parquet.Value) (err error) {
 
 // takeTime puts a time into r.
 func (c *parquetColumn) takeTime(r *Row, v parquet.Value) (err error) {
-	r.Dated = c.unit != 0
+	r.Dated = c.unit != 0 || c.date
 	switch {
+	case v.Kind() == parquet.Int96:
+		x := v.Int96()
+		day, nanos := int64(x[2])-firstDay, int64(uint64(x[1])<<32|uint64(x[0]))
+		t := day*secondsOfDay + nanos/1e9
+		r.Time, err = checkTime(t, strconv.AppendInt(c.text[:0], t, 10))
+		return err
 	case v.Kind() == parquet.ByteArray:
 		return c.decoder.take(r, TimeColumn, v.ByteArray())
 	case v.Kind() == parquet.Float || v.Kind() == parquet.Double:
@@ -320,7 +353,14 @@ func (c *parquetColumn) takeTime(r *Row, v parquet.Value) (err error) {
 		return err
 	}
 	t := c.integer(v)
+	if c.date {
+		t *= secondsOfDay
+	}
 	c.text = strconv.AppendInt(c.text[:0], t, 10)
+	if c.date {
+		r.Time, err = checkTime(t, c.text)
+		return err
+	}
 	if c.unit != 0 {
 		r.Time, err = checkTime(t/c.unit, c.text)
 		return err

@@ -123,6 +123,8 @@ func NewSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *Sour
 	case isZip(magic):
 		return nil, fmt.Errorf("%s: zip archives are not read: unpack it first, "+
 			"or on the way, with unzip -p to standard input", path)
+	case foreign(magic) != "":
+		return nil, fmt.Errorf("%s: %s", path, foreign(magic))
 	case at == nil && string(magic) == "PAR1":
 		return nil, fmt.Errorf("%s: Parquet cannot be read from a stream: "+
 			"write the data to a file", path)
@@ -136,6 +138,21 @@ func NewSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *Sour
 	}
 	s.text = bufio.NewReaderSize(text, MaxRowBytes)
 	return s, s.recognise()
+}
+
+// foreign says what to do with a file that begins with these four bytes; empty: nothing is known
+// against it.
+func foreign(b []byte) string {
+	packed := "%s is not read: unpack it first, or on the way, with %s -dc to standard input"
+	switch {
+	case bytes.HasPrefix(b, []byte("BZh")):
+		return fmt.Sprintf(packed, "bzip2", "bzip2")
+	case bytes.Equal(b, []byte("\xfd7zX")):
+		return fmt.Sprintf(packed, "xz", "xz")
+	case bytes.HasPrefix(b, []byte("\xff\xfe")), bytes.HasPrefix(b, []byte("\xfe\xff")):
+		return "the text is in UTF-16: write it in UTF-8, as iconv -f UTF-16 -t UTF-8 does"
+	}
+	return ""
 }
 
 // isZip reports whether a file that begins with b is a zip archive, perhaps an empty one.
