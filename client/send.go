@@ -51,7 +51,8 @@ type Sent struct {
 	Duplicates     int    // known to the server before, or sent twice
 	Pending        int    // kept, on items that the model does not know
 	Rejected       int    // for good
-	FirstRejection string // message of the server
+	FirstRejected  int    // index of the first of these, if there is one
+	FirstRejection string // message of the server about it
 
 	Reconnects int
 }
@@ -398,6 +399,7 @@ func (s *sender) count(r *pb.EventResult) {
 		s.sent.Pending++
 	case pb.EventDisposition_EVENT_DISPOSITION_REJECTED:
 		if s.sent.Rejected++; s.sent.Rejected == 1 {
+			s.sent.FirstRejected = s.sent.Acknowledged
 			s.sent.FirstRejection = r.GetError().GetMessage()
 		}
 	}

@@ -91,7 +91,7 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 		item := events[0].GetItemId()
 		events = events[1:]
 		switch {
-		case m != nil && m.reject && n == 1:
+		case m != nil && m.reject && n == 3:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
 				"not today")
 		case m != nil && m.full && n == m.after:
@@ -202,8 +202,8 @@ func TestSenderReconnects(t *testing.T) {
 				t.Errorf("the server applied %v, want each of %d items once and in order",
 					server.items(), n-c.rejected)
 			}
-			if c.rejected > 0 && s.FirstRejection != "not today" {
-				t.Errorf("first rejection %q", s.FirstRejection)
+			if c.rejected > 0 && (s.FirstRejection != "not today" || s.FirstRejected != 2) {
+				t.Errorf("first rejection %q, of event %d", s.FirstRejection, s.FirstRejected)
 			}
 		})
 	}
