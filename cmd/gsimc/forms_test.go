@@ -59,6 +59,8 @@ func TestFormsOfFiles(t *testing.T) {
 			[]string{"--time-unit", "ms"}},
 		{"headerless", table("", ";", rows, millis),
 			[]string{"--columns", "user_id,item_id,timestamp"}},
+		{"two colons", table("", "::", rows, seconds),
+			[]string{"--delimiter", "::", "--columns", "user_id,item_id,timestamp"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path, out := filepath.Join(dir, tt.name), filepath.Join(dir, tt.name+".gsimc")

@@ -40,7 +40,7 @@ var (
 	ErrStaleSession  = errors.New("server: store is behind the session token")
 	ErrSessionLost   = errors.New("server: the history of the session token is gone")
 	// ErrNotSought leaves it open whether an event is a repeat, as if the store were away.
-	ErrNotSought = fmt.Errorf("%w: too many events lie too far ahead", store.ErrUnavailable)
+	ErrNotSought     = fmt.Errorf("%w: too many events lie too far ahead", store.ErrUnavailable)
 	ErrNoUncertainty = errors.New("server: the model does not know its uncertainty")
 	ErrUnknownMethod = errors.New("server: unknown method or service")
 	errFailedFull    = errors.New("server: the store failed for lack of space")

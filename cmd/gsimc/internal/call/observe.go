@@ -171,7 +171,9 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 	case err != nil:
 		return cli.Advise(err)
 	case sent.Rejected > 0:
-		return fmt.Errorf("%d events were rejected; the first: %s", sent.Rejected,
+		first := events.Event(sent.FirstRejected)
+		return fmt.Errorf("%d events were rejected; the first, of user %s and item %s: %s",
+			sent.Rejected, cli.IDText(first.GetUserId()), cli.IDText(first.GetItemId()),
 			sent.FirstRejection)
 	}
 	return nil
