@@ -72,7 +72,7 @@ func TestFeed(t *testing.T) {
 		"lost":                 {{after: 6, lose: 3, code: codes.Unavailable}},
 		"drains":               {{after: 4, code: codes.OK}},
 		"hangs":                {{after: 4, hang: true, code: codes.Unavailable}},
-		"no room, and rejects": {{after: 2, full: true}, {after: n + 1, reject: true}},
+		"no room, and rejects": {{after: 2, full: true}, {after: n + 1, reject: 1}},
 	} {
 		for _, pause := range []bool{false, true} {
 			t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ type mood struct {
 	after  int           // events settled before the end
 	lose   int           // of these, how many at the end are not acknowledged
 	code   codes.Code    // how the stream ends; OK: with a draining notice
-	reject bool          // the first event of the stream is refused
+	reject int           // the event of the stream that is refused, from 1; 0: none
 	full   bool          // there is no room for the last of the events, or what code says
 	slow   time.Duration // before each acknowledgement
 	hang   bool          // the stream does not end then: the server takes and says nothing any more
@@ -91,7 +91,7 @@ func (s *moodyServer) StreamObserve(stream pb.EventService_StreamObserveServer) 
 		item := events[0].GetItemId()
 		events = events[1:]
 		switch {
-		case m != nil && m.reject && n == 3:
+		case m != nil && n == m.reject:
 			out.Exceptions = exception(n, pb.EventDisposition_EVENT_DISPOSITION_REJECTED,
 				"not today")
 		case m != nil && m.full && n == m.after:
@@ -186,7 +186,7 @@ func TestSenderReconnects(t *testing.T) {
 		{"acknowledgements are lost", 8, []mood{{after: 6, lose: 3, code: codes.Unavailable}}, 3,
 			0},
 		{"drains", 3, []mood{{after: 4, code: codes.OK}}, 0, 0},
-		{"rejects", 8, []mood{{after: n + 1, reject: true}}, 0, 1},
+		{"rejects", 8, []mood{{after: n + 1, reject: 3}}, 0, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := &moodyServer{script: c.script, seen: map[string]bool{}}

@@ -43,19 +43,19 @@ func TestTokenAddTo(t *testing.T) {
 		}
 	}
 
+	// A line that has no end gets one.
+	write(t, path, strings.TrimSuffix(want, "\n"))
+	execute(t, "token", "more", "--roles", "admin", "--add-to", path)
+	if got := mustRead(t, path); !strings.HasPrefix(got, want+"more admin ") {
+		t.Errorf("the file is %q", got)
+	}
+
 	// Of a token that nobody saw there is no line.
 	var errs strings.Builder
 	code := run([]string{"token", "lost", "--roles", "admin", "--add-to", path}, nil, fullDisk{}, &errs, nil)
 	if got := mustRead(t, path); code != cli.ExitFailure || strings.Contains(got, "lost") ||
 		!strings.Contains(errs.String(), "the token was not printed, and its line not added: out: no space") {
 		t.Errorf("exit code %d, %s; the file is %q", code, errs.String(), got)
-	}
-
-	// A line that has no end gets one.
-	write(t, path, strings.TrimSuffix(want, "\n"))
-	execute(t, "token", "more", "--roles", "admin", "--add-to", path)
-	if got := mustRead(t, path); !strings.HasPrefix(got, want+"more admin ") {
-		t.Errorf("the file is %q", got)
 	}
 }
 

@@ -214,8 +214,8 @@ func timeUnit(t parquet.Type) int64 {
 	return 0
 }
 
-// isDate reports whether t is a type of days since 1970, or INT96, the older form of timestamps: the
-// nanoseconds of a day and its number.
+// isDate reports whether t is a type of days since 1970, or INT96, the older form of timestamps:
+// the nanoseconds of a day and its number.
 func isDate(t parquet.Type) bool {
 	if logical := t.LogicalType(); logical != nil {
 		if _, ok := logical.Value.(*format.DateType); ok {
