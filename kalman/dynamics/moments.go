@@ -78,8 +78,8 @@ func NewMoments(numItems int, histories iter.Seq[kalman.History], opt Options) (
 	return m, nil
 }
 
-// Predictable returns the fault of [NewMoments] if no history has two events, for those who have
-// much to do before they call it.
+// Predictable returns the fault of [NewMoments] if no history has two events, and checks nothing
+// else. It is for those who have much to do before they call that.
 func Predictable(histories iter.Seq[kalman.History]) error {
 	all := 0
 	for h := range histories {

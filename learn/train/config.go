@@ -82,7 +82,8 @@ func (p Progress) of(stage string) func(done, total int) {
 	return func(done, total int) { p(stage, done, total) }
 }
 
-// CheckHistories returns the fault of training users of whom dynamics learn nothing.
+// CheckHistories returns a fault if the model is to learn dynamics and no training user has two
+// events.
 func (c *Config) CheckHistories(p *dataset.Partition) error {
 	if !c.Learned() {
 		return nil

@@ -1,7 +1,10 @@
 package train
 
 import (
+	"errors"
+
 	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/again"
@@ -35,6 +38,9 @@ func FindLive(p *dataset.Partition, m *model.Model, progress Progress) (live Liv
 	}
 	progress.of(StageTrends)
 	early, err := x.learn(p, m)
+	if errors.Is(err, dynamics.ErrNothingToPredict) { // the second items of users are all new
+		return Live{}, nil
+	}
 	if err != nil {
 		return Live{}, err
 	}

@@ -2,6 +2,7 @@ package train_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/fault"
@@ -48,6 +49,27 @@ func TestTrainingWithoutRepeats(t *testing.T) {
 		Place: 12, Item: seldom.Item[last-3], Weight: 1}}
 	if got := trainingOf(t, seldom).Model.Spec().Again; !got.None() {
 		t.Errorf("a single repeat gives the constants %s", got)
+	}
+}
+
+// Where users have had one item each but for the newest events, the past has nothing to learn from.
+// The model has no trends then.
+func TestTrainingOfNewSecondItems(t *testing.T) {
+	d := &dataset.Interactions{Ptr: []int64{0}}
+	for i := range 10 {
+		d.Items = append(d.Items, fmt.Sprint("i", i))
+	}
+	for u := range 400 {
+		d.Users = append(d.Users, fmt.Sprintf("u%03d", u))
+		d.Item, d.Time = append(d.Item, int32(u%10)), append(d.Time, int64(u))
+		if u%10 == 0 {
+			d.Item, d.Time = append(d.Item, int32(u/10%9)+1), append(d.Time, int64(10_000+u))
+		}
+		d.Ptr = append(d.Ptr, int64(len(d.Item)))
+	}
+	r := trainOn(t, check.Get(d.Partition(train.Split(d.NumUsers(), 1)))(t), 4)
+	if spec := r.Model.Spec(); spec.Trend.Gain != 0 || !spec.Again.None() {
+		t.Errorf("the constants are %+v and %s", spec.Trend, spec.Again)
 	}
 }
 

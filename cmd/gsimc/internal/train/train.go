@@ -183,6 +183,9 @@ func (c *Cmd) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 	if err := j.cfg.Check(len(j.part.Items)); err != nil {
 		return err
 	}
+	if err := j.cfg.CheckHistories(j.part); err != nil {
+		return err
+	}
 	todo := c.plan(j.part, &j.cfg)
 	if c.Plan {
 		todo.print(a, time.Since(j.begin))
