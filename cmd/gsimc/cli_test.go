@@ -106,7 +106,7 @@ func TestBadFlags(t *testing.T) {
 		{"train --out y.gsimc", "missing flags: --data=FILE or --from-store=DIR"},
 		{"train --data x.csv", "missing flags: --out=FILE"},
 		{train + "--rank 0", "--rank: 0, want at least 1"},
-		{train + "--delimiter ::", "--delimiter :: goes with --columns only"},
+		{train + "--delimiter ::", `--delimiter: "::", want one ASCII character or tab: take : and --columns`},
 		{train + "--rank many", `--rank: expected a valid 64 bit int but got "many"`},
 		{train + "--graph bipartite",
 			`--graph must be one of "hypergraph","covariance" but got "bipartite"`},

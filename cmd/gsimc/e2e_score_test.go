@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,10 +120,10 @@ func TestWhoWouldLikeAnItem(t *testing.T) {
 	server := startServe(t, model, t.TempDir())
 	execute(t, "observe", "--server", server.GRPC, "--data", known)
 	ahead, pairs := 0, 0
-	for item, count := range takers {
-		if count < 10 {
-			continue
-		}
+	often := slices.SortedFunc(maps.Keys(takers), func(a, b string) int {
+		return cmp.Or(takers[b]-takers[a], strings.Compare(a, b))
+	})
+	for _, item := range often[:8] {
 		table := filepath.Join(dir, "users.parquet")
 		execute(t, "recommend", "--server", server.GRPC, "--users", known, "--allow", item, "--items", "1",
 			"--out", table)
@@ -132,7 +135,7 @@ func TestWhoWouldLikeAnItem(t *testing.T) {
 				no = append(no, row.Score)
 			}
 		}
-		check.Same(t, count, len(yes), "users in the file who take %s next", item)
+		check.Same(t, takers[item], len(yes), "users in the file who take %s next", item)
 		for _, a := range yes {
 			for _, b := range no {
 				pairs++
@@ -143,7 +146,7 @@ func TestWhoWouldLikeAnItem(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d pairs are in order", ahead, pairs)
-	if ahead*5 < pairs*3 {
+	if pairs == 0 || ahead*5 < pairs*3 {
 		t.Errorf("%d of %d pairs of a taker and another user are in order, want three fifths", ahead, pairs)
 	}
 	server.mustStop(t)

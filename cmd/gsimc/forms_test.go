@@ -60,7 +60,7 @@ func TestFormsOfFiles(t *testing.T) {
 		{"headerless", table("", ";", rows, millis),
 			[]string{"--columns", "user_id,item_id,timestamp"}},
 		{"two colons", table("", "::", rows, seconds),
-			[]string{"--delimiter", "::", "--columns", "user_id,item_id,timestamp"}},
+			[]string{"--delimiter", ":", "--columns", "user_id,,item_id,,timestamp"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path, out := filepath.Join(dir, tt.name), filepath.Join(dir, tt.name+".gsimc")

@@ -72,7 +72,7 @@ func TestFullDiskOfAnswers(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"model", "items", model}, {"config", "print", "serve"}} {
 		var errs strings.Builder
 		code := run(args, strings.NewReader(""), fullDisk{}, &errs, nil)
-		if code != cli.ExitFailure || !strings.Contains(errs.String(), "out: no space left on device") {
+		if code != cli.ExitFailure || !strings.Contains(errs.String(), "standard output: no space left on device") {
 			t.Errorf("%s: exit code %d, %s", args, code, errs.String())
 		}
 	}

@@ -27,7 +27,7 @@ func TestValidate(t *testing.T) {
 			"2024-01-01 00:00:00 to 2024-01-02", "1 rows are older"},
 			[]string{"--max-bad-rows: 0 is below the number of bad rows, 3", "event_type"}},
 		{bad + " --max-bad-rows 3", cli.ExitFailure, []string{"2, 2 of them with one item"},
-			[]string{"there is nothing to learn from: none of 2 users has two items"}},
+			[]string{"there is nothing to learn from: none of the 2 users of a training has two items"}},
 		{more + " --max-bad-rows 3 --type-column event_type", cli.ExitOK,
 			[]string{"types ", "view 2, buy 1"}, nil},
 		{bad + " --max-bad-rows 3 --type-column event_type --event-weight view=0,buy=0",

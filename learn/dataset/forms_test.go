@@ -401,6 +401,10 @@ func TestZip(t *testing.T) {
 		_, _, err := readBytes("f", []byte(text), Options{})
 		check.Says(t, err, want, "%q", text)
 	}
+	d, _, err := readBytes("f", []byte("BZhou,a,1\nBZhou,b,2\n"),
+		Options{Columns: []string{"user_id", "item_id", "timestamp"}})
+	check.Must(t, err)
+	check.Same(t, []string{"BZhou"}, d.Users, "users of a text that begins like bzip2")
 	want := "zip archives are not read: unpack it first, or on the way, with unzip -p"
 	for _, err := range []error{ofFile, ofStream, ofItems} {
 		check.Says(t, err, want, "an archive")

@@ -67,9 +67,9 @@ var typeNames = []string{
 // timeNames are names that columns of times have in public data.
 var timeNames = []string{
 	"timestamp", "time", "date", "datetime", "date_time", "time_stamp", "ts", "created",
-	"created_at", "event_time", "event_date", "eventdate", "event_timestamp", "unixtime", "unix_time",
-	"unixreviewtime", "reviewtime", "review_date", "order_date", "purchase_date", "timestamp_ms",
-	"updated_at", "visited_at", "clicked_at", "played_at",
+	"created_at", "event_time", "event_date", "eventdate", "event_timestamp", "unixtime",
+	"unix_time", "unixreviewtime", "review_date", "order_date", "purchase_date",
+	"timestamp_ms", "updated_at", "visited_at", "clicked_at", "played_at",
 }
 
 // unused returns the first column of a file that has one of the names and is not mapped, empty if

@@ -959,8 +959,8 @@ type ScoredItem struct {
 	// Why the item is on the list.
 	Source ResultSource `protobuf:"varint,3,opt,name=source,proto3,enum=gsimc.v1.ResultSource" json:"source,omitempty"`
 	// Standard deviation of the score: how far the model may be wrong about this user's taste for the
-	// item. It grows with the time since the user's last event. Unset for POPULAR, and if the model does
-	// not know its uncertainty.
+	// item. It grows with the time since the user's last event. Unset for POPULAR, and if the model
+	// does not know its uncertainty.
 	ScoreStddev *float64 `protobuf:"fixed64,4,opt,name=score_stddev,json=scoreStddev,proto3,oneof" json:"score_stddev,omitempty"`
 	// What the score is made of, if RecommendRequest.explain asked for it; unset for POPULAR.
 	Explanation   *Explanation `protobuf:"bytes,5,opt,name=explanation,proto3" json:"explanation,omitempty"`

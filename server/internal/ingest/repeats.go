@@ -16,7 +16,8 @@ type early map[string]map[string][]int
 // errAllFound ends the reading of a history.
 var errAllFound = errors.New("all events are found")
 
-// A call looks for repeats until it has read this many events; to open a history counts as some.
+// A call begins no further history once it has read mostRead events. To open one counts as
+// seekCost.
 const (
 	mostRead = 16_384
 	seekCost = 32

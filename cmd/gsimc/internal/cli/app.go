@@ -2,8 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
@@ -53,7 +55,11 @@ func (p *printed) Write(b []byte) (int, error) {
 // end returns the exit code of a command that has done its work.
 func (p *printed) end(stderr io.Writer) int {
 	if p.err != nil {
-		return fail(stderr, fmt.Sprintf("standard output: %v", PathError(p.err)), ExitFailure)
+		err := p.err
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			err = e.Err
+		}
+		return fail(stderr, fmt.Sprintf("standard output: %v", err), ExitFailure)
 	}
 	return ExitOK
 }

@@ -19,10 +19,8 @@ type FormFlags struct {
 	TypeColumn   string `placeholder:"NAME" help:"Column of the event types, such as view or purchase. Default: the events have no types."`
 
 	Columns   []string `placeholder:"NAMES" help:"Names of the columns of a CSV file without a header, such as user_id,item_id,timestamp. Leave the name of an unused column empty."`
-	Delimiter string   `placeholder:"CHAR" help:"Character between the fields of CSV files, or tab, or with --columns ::, as in MovieLens. Default: comma, tab, semicolon or bar, recognised by the first row."`
+	Delimiter string   `placeholder:"CHAR" help:"Character between the fields of CSV files, or tab. Default: comma, tab, semicolon or bar, recognised by the first row."`
 }
-
-const twoColons = "::"
 
 // Options returns the options of the flags. An impossible delimiter is found by [FormFlags.Check].
 func (f *FormFlags) Options(a *App) dataset.Options {
@@ -34,14 +32,6 @@ func (f *FormFlags) Options(a *App) dataset.Options {
 	switch {
 	case f.Delimiter == "tab":
 		opt.Delimiter = '\t'
-	case f.Delimiter == twoColons: // a colon, with nothing in every other column
-		opt.Delimiter, opt.Columns = ':', nil
-		for i, name := range f.Columns {
-			if i > 0 {
-				opt.Columns = append(opt.Columns, "")
-			}
-			opt.Columns = append(opt.Columns, name)
-		}
 	case len(f.Delimiter) == 1:
 		opt.Delimiter = f.Delimiter[0]
 	}
@@ -55,9 +45,11 @@ func (f *FormFlags) Options(a *App) dataset.Options {
 func (f *FormFlags) Check(opt dataset.Options) error {
 	err := opt.Validate()
 	switch {
-	case f.Delimiter == twoColons && len(f.Columns) == 0:
-		err = errors.Join(err, About("%s :: goes with %s only", "--delimiter", "--columns"))
-	case len(f.Delimiter) > 1 && f.Delimiter != "tab" && f.Delimiter != twoColons:
+	case f.Delimiter == "::": // of MovieLens
+		err = errors.Join(err, Flagf("--delimiter", "%q, want one ASCII character or tab: take : "+
+			"and --columns with an empty name after each, user_id,,item_id,,timestamp",
+			f.Delimiter))
+	case len(f.Delimiter) > 1 && f.Delimiter != "tab":
 		err = errors.Join(err, Flagf("--delimiter", "%q, want one ASCII character or tab",
 			f.Delimiter))
 	}

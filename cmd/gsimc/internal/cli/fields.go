@@ -11,7 +11,6 @@ var flagOf = map[string]string{
 	"Arms":              "arm",
 	"EventWeights":      "event-weight",
 	"Every":             "retrain-every",
-	"Histories":         "data",
 	"JSONListen":        "json-listen",
 	"JSONOrigins":       "json-origin",
 	"MaxCatalogueBytes": "max-catalogue-size",

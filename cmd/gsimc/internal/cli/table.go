@@ -65,8 +65,11 @@ func IDText(id string) string {
 // Plain is a text that a terminal shows: as it is, or in quotes with escapes if it could move the
 // cursor, or worse.
 func Plain(text string) string {
-	if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) {
-		return strconv.Quote(text)
+	if strings.ContainsFunc(text, moves) || !utf8.ValidString(text) {
+		return strconv.QuoteToASCII(text)
 	}
 	return text
 }
+
+// moves reports whether r does not stand for itself, but moves the cursor or turns what follows.
+func moves(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }

@@ -18,8 +18,10 @@ func TestIDText(t *testing.T) {
 // What an item is called moves no cursor.
 func TestTablesArePlain(t *testing.T) {
 	var out strings.Builder
-	PrintTable(&out, [][]string{{"item", "title"}, {"a", "\x1b[2Jx"}, {"b\r", "é"}})
-	if got, want := out.String(), "  item   title\n  a      \"\\x1b[2Jx\"\n  \"b\\r\"  é\n"; got != want {
+	PrintTable(&out, [][]string{{"item", "title"}, {"a", "\x1b[2Jx"}, {"b\r", "é"},
+		{"c", "\u202ex"}})
+	if got, want := out.String(), "  item   title\n  a      \"\\x1b[2Jx\"\n  \"b\\r\"  é\n"+
+		"  c      \"\\u202ex\"\n"; got != want {
 		t.Errorf("the table is\n%s, want\n%s", got, want)
 	}
 }

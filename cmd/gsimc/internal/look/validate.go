@@ -192,8 +192,8 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 		return nil, err
 	}
 	if cfg.CheckHistories(part) != nil {
-		return nil, fmt.Errorf("there is nothing to learn from: none of %d users has two items",
-			part.Train.Len())
+		return nil, fmt.Errorf("there is nothing to learn from: none of the %d users of a "+
+			"training has two items", part.Train.Len())
 	}
 	todo := train.NewPlan(part, cfg)
 	r := &trainingReport{

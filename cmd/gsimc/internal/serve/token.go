@@ -47,7 +47,7 @@ func (c *Token) Run(a *cli.App) error {
 		a.Printf("%s\n%s\n", token, line)
 		return nil
 	}
-	printed := error(nil)
+	var printed error
 	err = addToken(c.AddTo, c.Name, line, func() error {
 		_, printed = fmt.Fprintln(a.Stdout, token)
 		return printed
@@ -59,9 +59,9 @@ func (c *Token) Run(a *cli.App) error {
 	return cli.Flag("--add-to", cli.PathError(err))
 }
 
-// addToken appends a line to a file of tokens, unless the name is there, or show fails, which it
-// calls before. It is one write to the file itself, so that a server sees the whole line or nothing
-// of it, and that the file keeps its owner.
+// addToken appends a line to a file of tokens, unless the name is there. It calls show just before,
+// and writes nothing if that fails. It is one write to the file itself, so that a server sees the
+// whole line or nothing of it, and that the file keeps its owner.
 func addToken(path, name, line string, show func() error) (err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {

@@ -110,6 +110,7 @@ func (p *parquetRows) open(i int, col Column) (*parquetColumn, error) {
 	for g := range metadata.RowGroups {
 		group := &metadata.RowGroups[g]
 		chunk := &group.Columns[pc.index].MetaData
+		// The library reads pages of LZ4 wrong: part of such a file counted as good rows.
 		if chunk.Codec == format.Lz4Raw || chunk.Codec == format.Lz4 {
 			return nil, fmt.Errorf("column %s is compressed with %s, which is not read: write the "+
 				"file with snappy, gzip or zstd", col.Name, chunk.Codec)
@@ -195,7 +196,7 @@ type parquetColumn struct {
 	unit     int64 // ticks per second of a timestamp, 0 for plain numbers
 	decoder  *decoder
 	unsigned bool // integers are unsigned
-	date     bool // times are days since 1970, or INT96
+	date     bool // times are days since 1970, or those of INT96
 	pages    parquet.Pages
 	page     parquet.Page
 	values   parquet.ValueReader
@@ -340,8 +341,11 @@ func (c *parquetColumn) takeTime(r *Row, v parquet.Value) (err error) {
 	switch {
 	case v.Kind() == parquet.Int96:
 		x := v.Int96()
-		day, nanos := int64(x[2])-firstDay, int64(uint64(x[1])<<32|uint64(x[0]))
-		t := day*secondsOfDay + nanos/1e9
+		day, nanos := int64(x[2])-firstDay, uint64(x[1])<<32|uint64(x[0])
+		if nanos >= secondsOfDay*1e9 {
+			return Refusef("%d nanoseconds of a day, want fewer", nanos)
+		}
+		t := day*secondsOfDay + int64(nanos/1e9)
 		r.Time, err = checkTime(t, strconv.AppendInt(c.text[:0], t, 10))
 		return err
 	case v.Kind() == parquet.ByteArray:
@@ -353,12 +357,9 @@ func (c *parquetColumn) takeTime(r *Row, v parquet.Value) (err error) {
 		return err
 	}
 	t := c.integer(v)
-	if c.date {
-		t *= secondsOfDay
-	}
 	c.text = strconv.AppendInt(c.text[:0], t, 10)
 	if c.date {
-		r.Time, err = checkTime(t, c.text)
+		r.Time, err = checkTime(t*secondsOfDay, c.text)
 		return err
 	}
 	if c.unit != 0 {

@@ -245,7 +245,7 @@ func (t *thriftChecker) list(depth int) bool {
 
 // recovered turns a panic of the Parquet library into an error.
 func recovered(err *error) {
-	if p := recover(); p != nil { // such as an index out of range, which helps nobody
+	if recover() != nil { // what the library says, such as "index out of range", helps no user
 		*err = errCorruptParquet
 	}
 }

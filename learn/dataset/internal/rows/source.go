@@ -145,7 +145,7 @@ func NewSource(path string, file io.Reader, at io.ReaderAt, size int64) (_ *Sour
 func foreign(b []byte) string {
 	packed := "%s is not read: unpack it first, or on the way, with %s -dc to standard input"
 	switch {
-	case bytes.HasPrefix(b, []byte("BZh")):
+	case bytes.HasPrefix(b, []byte("BZh")) && len(b) > 3 && '1' <= b[3] && b[3] <= '9':
 		return fmt.Sprintf(packed, "bzip2", "bzip2")
 	case bytes.Equal(b, []byte("\xfd7zX")):
 		return fmt.Sprintf(packed, "xz", "xz")
