@@ -152,23 +152,23 @@ func TestWhoWouldLikeAnItem(t *testing.T) {
 	server.mustStop(t)
 }
 
-// holdOutLast writes the events without the last one of each user, which has this item next. takers
-// counts the items of next.
+// holdOutLast writes all events but the last one of each user. next is the item of that event by
+// user, and takers the number of users by this item.
 func holdOutLast(t *testing.T, all, known string) (next map[string]string, takers map[string]int) {
 	t.Helper()
 	data, _, err := dataset.Read([]string{all}, dataset.Options{})
 	check.Must(t, err)
 	next, takers = map[string]string{}, map[string]int{}
-	rows := "user_id,item_id,timestamp\n"
+	rows := []byte("user_id,item_id,timestamp\n")
 	for u, user := range data.Users {
 		last := data.Ptr[u+1] - 1
 		next[user] = data.Items[data.Item[last]]
 		takers[next[user]]++
 		for e := data.Ptr[u]; e < last; e++ {
-			rows += fmt.Sprintf("%s,%s,%d\n", user, data.Items[data.Item[e]], data.Time[e])
+			rows = fmt.Appendf(rows, "%s,%s,%d\n", user, data.Items[data.Item[e]], data.Time[e])
 		}
 	}
-	write(t, known, rows)
+	write(t, known, string(rows))
 	return next, takers
 }
 

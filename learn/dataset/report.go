@@ -72,8 +72,8 @@ var timeNames = []string{
 	"timestamp_ms", "updated_at", "visited_at", "clicked_at", "played_at",
 }
 
-// unused returns the first column of a file that has one of the names and is not mapped, empty if
-// there is none.
+// unused returns the first of the columns that is not mapped and is called by one of the names;
+// empty: there is none.
 func (o Options) unused(columns, names []string) string {
 	for _, name := range columns {
 		mapped := func(c rows.Column) bool { return c.Name == name }
