@@ -50,9 +50,12 @@ func (b *binned) draw() float64 {
 func (b *binned) write() {
 	id := b.rng.IntN(len(b.have) + len(b.have)/8)
 	item := store.Item{ID: strconv.Itoa(id), Numbers: map[string]float64{}}
-	for name, share := range map[string]float64{"x": .9, "y": .5, "rare": .001} {
-		if b.rng.Float64() < share {
-			item.Numbers[name] = b.draw()
+	for _, column := range []struct {
+		name  string
+		share float64
+	}{{"x", .9}, {"y", .5}, {"rare", .001}} {
+		if b.rng.Float64() < column.share {
+			item.Numbers[column.name] = b.draw()
 		}
 	}
 	if b.rng.IntN(20) == 0 {
@@ -69,7 +72,8 @@ func (b *binned) write() {
 // someRange draws a range, at times by a number that begins a bin, or by single numbers.
 func (b *binned) someRange(name string) Range {
 	least, most := b.draw(), b.draw()
-	if bins := b.view.bins[name]; bins != nil && b.rng.IntN(3) == 0 {
+	bins := b.view.bins[name] // without an edge, if no row has a number
+	if bins != nil && len(bins.edges) > 0 && b.rng.IntN(3) == 0 {
 		least = number(bins.edges[b.rng.IntN(len(bins.edges))])
 		if b.rng.IntN(2) == 0 {
 			most = math.Nextafter(least, most)
