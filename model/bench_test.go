@@ -22,7 +22,8 @@ func benchModel(b *testing.B, n, k int) *Model {
 			encoderScale: make([]float32, n), decoderScale: make([]float32, n),
 			graphScale: make([]float64, n),
 		},
-		response: make([]float32, k), kappa: make([]float64, k), lambda: make([]float64, k),
+		spectrum: spectrum{response: make([]float32, k), kappa: make([]float64, k),
+			lambda: make([]float64, k)},
 	}
 	m.spec.Alpha = 0.98
 	m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, flatPrior(k))}

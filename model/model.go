@@ -34,9 +34,7 @@ type Model struct {
 	rotation   rotation     // of the basis
 
 	variances
-
-	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
-	response      []float32 // k, H(λ), kept in the file like the scales of table
+	spectrum
 
 	insideAtTraining float64 // see InsideAtTraining
 	popularOnly      bool    // see NewPopular
@@ -46,6 +44,12 @@ type Model struct {
 
 	memory  sealed.Memory // the file of the tensors in memory; empty if they are on the heap
 	scratch *sync.Pool
+}
+
+// spectrum holds the eigenvalues of the item graph, and what the filter makes of them.
+type spectrum struct {
+	kappa, lambda []float64 // k, eigenvalues of K (descending, undivided) and of Ł (ascending)
+	response      []float32 // k, H(λ), kept in the file like the scales of table
 }
 
 // identity names a model.

@@ -34,8 +34,7 @@ func New(spec Spec, basis *spectral.Basis, items []string, h fit.Histories) (*Mo
 	}
 	m := &Model{
 		spec: spec.clone(), n: n, k: k,
-		kappa:  slices.Clone(basis.Kappa),
-		lambda: slices.Clone(basis.Lambda),
+		spectrum: spectrum{kappa: slices.Clone(basis.Kappa), lambda: slices.Clone(basis.Lambda)},
 		table: table{
 			basis:        gemm.ToFloat32(basis.U),
 			degrees:      slices.Clone(basis.Degrees),

@@ -24,7 +24,8 @@ func NewPopular(items []string, degrees []int64, total int64) (*Model, error) {
 	spec.TrainUsers = max(total, 1) // there may be no event
 	m := &Model{
 		spec: spec, n: n, k: k, popularOnly: true,
-		kappa: make([]float64, k), lambda: make([]float64, k), response: make([]float32, k),
+		spectrum: spectrum{kappa: make([]float64, k), lambda: make([]float64, k),
+			response: make([]float32, k)},
 		table: table{
 			basis: make([]float32, n*k), degrees: slices.Clone(degrees),
 			ids:          slices.Clone(items),

@@ -16,7 +16,7 @@ func TestEventsAreCounted(t *testing.T) {
 	ts := start(t, setup{config: func(c *Config) { c.EventWeights = map[string]float64{"buy": 3} }})
 	event := func(user, kind, id string, age time.Duration) *pb.Event {
 		return &pb.Event{UserId: user, ItemId: item(1), EventType: kind, EventId: id,
-			EventTime: timestamppb.New(ts.now().Add(-age))}
+			EventTime: timestamppb.New(ts.cfg.Now().Add(-age))}
 	}
 	ts.observe(t, newEvent("ann", 1))
 	old := event("ann", "buy", "1", 2*time.Hour)

@@ -58,7 +58,7 @@ func (s *Server) openArms(
 	}
 	s.arms, err = arms.Open(tracedOpen(s.cfg.Tracer, orPopular), s.cfg.tracedArms(), arms.Deps{
 		Salt: s.cfg.ArmSalt, CanaryEvents: s.cfg.CanaryEvents, CanaryZ: s.cfg.CanaryZ,
-		Now: s.now, Models: s.metrics.models, Metrics: s.metrics.arms, Log: s.log})
+		Now: s.cfg.Now, Models: s.metrics.models, Metrics: s.metrics.arms, Log: s.log})
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (s *Server) openQuality() (err error) {
 func (s *Server) newSweeper() *retention.Sweeper {
 	return retention.New(retention.Deps{Ages: s.cfg.Retain, Store: s.store, States: s.states,
 		Follow: s.follow, Longest: s.users.RewriteHistory, Wake: s.retentionWake,
-		Guard: s.chain.Guard, Now: s.now, Metrics: s.metrics.retention, Log: s.log})
+		Guard: s.chain.Guard, Now: s.cfg.Now, Metrics: s.metrics.retention, Log: s.log})
 }
 
 // newExtenders makes what extends the models of the arms by new items.
@@ -127,7 +127,7 @@ func (s *Server) newExtenders(notices *coldstart.Notices) (all follow.Extenders)
 		}
 		x := coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
 			Store: s.store, Models: a.Models, Updater: s.updater, Metrics: of,
-			Log: s.log, Guard: s.chain.Guard, Now: s.now, Notices: notices,
+			Log: s.log, Guard: s.chain.Guard, Now: s.cfg.Now, Notices: notices,
 			First: a.Index == 0, Catalogue: s.catalogue,
 		})
 		a.OnLoad = x.Wake

@@ -36,19 +36,17 @@ import (
 type Server struct {
 	cfg     Config
 	log     *slog.Logger
-	now     func() time.Time
 	metrics *Metrics
 	drain   drain
 	bounds
 
-	store     store.Store
-	doors     *doors.Doors
-	chain     *calls.Chain
-	updater   *state.Updater
-	types     *watched.Files[event.Weights] // nil: the weights are those of the configuration
-	named     *filters.Set                  // by --filters-file
-	arms      *arms.Set
-	credits   *credit.Book
+	store   store.Store
+	doors   *doors.Doors
+	chain   *calls.Chain
+	updater *state.Updater
+	arms    *arms.Set
+	credits *credit.Book
+	files
 	catalogue *catalogue.Catalogue
 	states    *state.Cache
 	quality   *quality.Meter // nil: not measured
@@ -58,6 +56,12 @@ type Server struct {
 	services   services
 	background []func(context.Context) // work that no call waits for
 	servers
+}
+
+// files holds the settings that the server reads again when a file of theirs changes.
+type files struct {
+	types *watched.Files[event.Weights] // nil: the weights are those of the configuration
+	named *filters.Set                  // by --filters-file
 }
 
 // services are those of the clients, and that of the operators.
@@ -88,7 +92,7 @@ func newBounded(
 		return nil, fault.In("server configuration", err)
 	}
 	s := newServer(cfg, st, b)
-	started := s.now()
+	started := s.cfg.Now()
 	defer func() {
 		if err != nil {
 			s.closeModels()
@@ -104,7 +108,7 @@ func newBounded(
 	if err = s.openArms(open, popular); err != nil {
 		return nil, err
 	}
-	s.catalogue, err = catalogue.Open(context.Background(), st, s.now(),
+	s.catalogue, err = catalogue.Open(context.Background(), st, s.cfg.Now(),
 		catalogue.Bounds{Items: cfg.MaxItems, Bytes: cfg.MaxCatalogueBytes})
 	if err != nil {
 		return nil, err
@@ -139,7 +143,7 @@ func newBounded(
 // newServer returns a server with what cannot fail.
 func newServer(cfg Config, st store.Store, b bounds) *Server {
 	s := &Server{
-		cfg: cfg, log: cfg.Logger, now: cfg.Now, metrics: cfg.Metrics, store: st,
+		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, store: st,
 		updater:  state.NewUpdater(cfg.EventWeights),
 		newUsers: ingest.NewQuota(cfg.MaxNewUsers, st),
 		drain:    newDrain(), bounds: b,
@@ -147,8 +151,8 @@ func newServer(cfg Config, st store.Store, b bounds) *Server {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if s.now == nil {
-		s.now = time.Now
+	if s.cfg.Now == nil {
+		s.cfg.Now = time.Now
 	}
 	if s.metrics == nil {
 		s.metrics = NewMetrics()
@@ -159,23 +163,23 @@ func newServer(cfg Config, st store.Store, b bounds) *Server {
 // newServices makes the services of the clients. traced is the store for what is traced.
 func (s *Server) newServices(traced store.Store) {
 	s.credits = credit.New(credit.Deps{Identity: s.store.Identity(), Arms: s.arms.Names(),
-		ArmOf: s.arms.Split.Drawn, Now: s.now, Weights: s.updater.Weights,
+		ArmOf: s.arms.Split.Drawn, Now: s.cfg.Now, Weights: s.updater.Weights,
 		Metrics: s.metrics.credit})
 	meter := stage.Meter{Metrics: s.metrics.stages, Traced: s.cfg.Tracer != nil}
 	s.services = services{
 		recommend: recommend.New(recommend.Deps{Store: s.store, Arms: s.arms, States: s.states,
 			Updater: s.updater, Batcher: passes.New(s.metrics.passes), Filters: s.named,
-			Credits: s.credits, Estimator: s.cfg.Estimator, Now: s.now,
+			Credits: s.credits, Estimator: s.cfg.Estimator, Now: s.cfg.Now,
 			MaxSendBytes: s.cfg.MaxSendBytes, Public: s.chain.Public, Meter: meter,
 			Metrics: s.metrics.recommend}),
 		events: ingest.New(ingest.Deps{Store: s.store, Append: traced.Append, Arms: s.arms,
 			States: s.states, Follow: s.follow, Credits: s.credits, NewUsers: s.newUsers,
 			ReadAhead: s.readAhead, StreamIdle: s.cfg.StreamIdle, Draining: s.drain.streams,
-			Cut: s.drain.cut, Guard: s.chain.Guard, Now: s.now, HashUser: s.chain.Users.Hash,
+			Cut: s.drain.cut, Guard: s.chain.Guard, Now: s.cfg.Now, HashUser: s.chain.Users.Hash,
 			Meter: meter, Metrics: s.metrics.events, Log: s.log}),
 		users: users.New(users.Deps{Bounds: s.users, Store: s.store, Arms: s.arms,
 			States: s.states, Updater: s.updater, Follow: s.follow,
-			Estimator: s.cfg.Estimator, Now: s.now, Caller: s.doors.Caller,
+			Estimator: s.cfg.Estimator, Now: s.cfg.Now, Caller: s.doors.Caller,
 			Draining: s.drain.streams, Log: s.log}),
 		items: items.New(items.Deps{Catalogue: s.catalogue, Models: s.arms.Main().Models}),
 	}

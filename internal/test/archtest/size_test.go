@@ -2,6 +2,9 @@ package archtest
 
 import (
 	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +23,63 @@ var largePackages = map[string]string{
 }
 
 func TestPackagesStaySmall(t *testing.T) {
-	root := filepath.Join("..", "..", "..")
 	lines := map[string]int{}
+	eachFile(t, func(pkg string, text []byte) {
+		lines[pkg] += bytes.Count(text, []byte("\n"))
+	})
+	for pkg, n := range lines {
+		if n > maxLines && largePackages[pkg] == "" {
+			t.Errorf("%s has %d lines: split it, or say in largePackages why it is one", pkg, n)
+		}
+	}
+	for pkg := range largePackages {
+		if lines[pkg] <= maxLines {
+			t.Errorf("%s has %d lines and needs no reason any more", pkg, lines[pkg])
+		}
+	}
+}
+
+// maxFields is the number of fields from which a struct is several. An embedded struct counts as
+// one: it has a name of its own.
+const maxFields = 20
+
+// lists are the structs of which each field stands for itself: flags, settings and statements. All
+// structs of cmd are flags or reports.
+var lists = map[string]bool{"server.Config": true, "store/postgres.statements": true}
+
+func TestStructsStaySmall(t *testing.T) {
+	large := map[string]bool{}
+	eachFile(t, func(pkg string, text []byte) {
+		file := check.Get(parser.ParseFile(token.NewFileSet(), pkg, text, 0))(t)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			fields, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			count := 0
+			for _, f := range fields.Fields.List {
+				count += max(1, len(f.Names))
+			}
+			if name := pkg + "." + spec.Name.Name; count > maxFields && !strings.HasPrefix(pkg, "cmd/") {
+				if large[name] = true; !lists[name] {
+					t.Errorf("%s has %d fields: which of them are one thing?", name, count)
+				}
+			}
+			return true
+		})
+	})
+	check.Same(t, lists, large, "large structs (-excused +found)")
+}
+
+// eachFile calls see for each file of the module that is neither a test nor generated, with the
+// folder of its package.
+func eachFile(t *testing.T, see func(pkg string, text []byte)) {
+	t.Helper()
+	root := filepath.Join("..", "..", "..")
 	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -36,20 +94,10 @@ func TestPackagesStaySmall(t *testing.T) {
 			return err
 		}
 		pkg, err := filepath.Rel(root, filepath.Dir(path))
-		lines[filepath.ToSlash(pkg)] += bytes.Count(text, []byte("\n"))
+		see(filepath.ToSlash(pkg), text)
 		return err
 	})
 	check.Must(t, err)
-	for pkg, n := range lines {
-		if n > maxLines && largePackages[pkg] == "" {
-			t.Errorf("%s has %d lines: split it, or say in largePackages why it is one", pkg, n)
-		}
-	}
-	for pkg := range largePackages {
-		if lines[pkg] <= maxLines {
-			t.Errorf("%s has %d lines and needs no reason any more", pkg, lines[pkg])
-		}
-	}
 }
 
 // skipFolder tells folders that hold no package of this module: tools, and modules of their own.

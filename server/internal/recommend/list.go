@@ -35,19 +35,29 @@ type list struct {
 	read func(*state.User) // readState, made once
 
 	exclusion
-	call     *passes.Call // with the query, the filters and the result
+	call *passes.Call // with the query, the filters and the result
+	queries
+	ruling
+	hashes []uint16 // of a recommendation id
+	before int      // items on the pages before
+	pins   []pin    // to be shown, by rising positions
+	row    *row     // that the list is; nil: it is alone
+	tells  bool     // the list needs its events
+	out    wire.List
+}
+
+// queries holds what the scores of a list are computed from.
+type queries struct {
 	query    *model.Query
-	variance []float32     // k, of the query, if the model knows it
-	draw     *model.Query  // a random query; made when it is needed
-	hashes   []uint16      // of a recommendation id
-	before   int           // items on the pages before
-	pins     []pin         // to be shown, by rising positions
-	ruled    *models.Ruled // the model, if it has rules
-	unmet    bool          // the list has too few items of a share
-	row      *row          // that the list is; nil: it is alone
-	tells    bool          // the list needs its events
-	unit     float64       // of the weights of rules, if the list is not personal
-	out      wire.List
+	variance []float32    // k, of the query, if the model knows it
+	draw     *model.Query // a random query; made when it is needed
+}
+
+// ruling holds what the rules of a request do to its list.
+type ruling struct {
+	ruled *models.Ruled // the model, if it has rules
+	unit  float64       // of the weights of rules, if the list is not personal
+	unmet bool          // the list has too few items of a share
 }
 
 // request is what was asked for.
@@ -83,8 +93,8 @@ func (s *Service) take(m arms.Lease, req *pb.RecommendRequest, now time.Time) *l
 	l, _ := s.lists[m.Arm.Index].Get().(*list)
 	if l == nil || len(l.query.Spectrum) != m.Rank() || l.skip.Cap() != m.NumItems() {
 		l = &list{s: s,
-			call: passes.NewCall(), query: m.NewQuery(),
-			variance:  make([]float32, m.Rank()),
+			call:      passes.NewCall(),
+			queries:   queries{query: m.NewQuery(), variance: make([]float32, m.Rank())},
 			exclusion: exclusion{skip: ranking.NewSet(m.NumItems())},
 		}
 		l.read = l.readState
