@@ -46,7 +46,7 @@ func BenchmarkSearch(b *testing.B) {
 			b.Run(name, func(b *testing.B) {
 				searches := make([]*search, size)
 				for i := range searches {
-					searches[i] = &search{ix: x, req: ranking.Request{N: 100}}
+					searches[i] = &search{ix: x, order: &x.few, req: ranking.Request{N: 100}}
 				}
 				at := 0
 				for b.Loop() {

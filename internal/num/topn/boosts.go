@@ -246,7 +246,7 @@ func (s *search) visitBoosted(b int) {
 // visitRest stands for visit of block b and all behind it, outside of the sample, if no row of them
 // reaches the floor without an addition. It looks at no block without boosted rows.
 func (s *search) visitRest(b int) {
-	rows, sampled := s.boosts.of(b, s.ix.blocks()), s.ix.order[:s.ix.sample]
+	rows, sampled := s.boosts.of(b, s.ix.blocks()), s.order.blocks[:s.order.sample]
 	most := up(float64(s.ix.reach[b]) * s.norm)
 	for len(rows) > 0 && !s.abandoned {
 		if _, high := s.added.around(rows[0].place, s.ix, most); high+rows[0].addition < s.floor {

@@ -149,19 +149,19 @@ func TestBoostsDoNotMisleadTheSample(t *testing.T) {
 	for _, c := range []struct{ top, boosted, seeds int }{{100, 99, 99}, {1100, 1000, 0}} {
 		var boosts []ranking.Boost
 		for i := range c.boosted {
-			place := int(x.order[i/vec.BlockRows])*vec.BlockRows + i%vec.BlockRows
+			place := int(x.few.blocks[i/vec.BlockRows])*vec.BlockRows + i%vec.BlockRows
 			boosts = append(boosts, ranking.Boost{Item: x.row[place], Score: 1000})
 		}
 		for range 20 {
 			r := ranking.Request{Query: gaussian(rng, 1, k), N: c.top, Boosts: boosts}
-			s := &search{ix: x, req: r}
+			s := &search{ix: x, order: &x.few, req: r}
 			if s.begin(1) || s.abandoned {
 				t.Fatal("no scan")
 			}
 			if s.seeds != c.seeds {
 				t.Fatalf("%d of %d boosted rows are seeds, want %d", s.seeds, c.boosted, c.seeds)
 			}
-			x.pass([]*search{s}, true)
+			x.pass(&x.few, []*search{s}, true)
 			if !s.settle() {
 				t.Errorf("%d of %d boosted: the search has to begin anew", c.boosted, c.top)
 			}
@@ -183,11 +183,11 @@ func TestSeeds(t *testing.T) {
 	}
 	x := New(rows, slices.Repeat([]float32{1}, n), k, 0)
 	scanned := func(r ranking.Request) *search {
-		s := &search{ix: x, req: r}
+		s := &search{ix: x, order: &x.few, req: r}
 		if s.begin(1) || s.abandoned {
 			t.Fatal("no scan")
 		}
-		x.pass([]*search{s}, true)
+		x.pass(&x.few, []*search{s}, true)
 		if !s.settle() {
 			t.Fatal("the search has to begin anew")
 		}
@@ -242,7 +242,7 @@ func checkSeeds(t *testing.T, s *search) {
 // TestSeedsGiveWay: seeds that the rows of a sample have left behind do not hold the floor down.
 func TestSeedsGiveWay(t *testing.T) {
 	const seeds, others = 20, 100
-	s := &search{ix: &Index{n: 256 * vec.BlockRows, sample: 16}, sampling: true}
+	s := &search{ix: &Index{n: 256 * vec.BlockRows}, order: &order{sample: 16}, sampling: true}
 	s.from, s.floor, s.req.N = &s.ix.bytes, float32(math.Inf(-1)), 10
 	for i := range seeds + others {
 		score := float32(i)
@@ -304,15 +304,15 @@ func TestExtremeBoosts(t *testing.T) {
 	for _, size := range []float32{1e3, 1e9, 1e30} {
 		var boosts []ranking.Boost
 		for i := range int32(10) { // in the block that is read first
-			item := x.row[x.order[0]*vec.BlockRows+i]
+			item := x.row[x.few.blocks[0]*vec.BlockRows+i]
 			boosts = append(boosts, ranking.Boost{Item: item, Score: size * float32(i%3-1)})
 		}
 		r := ranking.Request{Query: gaussian(rng, 1, k), N: top, Boosts: boosts}
-		s := &search{ix: x, req: r}
+		s := &search{ix: x, order: &x.few, req: r}
 		if s.begin(1) || s.abandoned {
 			t.Fatal("no scan")
 		}
-		x.pass([]*search{s}, true)
+		x.pass(&x.few, []*search{s}, true)
 		if kept := s.kept.Len(); s.abandoned || kept > 2*raiseAt*top {
 			t.Errorf("additions of %g: abandoned: %v, %d candidates", size, s.abandoned, kept)
 		}

@@ -41,9 +41,10 @@
 // rest of the scan reads int8.
 //
 // The scan begins with a sample of the blocks. It goes on with a floor taken from the sample, at a
-// rank where the floor is hardly ever above the N-th score. If at the end fewer than N lower bounds
-// reach the floor, it was above, and the search begins anew without a sample. If too many scores
-// are closer to the N-th than the bounds can tell, the search is abandoned to the float32 scan.
+// rank where the floor is hardly ever above the N-th score. For many items the sample is larger,
+// since a closer floor saves more there. If at the end fewer than N lower bounds reach the floor,
+// it was above, and the search begins anew without a sample. If too many scores are closer to the
+// N-th than the bounds can tell, the search is abandoned to the float32 scan.
 //
 // Rows that are cut in two, with a first bound from the leading columns and the length of the rest
 // (R. Teflioudi, R. Gemulla, "Exact and Approximate Maximum Inner Product Search with LEMP", ACM

@@ -30,8 +30,8 @@ type Index struct {
 	row      []int32   // n, the row of the matrix of each row of the copies
 	place    []int32   // n, its inverse
 	reach    []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
-	order    []int32   // of the blocks in a scan: a sample first
-	sample   int       // how many blocks the sample has
+	few      order     // of a scan for few items
+	many     order     // and for many, with a larger sample
 	relative float64   // e_max, of both copies
 	maxDigit int       // largest |h| of a query
 
@@ -129,13 +129,18 @@ func (x *Index) placeOf(row int32) int32 {
 // fetching ahead costs more than it gains, and fewer bits are not read faster.
 const cached = 24 << 20
 
-// blockAfter returns the numbers of the block that follows place at in the order of a scan, if they
-// should be fetched ahead.
-func (x *Index) blockAfter(c *copied, at int) []byte {
-	if at+1 >= len(x.order) || len(c.numbers) <= cached {
+// order is the sequence in which a scan reads the blocks.
+type order struct {
+	blocks []int32 // a sample first
+	sample int     // how many blocks it has
+}
+
+// after returns the numbers of the block that follows place at, if they should be fetched ahead.
+func (o *order) after(c *copied, at int) []byte {
+	if at+1 >= len(o.blocks) || len(c.numbers) <= cached {
 		return nil
 	}
-	return c.block(int(x.order[at+1]))
+	return c.block(int(o.blocks[at+1]))
 }
 
 // layOut orders the rows and allocates.
@@ -158,7 +163,8 @@ func (x *Index) layOut(norms []float64, five bool) {
 	for b := range x.reach {
 		x.reach[b] = up(norms[x.row[b*vec.BlockRows]] + most)
 	}
-	x.chooseSample()
+	x.few = x.sampled(sampledForFew, mostForFew)
+	x.many = x.sampled(sampledForMany, mostForMany)
 }
 
 // cutMemory allocates the copies.
@@ -186,39 +192,55 @@ func (x *Index) cutMemory(five bool) {
 	}
 }
 
-// A scan begins with a sample of one block in sampled: at least fewestBlocks, if there are at least
-// four times as many, and at most mostBlocks. With five bits a sample may be eight times as large:
-// a better floor saves more there, because candidates are scored in float32 on the way.
+// A scan begins with a sample, of one block in sampledForFew or sampledForMany: at least
+// fewestBlocks, if there are at least four times as many, and at most mostForFew or mostForMany. A
+// larger sample gives a floor closer to the N-th score, which saves more where N is large. A scan
+// for few items ends before it has read as much. With five bits a better floor saves more, because
+// candidates are scored in float32 on the way: there, a sample has at most mostForFive blocks.
 const (
-	sampled      = 16
-	fewestBlocks = 8
-	mostBlocks   = 16
+	sampledForFew  = 16
+	sampledForMany = 8
+	fewestBlocks   = 8
+	mostForFew     = 16
+	mostForMany    = 64
+	mostForFive    = 8 * mostForFew
+
+	manyItems  = 40  // the least number that is many
+	manyBlocks = 256 // the least number of blocks for which it matters
 )
 
-// chooseSample orders the blocks: evenly spread ones first, each from the middle of its part, then
-// the others as they stand.
-func (x *Index) chooseSample() {
+// orderFor returns the order of a scan for n items.
+func (x *Index) orderFor(n int) *order {
+	if n >= manyItems && x.blocks() >= manyBlocks {
+		return &x.many
+	}
+	return &x.few
+}
+
+// sampled returns an order that begins with a sample: one block in inSo, but no more than most,
+// each from the middle of its part. The other blocks follow as they stand.
+func (x *Index) sampled(inSo, most int) (o order) {
 	n := x.blocks()
-	most := mostBlocks
 	if x.five.numbers != nil {
-		most = 8 * mostBlocks
+		most = mostForFive
 	}
-	x.sample = min(max(n/sampled, fewestBlocks), most)
+	o.sample = min(max(n/inSo, fewestBlocks), most)
 	if n < 4*fewestBlocks {
-		x.sample = 0
+		o.sample = 0
 	}
-	x.order = make([]int32, 0, n)
+	o.blocks = make([]int32, 0, n)
 	inSample := make([]bool, n)
-	for j := range x.sample {
-		b := (2*j + 1) * n / (2 * x.sample)
+	for j := range o.sample {
+		b := (2*j + 1) * n / (2 * o.sample)
 		inSample[b] = true
-		x.order = append(x.order, int32(b))
+		o.blocks = append(o.blocks, int32(b))
 	}
 	for b, already := range inSample {
 		if !already {
-			x.order = append(x.order, int32(b))
+			o.blocks = append(o.blocks, int32(b))
 		}
 	}
+	return o
 }
 
 // norm is ‖g u_i‖.

@@ -18,6 +18,7 @@ type search struct {
 	query
 	boosts boosts
 	from   *copied // the copy that is read
+	order  *order  // of its blocks
 
 	// Candidates: rows that may be among the N. Their places are row numbers in the copy. Of the
 	// first exact ones the score is known, and both bounds are the score.
@@ -55,13 +56,14 @@ type scratch struct {
 func (x *Index) Search(batch []ranking.Request, added *Additions) {
 	var room, moreRoom [32]*search
 	scanning, whole := room[:0], moreRoom[:0] // whole: those of which all rows are scored
+	order := x.orderFor(most(batch))
 	for i, r := range batch {
 		if len(r.Query) != x.k {
 			panic(fmt.Sprintf("topn: a query of length %d, want %d", len(r.Query), x.k))
 		}
 		r.N = min(r.N, x.n)
 		s := x.searches.Get().(*search)
-		s.ix, s.added, s.req, s.at = x, added, r, i
+		s.ix, s.added, s.req, s.at, s.order = x, added, r, i, order
 		switch answered := s.begin(len(batch)); {
 		case answered:
 			s.end(batch)
@@ -71,12 +73,12 @@ func (x *Index) Search(batch []ranking.Request, added *Additions) {
 			scanning = append(scanning, s)
 		}
 	}
-	x.pass(scanning, true)
+	x.pass(order, scanning, true)
 	for _, s := range scanning {
 		if !s.settle() {
 			s.start(&x.bytes, false)
 			again := [1]*search{s}
-			x.pass(again[:], false)
+			x.pass(order, again[:], false)
 			s.settle()
 		}
 		if s.abandoned {
@@ -89,6 +91,14 @@ func (x *Index) Search(batch []ranking.Request, added *Additions) {
 	for _, s := range whole {
 		s.end(batch)
 	}
+}
+
+// most is the largest N of the requests, which decides the order for all of them.
+func most(batch []ranking.Request) (n int) {
+	for _, r := range batch {
+		n = max(n, r.N)
+	}
+	return n
 }
 
 // digits returns the largest number of a query that looks for n rows in a batch. Where several
@@ -132,7 +142,7 @@ func (s *search) begin(batch int) (answered bool) {
 		if batch == 1 && x.five.numbers != nil {
 			from = &x.five
 		}
-		s.start(from, x.sample > 0)
+		s.start(from, s.order.sample > 0)
 	}
 	return false
 }
@@ -192,17 +202,17 @@ func (s *search) setRank() {
 // expected at rank expected of the sample; 3.5 standard deviations behind it, the floor is hardly
 // ever above the n-th score. If it is, Search begins anew.
 func (s *search) sampleRank(n int) int {
-	expected := float64(max(n, 0)) * float64(s.ix.sample) / float64(s.ix.blocks())
+	expected := float64(max(n, 0)) * float64(s.order.sample) / float64(s.ix.blocks())
 	return int(math.Ceil(expected + 3.5*math.Sqrt(expected) + 1))
 }
 
 // pass takes the searches through the blocks. Each block is read once for all of them. With
 // bySample, the floors come from the sample and are not proven: settle checks them.
-func (x *Index) pass(searches []*search, bySample bool) {
+func (x *Index) pass(order *order, searches []*search, bySample bool) {
 	var room [32]*search
 	active := append(room[:0], searches...)
-	for at, block := range x.order {
-		if at == x.sample && bySample {
+	for at, block := range order.blocks {
+		if at == order.sample && bySample {
 			for _, s := range active {
 				s.endSample()
 			}
@@ -215,10 +225,10 @@ func (x *Index) pass(searches []*search, bySample bool) {
 			case reach+s.added.mostIn(b) >= float64(s.floor):
 				var next []byte
 				if !fetched {
-					next, fetched = x.blockAfter(s.from, at), true
+					next, fetched = order.after(s.from, at), true
 				}
 				s.visit(b, next)
-			case at < x.sample || reach+s.added.mostBehind(b) >= float64(s.floor):
+			case at < order.sample || reach+s.added.mostBehind(b) >= float64(s.floor):
 				s.visitBoosted(b)
 			default: // all that follow are shorter still
 				s.visitRest(b)

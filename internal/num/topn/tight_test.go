@@ -32,7 +32,7 @@ func TestBoundOfRoundings(t *testing.T) {
 			q[j] = float32(sign * float64(rng.IntN(x.maxDigit)+1))
 		}
 		q[0] = float32(x.maxDigit)
-		s := &search{ix: x}
+		s := &search{ix: x, order: &x.few}
 		if !s.query.set(x, q, x.maxDigit) {
 			t.Fatal("the query is outside of the limits of the bound")
 		}
@@ -58,7 +58,7 @@ func TestBoundOfSteps(t *testing.T) {
 		for j, v := range rows[i*k : (i+1)*k] {
 			q[j] = v - float32(math.RoundToEven(float64(v)))
 		}
-		s := &search{ix: x}
+		s := &search{ix: x, order: &x.few}
 		if !s.query.set(x, q, x.maxDigit) {
 			t.Fatal("the query is outside of the limits of the bound")
 		}

@@ -295,6 +295,23 @@ func TestSearchIsTheScan(t *testing.T) {
 	}
 }
 
+// TestManyItems: so are those of lists and indices that are large enough for the larger sample.
+func TestManyItems(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			const n, k = manyBlocks*vec.BlockRows + 1, 9
+			rows, gain := s.rows(rng, n, k), make([]float32, n)
+			for i := range gain {
+				gain[i] = s.gain(rng, i)
+			}
+			for range 2 {
+				checkSearches(t, rng, s, rows, gain, k, false)
+			}
+		})
+	}
+}
+
 func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int, five bool) {
 	t.Helper()
 	x := newIndex(rows, gain, k, 0, five)
@@ -330,7 +347,7 @@ func TestLostStaysLost(t *testing.T) {
 	const n, k = 64 * vec.BlockRows, 3
 	rows, gain := make([]float32, n*k), slices.Repeat([]float32{1}, n)
 	var inSample []int32 // blocks
-	if order := New(rows, gain, k, 0).order; len(order) > fewestBlocks {
+	if order := New(rows, gain, k, 0).few.blocks; len(order) > fewestBlocks {
 		inSample = order[:fewestBlocks]
 	}
 	for i := range n {
@@ -378,7 +395,7 @@ func TestBoundHolds(t *testing.T) {
 			}
 			for range 20 {
 				q := s.query(rng, rows, k)
-				search := &search{ix: x}
+				search := &search{ix: x, order: &x.few}
 				boosts := randomBoosts(rng, rows, n, k, q)
 				for _, maxDigit := range []int{x.maxDigit, vec.SmallDigit} {
 					for _, from := range []*copied{&x.bytes, &x.five} {
