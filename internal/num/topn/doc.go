@@ -26,7 +26,7 @@
 //
 // A request on its own has a query of 16 bits, whose error f is negligible. If several requests
 // share a pass, their queries may have 8 bits, and R_b f is about as large as e_i‖x‖: see
-// digits.
+// digits. Where scores are closer together than that, a query gets its 16 bits back: see crowded.
 //
 // # The search
 //

@@ -8,11 +8,12 @@ import (
 
 // query is a query in integers, ready for the scan of an index.
 type query struct {
-	numbers []int16 // h, of 16 bits or of 8
-	digits  vec.Digits
-	bounds  vec.Bounds // of one block; Scale, Error and Margin are set as the scan goes on
-	norm    float64    // ‖x‖, rounded up, with room for the rounding of scores
-	error   float32    // (1 + e_max) f + ρ‖x‖, with room for the rounding of a product
+	numbers  []int16 // h, of 16 bits or of 8
+	digits   vec.Digits
+	bounds   vec.Bounds // of one block; Scale, Error and Margin are set as the scan goes on
+	norm     float64    // ‖x‖, rounded up, with room for the rounding of scores
+	oneDigit bool       // the numbers have 8 bits
+	error    float32    // (1 + e_max) f + ρ‖x‖, with room for the rounding of a product
 }
 
 // set prepares x, with numbers up to maxDigit. It returns false if the bound does not hold for x,
@@ -28,6 +29,7 @@ func (q *query) set(ix *Index, x []float32, maxDigit int) bool {
 	if !(norm >= shortest && norm <= longest) { // NaN too
 		return false
 	}
+	q.oneDigit = maxDigit <= vec.SmallDigit
 	step := float32(largest / float64(maxDigit))
 	missing := q.quantise(ix, x, step, maxDigit)
 	rounding := float64(vec.DotRoundings(ix.k)+64) * 0x1p-24

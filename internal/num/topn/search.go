@@ -160,12 +160,32 @@ func (s *search) start(from *copied, sampling bool) {
 	s.seed()
 }
 
-// endSample ends the sample: from now on, the floor is the N-th largest lower bound.
+// endSample ends the sample: from now on, the floor is the N-th largest lower bound. If the bounds
+// of a query of one digit are too wide, the sample is read again, and the rest, with both digits.
 func (s *search) endSample() {
 	s.raise()
+	if s.crowded() {
+		s.query.set(s.ix, s.req.Query, s.ix.maxDigit)
+		s.start(s.from, true)
+		for _, b := range s.order.blocks[:s.order.sample] {
+			s.visit(int(b), nil)
+		}
+		s.raise()
+	}
 	s.sampling = false
 	s.setRank()
 	s.plan()
+}
+
+// crowdDivisor: if more than 1/crowdDivisor of the rows of a sample are candidates beyond those it
+// needs, scoring such rows in float32 takes longer than a second digit of the query.
+const crowdDivisor = 32
+
+// crowded reports whether a sample calls for a second digit. For few items, most of a scan is its
+// sample, which would be read twice.
+func (s *search) crowded() bool {
+	return s.oneDigit && s.order == &s.ix.many &&
+		s.kept.Len()-s.rank > s.order.sample*vec.BlockRows/crowdDivisor
 }
 
 // plan sets the number of candidates at which the floor is raised next. Bounds from bytes are close
