@@ -101,6 +101,8 @@ func TestBadInput(t *testing.T) {
 			[]string{"column user_id", "not valid UTF-8"}},
 		{"JSON long line", `{"user_id":"` + strings.Repeat("x", MaxRowBytes),
 			[]string{"f.csv:1: row longer than"}},
+		{"carriage returns", "user_id,item_id,weight\ru,i,1\r",
+			[]string{"f.csv: lines end with a carriage return alone: write line feeds, as tr"}},
 		{"truncated gzip", string(gz[:len(gz)-10]),
 			[]string{"f.csv: the gzip data ends early", "truncated"}},
 		{"gzip magic only", "\x1f\x8b", []string{"f.csv: the gzip data ends early"}},

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -113,6 +114,11 @@ func newTable(s *Source, form tableForm) (*Table, error) {
 	first, err := s.text.Peek(64 << 10)
 	if err != nil && err != io.EOF {
 		return nil, s.wrap(err)
+	}
+	alone := bytes.IndexByte(first, '\r')
+	if alone >= 0 && alone < len(first)-1 && bytes.IndexByte(first, '\n') < 0 {
+		return nil, fmt.Errorf("%s: lines end with a carriage return alone: write line feeds, as "+
+			"tr '\\r' '\\n' does", s.Path)
 	}
 	comma := form.delimiter
 	if comma == 0 {
