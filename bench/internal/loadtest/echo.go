@@ -2,6 +2,7 @@ package loadtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 
@@ -49,5 +50,8 @@ func (e *Echo) Serve(ctx context.Context, l net.Listener) error {
 	pb.RegisterRecommenderServiceServer(s, e)
 	pb.RegisterEventServiceServer(s, e)
 	defer context.AfterFunc(ctx, s.Stop)()
-	return s.Serve(l)
+	if err := s.Serve(l); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil // ctx ended before it began
 }

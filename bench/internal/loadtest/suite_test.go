@@ -56,6 +56,23 @@ func echoClient(t *testing.T) *Client {
 	return dial(t, l.Addr().String(), 2)
 }
 
+// An echo whose context has ended serves nothing, which is no failure.
+func TestEchoEndsEarly(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e, err := NewEcho(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Serve(ctx, l); err != nil {
+		t.Errorf("Serve after the end of its context: %v", err)
+	}
+}
+
 func testSuite(t *testing.T) *Suite {
 	t.Helper()
 	c := echoClient(t)
