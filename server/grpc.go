@@ -71,7 +71,7 @@ func (s *Server) newGRPC(started time.Time) error {
 	s.services.admin = operate.New(operate.Deps{Bounds: s.operate,
 		Arms: s.arms, Credits: s.credits, Store: s.store, Catalogue: s.catalogue,
 		UsersInMemory: s.states.Len, BuildVersion: s.cfg.BuildVersion, Started: started,
-		Draining: s.isDraining, Caller: s.doors.Caller, Level: s.cfg.LogLevel, Log: s.log})
+		Draining: s.isDraining, Caller: s.chain.Caller, Level: s.cfg.LogLevel, Log: s.log})
 	pb.RegisterAdminServiceServer(s.adminGRPC, s.services.admin)
 	s.health = health.NewServer()
 	for _, g := range []*grpc.Server{s.grpc, s.adminGRPC} {

@@ -179,7 +179,7 @@ func (s *Server) newServices(traced store.Store) {
 			Meter: meter, Metrics: s.metrics.events, Log: s.log}),
 		users: users.New(users.Deps{Bounds: s.users, Store: s.store, Arms: s.arms,
 			States: s.states, Updater: s.updater, Follow: s.follow,
-			Estimator: s.cfg.Estimator, Now: s.cfg.Now, Caller: s.doors.Caller,
+			Estimator: s.cfg.Estimator, Now: s.cfg.Now, Caller: s.chain.Caller,
 			Draining: s.drain.streams, Log: s.log}),
 		items: items.New(items.Deps{Catalogue: s.catalogue, Models: s.arms.Main().Models}),
 	}

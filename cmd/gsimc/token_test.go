@@ -43,7 +43,9 @@ func TestTokenAddTo(t *testing.T) {
 		}
 	}
 
-	// A line that has no end gets one.
+	// A line that has no end gets one. Others may be about signed tokens, or have a limit.
+	want += "shop items jwt https://login.example gsimc groups=shop\n"
+	want += fmt.Sprintf("app observe %x calls=5\n", sha256.Sum256([]byte("app")))
 	write(t, path, strings.TrimSuffix(want, "\n"))
 	execute(t, "token", "more", "--roles", "admin", "--add-to", path)
 	if got := mustRead(t, path); !strings.HasPrefix(got, want+"more admin ") {

@@ -46,14 +46,17 @@ const (
 // holds for what they inflate to. Answers are not compressed.
 //
 // The reason of an ErrorInfo never changes its meaning. Methods of every service have these, and
-// name others: INVALID_FIELD; UNAUTHENTICATED; PERMISSION_DENIED; UNKNOWN_METHOD; OVERLOADED (there
-// is no room for the call, and nothing of it was done); DRAINING (the server is shutting down);
-// STORE_CORRUPT (the user's stored history is damaged); STORE_FULL (the disk is full); STORE_FAILED
-// (no writes until the server is restarted); STORE_UNAVAILABLE (it cannot be reached now);
-// STORE_CLOSED; CANCELLED; DEADLINE_EXCEEDED; INTERNAL.
+// name others: INVALID_FIELD; UNAUTHENTICATED; PERMISSION_DENIED; OTHER_USER; RATE_LIMIT (the token
+// has made as many calls as it may in a second); ISSUER_KEYS (the server is reading the keys of the
+// token's issuer); UNKNOWN_METHOD; OVERLOADED (there is no room for the call, and nothing of it was
+// done); DRAINING (the server is shutting down); STORE_CORRUPT (the user's stored history is
+// damaged); STORE_FULL (the disk is full); STORE_FAILED (no writes until the server is restarted);
+// STORE_UNAVAILABLE (it cannot be reached now); STORE_CLOSED; CANCELLED; DEADLINE_EXCEEDED; INTERNAL.
 //
 // A server with tokens answers UNAUTHENTICATED to a call without one that it knows, and
-// PERMISSION_DENIED to one whose token lacks the role of the method, in every service.
+// PERMISSION_DENIED to one whose token lacks the role of the method, in every service. A token may
+// be bound to one user: calls that are about others, or about several, are PERMISSION_DENIED with
+// reason OTHER_USER.
 type EventServiceClient interface {
 	// Observe takes in one event.
 	//
@@ -149,14 +152,17 @@ type EventService_StreamObserveClient = grpc.BidiStreamingClient[StreamObserveRe
 // holds for what they inflate to. Answers are not compressed.
 //
 // The reason of an ErrorInfo never changes its meaning. Methods of every service have these, and
-// name others: INVALID_FIELD; UNAUTHENTICATED; PERMISSION_DENIED; UNKNOWN_METHOD; OVERLOADED (there
-// is no room for the call, and nothing of it was done); DRAINING (the server is shutting down);
-// STORE_CORRUPT (the user's stored history is damaged); STORE_FULL (the disk is full); STORE_FAILED
-// (no writes until the server is restarted); STORE_UNAVAILABLE (it cannot be reached now);
-// STORE_CLOSED; CANCELLED; DEADLINE_EXCEEDED; INTERNAL.
+// name others: INVALID_FIELD; UNAUTHENTICATED; PERMISSION_DENIED; OTHER_USER; RATE_LIMIT (the token
+// has made as many calls as it may in a second); ISSUER_KEYS (the server is reading the keys of the
+// token's issuer); UNKNOWN_METHOD; OVERLOADED (there is no room for the call, and nothing of it was
+// done); DRAINING (the server is shutting down); STORE_CORRUPT (the user's stored history is
+// damaged); STORE_FULL (the disk is full); STORE_FAILED (no writes until the server is restarted);
+// STORE_UNAVAILABLE (it cannot be reached now); STORE_CLOSED; CANCELLED; DEADLINE_EXCEEDED; INTERNAL.
 //
 // A server with tokens answers UNAUTHENTICATED to a call without one that it knows, and
-// PERMISSION_DENIED to one whose token lacks the role of the method, in every service.
+// PERMISSION_DENIED to one whose token lacks the role of the method, in every service. A token may
+// be bound to one user: calls that are about others, or about several, are PERMISSION_DENIED with
+// reason OTHER_USER.
 type EventServiceServer interface {
 	// Observe takes in one event.
 	//

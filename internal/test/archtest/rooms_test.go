@@ -172,6 +172,7 @@ internal/test/h2test:
 internal/test/peak:
 internal/test/mutants:
 internal/test/soak:
+internal/test/issuertest:
 internal/test/nettest:
 internal/test/proctest: internal/test/check
 internal/test/enginetest: internal/test/proctest internal/test/soak
@@ -193,7 +194,7 @@ log/slog: client learn/retrain server cmd
 net: client server/internal/admission server/internal/origin server/internal/socket
 	store/internal/tcp store/postgres
 	store/valkey server cmd internal/test
-net/http: server
+net/http: server internal/test/issuertest
 os/exec: learn/retrain cmd internal/test
 
 # Messages and calls.
@@ -204,6 +205,7 @@ google.golang.org/grpc: api internal/wire client server cmd internal/test/nettes
 github.com/grpc-ecosystem/grpc-gateway/v2: server/internal/httpjson
 github.com/klauspost/compress: learn/dataset
 github.com/rs/cors: server/internal/origin
+github.com/go-jose/go-jose/v4: server/internal/doors internal/test/issuertest
 
 # What is watched.
 github.com/prometheus/client_golang: server
@@ -228,7 +230,7 @@ go.yaml.in/yaml/v3: server/internal/filters cmd/gsimc/internal/cli
 gonum.org/v1/gonum: spectral kalman/dynamics model learn/evaluate/internal
 github.com/RoaringBitmap/roaring/v2: server/internal/catalogue
 github.com/maypok86/otter/v2: server/internal/state
-golang.org/x/time: server/internal/ingest
+golang.org/x/time: server/internal/doors server/internal/ingest
 
 # Processors, terminals and flags.
 golang.org/x/sys: internal/num internal/test kalman model learn/retrain store/internal/tcp cmd

@@ -28,8 +28,18 @@ func (c *Chain) account(ctx context.Context, method string) *account {
 	if !audited(method) || c.refused(ctx) != nil {
 		return nil
 	}
-	return &account{log: c.Log, refusals: c.refusals, method: method, caller: c.Doors.Caller(ctx),
+	return &account{log: c.Log, refusals: c.refusals, method: method, caller: c.Caller(ctx),
 		began: time.Now()}
+}
+
+// Caller names who makes a call, for people: the name of the token's line or in the certificate,
+// and of a signed token also the keyed hash of its subject, who may be a user.
+func (c *Chain) Caller(ctx context.Context) string {
+	name, subject := c.Doors.Caller(ctx)
+	if subject == "" {
+		return name
+	}
+	return name + "/" + c.Users.Hash(subject).LogValue().String()
 }
 
 // settle writes the line. The error is that of the handler, or of the gate.

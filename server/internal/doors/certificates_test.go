@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,18 +32,26 @@ import (
 // reloads is the value of a series of gsimc_door_reloads_total.
 func reloads(t testing.TB, m *Metrics, files, result string) float64 {
 	t.Helper()
+	return counted(t, m, "gsimc_door_reloads_total", files, result)
+}
+
+// counted is the counter of a name with these values of its labels.
+func counted(t testing.TB, m *Metrics, name string, labels ...string) float64 {
+	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m.Collectors()...)
-	families := check.Get(registry.Gather())(t)
-	for _, family := range families {
+	for _, family := range check.Get(registry.Gather())(t) {
 		for _, series := range family.GetMetric() {
-			if l := series.GetLabel(); len(l) == 2 && l[0].GetValue() == files &&
-				l[1].GetValue() == result {
+			var has []string
+			for _, l := range series.GetLabel() {
+				has = append(has, l.GetValue())
+			}
+			if family.GetName() == name && slices.Equal(has, labels) {
 				return series.GetCounter().GetValue()
 			}
 		}
 	}
-	t.Fatalf("there is no series of %s, %s", files, result)
+	t.Fatalf("there is no series %s of %q", name, labels)
 	return 0
 }
 
@@ -264,7 +273,7 @@ func TestCallerByCertificate(t *testing.T) {
 			VerifiedChains: [][]*x509.Certificate{{cert}}},
 		"": {PeerCertificates: []*x509.Certificate{cert}},
 	} {
-		check.Same(t, want, new(Doors).Caller(ctx(state)), "the caller")
+		check.Same(t, want, callerOf(ctx(state), new(Doors))[0], "the caller")
 	}
 }
 

@@ -1,9 +1,10 @@
 // Package doors decides who may call a gRPC server, and protects the calls on their way: roles of
 // methods, tokens of clients, certificates.
 //
-// Each method needs one [Role]. A client shows a token in the
-// metadata "authorization: Bearer TOKEN"; a file has the SHA-256 of each token and its roles. The
-// tokens and the certificates are read again when the content of their files changes: times and
+// Each method needs one [Role]. A client shows a token in the metadata "authorization: Bearer
+// TOKEN". The lines of a file say which tokens count, and their roles: a line has the SHA-256 of a
+// token, or names an issuer of signed tokens (JWT, RFC 7519), whose public keys the server reads.
+// The tokens and the certificates are read again when the content of their files changes: times and
 // names of files do not matter, so that exchanged links are noticed too. A bad new file changes
 // nothing, and is counted and logged once.
 //
@@ -15,7 +16,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"sync"
@@ -46,22 +46,28 @@ type Doors struct {
 
 	roles   map[string]Role             // of each method
 	tokens  *watched.Files[*tokens]     // nil: everybody may call everything
+	issuers *issuers                    // of signed tokens
 	certs   *watched.Files[*tls.Config] // nil: plain text
+	now     func() time.Time
 	metrics *Metrics
 }
 
 // Open reads the files, which must be good now; later ones may be bad. The error is a fault of a
 // field TokenFile, TLSCert, TLSKey or TLSClientCA. roles are those of the methods by their full
-// names; now is the clock by which certificates are valid.
+// names; now is the clock by which certificates and signed tokens are valid.
 func Open(
 	f Files, roles map[string]Role, now func() time.Time, log *slog.Logger, metrics *Metrics,
 ) (*Doors, error) {
-	d := &Doors{roles: roles, metrics: metrics}
+	d := &Doors{roles: roles, issuers: newIssuers(now, log, metrics.keys), now: now,
+		metrics: metrics}
 	var errs []error
 	if f.Tokens != "" {
 		d.tokens = &watched.Files[*tokens]{Name: "tokens",
 			Paths: []watched.Path{{Field: "TokenFile", Name: f.Tokens}},
-			Parse: parseTokenFile, Log: log, Reloaded: metrics.tokens}
+			Parse: func(texts [][]byte) (*tokens, error) {
+				return parseTokenFile(texts[0], d.issuers)
+			},
+			Log: log, Reloaded: metrics.tokens}
 		errs = append(errs, d.tokens.Open())
 	}
 	if f.Cert != "" {
@@ -89,15 +95,17 @@ func Open(
 	return d, nil
 }
 
-// Watch takes changes of the files at this interval until ctx ends.
+// Watch takes changes of the files at this interval until ctx ends. It reads the keys of issuers,
+// and tells of signed tokens that may have ended.
 func (d *Doors) Watch(ctx context.Context, every time.Duration) {
 	if d.tokens != nil {
 		d.tokens.OnChange = d.OnTokens
 	}
-	var both sync.WaitGroup
-	both.Go(func() { d.tokens.Watch(ctx, every) })
-	both.Go(func() { d.certs.Watch(ctx, every) })
-	both.Wait()
+	var all sync.WaitGroup
+	all.Go(func() { d.tokens.Watch(ctx, every) })
+	all.Go(func() { d.certs.Watch(ctx, every) })
+	all.Go(func() { d.watchIssuers(ctx, every) })
+	all.Wait()
 }
 
 // Credentials are the transport security of the server: TLS 1.3 with the certificate of the moment
@@ -130,66 +138,95 @@ func (d *Doors) HTTPS() *tls.Config {
 	}
 }
 
-// Guarded reports whether [Doors.Check] may refuse a call.
+// Guarded reports whether calls may be refused here.
 func (d *Doors) Guarded() bool { return d.tokens != nil }
 
-// ErrUnauthenticated is the error of a call without a token that the server knows.
-var ErrUnauthenticated = errors.New("doors: no token, or an unknown one")
-
-// A DeniedError is the error of a call whose token lacks a role.
-type DeniedError struct {
-	Name string // of the token
-	Role Role
+// Enter decides whether a call with the incoming metadata of ctx may begin, and counts it against
+// the limit of its token. It reads no message. A method without a role needs a known token: a
+// caller without one is not told which methods there are. The context that it returns is that of
+// the call. It is safe for concurrent use, and waits for nothing.
+func (d *Doors) Enter(ctx context.Context, fullMethod string) (context.Context, error) {
+	who, err := d.look(ctx, fullMethod)
+	if err == nil && who != nil && !who.rates.take(who.subject, d.now) {
+		err = ErrRateLimit
+	}
+	if d.metrics.refused(err); err == nil && who != nil && who.user != "" {
+		ctx = context.WithValue(ctx, userKey{}, who.user)
+	}
+	return ctx, err
 }
 
-// Error names both.
-func (e *DeniedError) Error() string {
-	return fmt.Sprintf("doors: the token %s lacks the role %s", e.Name, e.Role)
-}
-
-// Check decides whether a call with the incoming metadata of ctx may go on. It reads no message. A
-// method without a role needs a known token: a caller without one is not told which
-// methods there are. It is safe for concurrent use.
+// Check decides whether a call that has entered may go on. ctx is that of the call.
 func (d *Doors) Check(ctx context.Context, fullMethod string) error {
-	if d.tokens == nil {
+	who, err := d.look(ctx, fullMethod)
+	if err == nil && who != nil && who.user != OnlyUser(ctx) {
+		err = ErrOtherUser
+	}
+	d.metrics.refused(err)
+	return err
+}
+
+// CheckUser decides whether a call that has entered may go on with a message about a user; empty:
+// it is about nobody. self says whether the method is one for tokens that are bound to a user.
+func (d *Doors) CheckUser(ctx context.Context, self bool, about string) error {
+	only := OnlyUser(ctx)
+	if only == "" || self && (about == "" || about == only) {
 		return nil
+	}
+	d.metrics.refused(ErrOtherUser)
+	return ErrOtherUser
+}
+
+// look returns the caller of a call that may go on; nil: nobody needs to be known.
+func (d *Doors) look(ctx context.Context, fullMethod string) (*caller, error) {
+	if d.tokens == nil {
+		return nil, nil
 	}
 	role, known := d.roles[fullMethod]
 	if known && role == Anybody {
+		return nil, nil
+	}
+	who, err := d.tokens.Get().find(tokenOf(ctx), d.now)
+	if err == nil && known && !who.roles[role] {
+		return nil, &DeniedError{who.name, role}
+	}
+	return who, err
+}
+
+// Knows returns nil if the values of the metadata "authorization" are those of a known token, or
+// none is needed.
+func (d *Doors) Knows(authorization []string) error {
+	if d.tokens == nil {
 		return nil
 	}
-	tokens := d.tokens.Get()
-	at := tokens.find(tokenOf(ctx))
-	switch {
-	case at < 0:
-		d.metrics.unauthenticated.Inc()
-		return ErrUnauthenticated
-	case known && !tokens.roles[at][role]:
-		d.metrics.denied.Inc()
-		return &DeniedError{tokens.names[at], role}
-	}
-	return nil
+	_, err := d.tokens.Get().find(bearer(authorization), d.now)
+	d.metrics.refused(err)
+	return err
 }
 
-// Knows reports whether the values of the metadata "authorization" are those of a known token, or
-// none is needed.
-func (d *Doors) Knows(authorization []string) bool {
-	if d.tokens == nil || d.tokens.Get().find(bearer(authorization)) >= 0 {
-		return true
-	}
-	d.metrics.unauthenticated.Inc()
-	return false
+// userKey is the key of the only user that a call may be about.
+type userKey struct{}
+
+// OnlyUser is the user whom the token of a call is bound to; empty: it is bound to nobody. The
+// context is one of [Doors.Enter].
+func OnlyUser(ctx context.Context) string {
+	user, _ := ctx.Value(userKey{}).(string)
+	return user
 }
 
-// Caller returns who makes a call: the name of the token, or else that in the certificate of the
-// client. It is empty if nothing tells.
-func (d *Doors) Caller(ctx context.Context) string {
+// Caller returns who makes a call: the name of the token's line and, of a signed token, its
+// subject; or else the name in the certificate of the client. They are empty if nothing tells.
+func (d *Doors) Caller(ctx context.Context) (name, subject string) {
 	if d.tokens != nil {
-		tokens := d.tokens.Get()
-		if at := tokens.find(tokenOf(ctx)); at >= 0 {
-			return tokens.names[at]
+		if who, err := d.tokens.Get().find(tokenOf(ctx), d.now); err == nil {
+			return who.name, who.subject
 		}
 	}
+	return certificateOf(ctx), ""
+}
+
+// certificateOf is the name in the certificate of the client of a call; empty: there is none.
+func certificateOf(ctx context.Context) string {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
 		return ""

@@ -16,6 +16,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/internal/test/issuertest"
 )
 
 var must, eventually = check.Must, check.Await
@@ -45,7 +46,8 @@ func openTokens(t testing.TB, text string) (*Doors, string) {
 }
 
 // roles has a method of each role.
-var roles = map[string]Role{"/a/Recommend": Recommend, "/a/Observe": Observe, "/a/User": User,
+var roles = map[string]Role{pb.RecommenderService_Recommend_FullMethodName: Recommend,
+	"/a/Recommend": Recommend, "/a/Observe": Observe, "/a/User": User,
 	"/a/Items": Items, "/a/Admin": Admin, "/a/Health": Anybody}
 
 // Every method with every set of roles, without a token and with wrong ones.
@@ -87,9 +89,15 @@ func TestCheck(t *testing.T) {
 		}
 		check.Pass(t, d.Check(withToken("bearer "+token), "/made.up/Method"),
 			"an unknown method with a token")
-		check.Same(t, "client", d.Caller(withToken("Bearer "+token)), "the caller")
-		check.Same(t, "", d.Caller(withToken("Bearer none")), "an unknown caller")
+		check.Same(t, [2]string{"client"}, callerOf(withToken("Bearer "+token), d), "the caller")
+		check.Same(t, [2]string{}, callerOf(withToken("Bearer none"), d), "an unknown caller")
 	}
+}
+
+// callerOf is the name and the subject of a caller.
+func callerOf(ctx context.Context, d *Doors) [2]string {
+	name, subject := d.Caller(ctx)
+	return [2]string{name, subject}
 }
 
 // Without a file of tokens a check costs nothing.
@@ -203,11 +211,24 @@ func BenchmarkCheck(b *testing.B) {
 				}
 				d, _ = openTokens(b, lines.String())
 			}
-			ctx := withToken("Bearer " + token)
-			b.ReportAllocs()
-			for b.Loop() {
-				must(b, d.Check(ctx, pb.RecommenderService_Recommend_FullMethodName))
-			}
+			benchmarkCheck(b, d, token, nil)
 		})
+	}
+	i := issuertest.New(b)
+	d, _ := openSigned(b, i, "a recommend jwt ISSUER gsimc\n")
+	good := i.Sign(b, claims(i, nil))
+	b.Run("signed", func(b *testing.B) { benchmarkCheck(b, d, good, nil) })
+	b.Run("forged", func(b *testing.B) {
+		benchmarkCheck(b, d, good[:len(good)-20]+strings.Repeat("A", 20), ErrUnauthenticated)
+	})
+}
+
+func benchmarkCheck(b *testing.B, d *Doors, token string, want error) {
+	ctx := withToken("Bearer " + token)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := d.Check(ctx, pb.RecommenderService_Recommend_FullMethodName); err != want {
+			b.Fatal(err)
+		}
 	}
 }

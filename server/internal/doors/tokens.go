@@ -1,16 +1,15 @@
 package doors
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/gsimc/gsimc/internal/fault"
 )
@@ -20,18 +19,40 @@ const maxTokens = 1000
 
 // tokens are those of one file.
 type tokens struct {
-	hashes [][sha256.Size]byte
-	names  []string
-	roles  []map[Role]bool
+	hashes   [][sha256.Size]byte
+	known    []*caller // by their hashes
+	signed   []*signedLine
+	verified verified
 }
 
-// find returns the index of a token, -1 if it is unknown. The time does not depend on the token
-// that is found, nor on how much of one is right.
-func (t *tokens) find(token string) int {
+// A caller is who shows a token.
+type caller struct {
+	name    string // of the line
+	roles   map[Role]bool
+	rates   *rates    // of the line
+	subject string    // of a signed token, which has a rate of its own; else empty
+	user    string    // the only one whom its calls may be about; empty: any
+	until   time.Time // when a signed token ends
+}
+
+// find returns who shows a token.
+func (t *tokens) find(token string, now func() time.Time) (*caller, error) {
 	if token == "" {
-		return -1
+		return nil, ErrUnauthenticated
 	}
 	hash := sha256.Sum256([]byte(token))
+	if at := t.byHash(hash); at >= 0 {
+		return t.known[at], nil
+	}
+	if len(t.signed) == 0 {
+		return nil, ErrUnauthenticated
+	}
+	return t.bySignature(token, hash, now())
+}
+
+// byHash returns the index of a hash, -1 if it is unknown. The time does not depend on the token
+// that is found, nor on how much of one is right.
+func (t *tokens) byHash(hash [sha256.Size]byte) int {
 	at := -1
 	for i := range t.hashes {
 		same := subtle.ConstantTimeCompare(hash[:], t.hashes[i][:])
@@ -55,51 +76,6 @@ func bearer(values []string) string {
 
 // tokenName is the form of the names in the file, which are for people.
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
-// parseTokenFile implements the Parse of [watched.Files]: lines of name, roles and hash in hex,
-// separated by blanks; empty lines and those that begin with # do not count. A name may stand
-// twice, so that a client can have an old and a new token for a while.
-func parseTokenFile(texts [][]byte) (*tokens, error) {
-	t := &tokens{}
-	bad := func(line int, problem string) (*tokens, error) {
-		return nil, &fault.Fault{Field: "TokenFile", Problem: fmt.Sprintf("line %d has %s: a line "+
-			"is a name, roles with commas and the SHA-256 of the token, as `gsimc token` prints it",
-			line, problem)}
-	}
-	seen := map[[sha256.Size]byte]bool{}
-	number := 0
-	for line := range bytes.Lines(texts[0]) {
-		number++
-		words := strings.Fields(string(line))
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-			continue
-		}
-		if len(words) != 3 {
-			return bad(number, fmt.Sprintf("%d words", len(words)))
-		}
-		has, err := parseRoles(words[1])
-		hash, hashErr := hex.DecodeString(words[2])
-		switch {
-		case !tokenName.MatchString(words[0]):
-			return bad(number, "a name that is not of letters, digits, dots, _ and -")
-		case err != nil:
-			return bad(number, err.Error())
-		case hashErr != nil || len(hash) != sha256.Size:
-			return bad(number, "no hash of 64 hexadecimal digits")
-		case seen[[sha256.Size]byte(hash)]:
-			return bad(number, "the hash of an earlier line")
-		case len(t.hashes) == maxTokens:
-			return bad(number, fmt.Sprintf("more than the %d tokens that there may be", maxTokens))
-		}
-		seen[[sha256.Size]byte(hash)] = true
-		t.hashes, t.roles = append(t.hashes, [sha256.Size]byte(hash)), append(t.roles, has)
-		t.names = append(t.names, words[0])
-	}
-	if len(t.hashes) == 0 { // as while it is being written; nobody could call
-		return nil, &fault.Fault{Field: "TokenFile", Problem: "there is no token in the file"}
-	}
-	return t, nil
-}
 
 // tokenBytes is the entropy of a token.
 const tokenBytes = 32

@@ -41,9 +41,9 @@ type Limits struct {
 	Body     int             // bytes of a request's body, at most
 	BodyTime time.Duration   // for a body to come and to be decoded
 	Decoded  int             // bytes of what bodies are decoded to at a time, about
-	// Known reports whether the values of the header Authorization are those of somebody who may
+	// Known returns nil if the values of the header Authorization are those of somebody who may
 	// send a body.
-	Known func(authorization []string) bool
+	Known func(authorization []string) error
 	// Metadata returns metadata for the call of a request. Clients cannot set these names.
 	Metadata func(*http.Request) metadata.MD
 }

@@ -59,7 +59,7 @@ func bounds() Limits {
 	return Limits{Body: 1 << 20, BodyTime: 20 * time.Second, Decoded: 1 << 20,
 		Gate: admission.New(admission.Config{DefaultTimeout: time.Minute, MaxTimeout: time.Minute,
 			MaxInFlight: 1000, MaxReceiving: 64, MaxBodies: 1 << 20}, admission.NewMetrics()),
-		Known:    func([]string) bool { return true },
+		Known:    func([]string) error { return nil },
 		Metadata: func(*http.Request) metadata.MD { return nil }}
 }
 

@@ -92,7 +92,7 @@ type body struct {
 func (*body) Close() error { return nil }
 
 // enter receives a request with its body, if it has one, and takes room for what that is decoded to
-// and for its answer. The error is a [refusal] or a [admission.RefusedError].
+// and for its answer. The error is one that [refuse] knows.
 func (b *bodies) enter(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, rpc string,
 ) (*body, error) {
@@ -139,11 +139,8 @@ func (b *bodies) refusal(r *http.Request) error {
 			"a body goes with a POST only"}
 	case r.ContentLength > int64(b.limits.Body):
 		return b.tooLarge()
-	case !b.limits.Known(r.Header.Values("Authorization")):
-		return &refusal{http.StatusUnauthorized, codes.Unauthenticated, "UNAUTHENTICATED",
-			"this server wants a token that it knows, as header Authorization: Bearer TOKEN"}
 	}
-	return nil
+	return b.limits.Known(r.Header.Values("Authorization"))
 }
 
 func (b *bodies) tooLarge() error {

@@ -74,7 +74,20 @@ var outcomes = []struct {
 	retry   time.Duration // hint to the client; 0: none
 }{
 	{doors.ErrUnauthenticated, codes.Unauthenticated, "UNAUTHENTICATED",
-		"this server wants a token that it knows, as metadata authorization: Bearer TOKEN", 0},
+		"this server wants a token that it knows, as metadata or a header authorization: Bearer " +
+			"TOKEN", 0},
+	{doors.ErrEnded, codes.Unauthenticated, "UNAUTHENTICATED",
+		"the time of the token is over; get another from its issuer", 0},
+	{doors.ErrNoLine, codes.PermissionDenied, "PERMISSION_DENIED",
+		"the issuer of the token is known, and no line of the server's file of tokens has the " +
+			"audience and the claims of this one", 0},
+	{doors.ErrOtherUser, codes.PermissionDenied, "OTHER_USER",
+		"the token may act for one user only, and this call is about another or may be about " +
+			"several", 0},
+	{doors.ErrKeys, codes.Unavailable, "ISSUER_KEYS",
+		"the keys of the token's issuer are being read", time.Second},
+	{doors.ErrRateLimit, codes.ResourceExhausted, "RATE_LIMIT",
+		"the token has made as many calls as it may in a second", time.Second},
 	{ErrUserNotFound, codes.NotFound, "USER_NOT_FOUND", "there is no history under this user_id",
 		0},
 	{ErrItemNotFound, codes.NotFound, "ITEM_NOT_FOUND",

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func addToken(path, name, line string, show func() error) (err error) {
 		words := strings.Fields(line)
 		switch {
 		case len(words) == 0 || strings.HasPrefix(words[0], "#"):
-		case len(words) != 3: // as server reads them
+		case len(words) < 3 || len(words[2]) != 2*sha256.Size && words[2] != "jwt":
 			return fmt.Errorf("line %d of %s is not of a file of tokens", number, path)
 		case words[0] == name:
 			return fmt.Errorf("line %d of %s has the name %s: choose another, or remove the line",

@@ -1,0 +1,205 @@
+package doors
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// algorithms are the signatures that count: those with a public key, which an issuer can publish.
+var algorithms = []jose.SignatureAlgorithm{
+	jose.EdDSA, jose.ES256, jose.ES384, jose.ES512,
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
+}
+
+// leeway is how far the clocks of an issuer and of a server may be apart.
+const leeway = 30 * time.Second
+
+// maxUserBytes is that of user ids in the protocol.
+const maxUserBytes = 256
+
+// A signedLine is a line of the file about tokens that an issuer signs. The first line that a token
+// meets counts.
+type signedLine struct {
+	caller    // of its tokens, without subject, user and end
+	issuer    *issuer
+	audience  string
+	keys      string // where those of the issuer are; empty: its configuration says
+	claims    []claim
+	userClaim string // has the only user whom calls may be about; empty: they may be about any
+}
+
+// A claim is what a token has to say.
+type claim struct{ name, value string }
+
+// bySignature returns who shows a signed token. A token is verified once: the answer is remembered
+// until the keys of its issuer change. Tokens that do not count are not remembered.
+func (t *tokens) bySignature(
+	token string, hash [sha256.Size]byte, now time.Time,
+) (*caller, error) {
+	who := t.verified.get(hash)
+	if who == nil {
+		var err error
+		if who, err = t.verify(token, now); err != nil {
+			return nil, err
+		}
+		t.verified.put(hash, who)
+	}
+	if now.After(who.until) {
+		return nil, ErrEnded
+	}
+	return &who.caller, nil
+}
+
+// verify returns who shows a token: its signature is right, its time is not over, and it meets a
+// line.
+func (t *tokens) verify(token string, now time.Time) (*verifiedCaller, error) {
+	parsed, err := jwt.ParseSigned(token, algorithms)
+	if err != nil {
+		return nil, ErrUnauthenticated
+	}
+	by := t.issuerOf(parsed)
+	if by == nil {
+		return nil, ErrUnauthenticated
+	}
+	under := by.keys.Load()
+	keys := under.of(parsed.Headers[0])
+	if !slices.ContainsFunc(keys, func(k jose.JSONWebKey) bool { return parsed.Claims(k) == nil }) {
+		if len(keys) > 0 && parsed.Headers[0].KeyID != "" {
+			return nil, ErrUnauthenticated
+		}
+		return nil, by.lacksKey(now)
+	}
+	claims, all := jwt.Claims{}, map[string]any{}
+	if parsed.UnsafeClaimsWithoutVerification(&claims, &all) != nil || claims.Expiry == nil {
+		return nil, ErrUnauthenticated
+	}
+	switch claims.ValidateWithLeeway(jwt.Expected{Time: now}, leeway) {
+	case nil:
+	case jwt.ErrExpired:
+		return nil, ErrEnded
+	default:
+		return nil, ErrUnauthenticated
+	}
+	for _, l := range t.signed {
+		if who := l.meets(by, claims, all); who != nil {
+			return &verifiedCaller{*who, by, under}, nil
+		}
+	}
+	return nil, ErrNoLine
+}
+
+// issuerOf returns the issuer that a token names, before anything in it is believed; nil: no line
+// is about it.
+func (t *tokens) issuerOf(token *jwt.JSONWebToken) *issuer {
+	var claims struct {
+		Issuer string `json:"iss"`
+	}
+	if token.UnsafeClaimsWithoutVerification(&claims) != nil {
+		return nil
+	}
+	for _, l := range t.signed {
+		if l.issuer.name == claims.Issuer {
+			return l.issuer
+		}
+	}
+	return nil
+}
+
+// meets returns who shows a verified token; nil: it does not meet the line.
+func (l *signedLine) meets(by *issuer, claims jwt.Claims, all map[string]any) *caller {
+	if l.issuer != by || !claims.Audience.Contains(l.audience) {
+		return nil
+	}
+	for _, want := range l.claims {
+		if !says(all, want) {
+			return nil
+		}
+	}
+	who := l.caller
+	who.subject, who.until = claims.Subject, claims.Expiry.Time().Add(leeway)
+	if l.userClaim != "" {
+		user, _ := valueOf(all, l.userClaim).(string)
+		if user == "" || len(user) > maxUserBytes {
+			return nil
+		}
+		who.user = user
+	}
+	return &who
+}
+
+// says reports whether the claims of a token have one with a value: the text itself, a truth value,
+// one of a list of texts, or a word of the claim scope (RFC 8693) or scp.
+func says(claims map[string]any, want claim) bool {
+	switch value := valueOf(claims, want.name).(type) {
+	case string:
+		return value == want.value ||
+			(want.name == "scope" || want.name == "scp") &&
+				slices.Contains(strings.Fields(value), want.value)
+	case bool:
+		return value && want.value == "true" || !value && want.value == "false"
+	case []any:
+		return slices.Contains(value, any(want.value))
+	}
+	return false
+}
+
+// valueOf returns the claim of a name, or by the path that its dots make: realm_access.roles is
+// roles in the object realm_access. Nil: there is none.
+func valueOf(claims map[string]any, name string) any {
+	if value, ok := claims[name]; ok {
+		return value
+	}
+	outer, inner, _ := strings.Cut(name, ".")
+	if object, ok := claims[outer].(map[string]any); ok {
+		return valueOf(object, inner)
+	}
+	return nil
+}
+
+// maxVerified bounds a generation of verified tokens, of which there are two.
+const maxVerified = 10_000
+
+// A verifiedCaller is who shows a token whose signature is right by keys of its issuer.
+type verifiedCaller struct {
+	caller
+	by    *issuer
+	under *keySet
+}
+
+// verified has the tokens whose signatures were right, by their hashes. The zero value has none.
+type verified struct {
+	mu           sync.RWMutex
+	newer, older map[[sha256.Size]byte]*verifiedCaller
+}
+
+// get returns who shows a token; nil: it is not known, or the keys of its issuer have changed.
+func (v *verified) get(hash [sha256.Size]byte) *verifiedCaller {
+	v.mu.RLock()
+	who, fresh := v.newer[hash]
+	if !fresh {
+		who = v.older[hash]
+	}
+	v.mu.RUnlock()
+	if who == nil || who.under != who.by.keys.Load() {
+		return nil
+	}
+	if !fresh {
+		v.put(hash, who)
+	}
+	return who
+}
+
+func (v *verified) put(hash [sha256.Size]byte, who *verifiedCaller) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.newer[hash] == nil && (v.newer == nil || len(v.newer) >= maxVerified) {
+		v.newer, v.older = map[[sha256.Size]byte]*verifiedCaller{}, v.newer
+	}
+	v.newer[hash] = who
+}

@@ -1,0 +1,149 @@
+package doors
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gsimc/gsimc/internal/fault"
+)
+
+// A line of the file begins with a name and roles. The other words say which tokens it is about.
+const (
+	knownForm  = "NAME ROLES SHA-256 [calls=N], as `gsimc token` prints it"
+	signedForm = "NAME ROLES jwt ISSUER AUDIENCE [CLAIM=VALUE ...] [user=CLAIM] [keys=URL|FILE] " +
+		"[calls=N]"
+)
+
+// parseTokenFile reads lines of words, separated by blanks; empty lines and those that begin with #
+// do not count. A name may stand twice, so that a client can have an old and a new token for a
+// while. all has the issuers of this file and of those before.
+func parseTokenFile(text []byte, all *issuers) (*tokens, error) {
+	t := &tokens{}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		words := strings.Fields(string(line))
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		if err := t.add(words, all); err != nil {
+			form := knownForm
+			if signs(words) {
+				form = signedForm
+			}
+			return nil, &fault.Fault{Field: "TokenFile",
+				Problem: fmt.Sprintf("line %d has %v: a line is %s", number, err, form)}
+		}
+	}
+	if len(t.known)+len(t.signed) == 0 { // as while it is being written; nobody could call
+		return nil, &fault.Fault{Field: "TokenFile", Problem: "there is no token in the file"}
+	}
+	all.keep(t.signed)
+	return t, nil
+}
+
+// signs reports whether a line is about signed tokens.
+func signs(words []string) bool { return len(words) > 2 && words[2] == "jwt" }
+
+// add takes the words of a line. The error completes "the line has"; it shows no word.
+func (t *tokens) add(words []string, all *issuers) error {
+	if len(words) < 3 {
+		return fmt.Errorf("%d words", len(words))
+	}
+	has, err := parseRoles(words[1])
+	switch {
+	case !tokenName.MatchString(words[0]):
+		return errors.New("a name that is not of letters, digits, dots, _ and -")
+	case err != nil:
+		return err
+	case len(t.known)+len(t.signed) == maxTokens:
+		return fmt.Errorf("more than the %d tokens that there may be", maxTokens)
+	}
+	who := caller{name: words[0], roles: has, rates: &rates{}}
+	if signs(words) {
+		return t.addSigned(who, words[3:], all)
+	}
+	return t.addKnown(who, words[2:])
+}
+
+// addKnown takes a token that is known by its hash.
+func (t *tokens) addKnown(who caller, words []string) error {
+	hash, err := hex.DecodeString(words[0])
+	if err != nil || len(hash) != sha256.Size {
+		return errors.New("no hash of 64 hexadecimal digits")
+	}
+	for _, word := range words[1:] {
+		option, value, _ := strings.Cut(word, "=")
+		if option != "calls" {
+			return fmt.Errorf("%d words, and what follows the hash is not calls=N", 2+len(words))
+		}
+		if err := who.rates.parse(value); err != nil {
+			return err
+		}
+	}
+	if t.byHash([sha256.Size]byte(hash)) >= 0 {
+		return errors.New("the hash of an earlier line")
+	}
+	t.hashes, t.known = append(t.hashes, [sha256.Size]byte(hash)), append(t.known, &who)
+	return nil
+}
+
+// addSigned takes a line about tokens that an issuer signs.
+func (t *tokens) addSigned(who caller, words []string, all *issuers) error {
+	if len(words) < 2 {
+		return errors.New("no issuer or no audience")
+	}
+	l := &signedLine{caller: who, audience: words[1]}
+	for _, word := range words[2:] {
+		if err := l.option(word); err != nil {
+			return err
+		}
+	}
+	var err error
+	if l.issuer, err = all.of(words[0], l.keys); err != nil {
+		return err
+	}
+	for _, before := range t.signed {
+		if before.issuer.name == words[0] && before.issuer != l.issuer {
+			return errors.New("the issuer of an earlier line, with other keys")
+		}
+	}
+	t.signed = append(t.signed, l)
+	return nil
+}
+
+// option takes a word behind the audience.
+func (l *signedLine) option(word string) error {
+	name, value, _ := strings.Cut(word, "=")
+	switch {
+	case name == "" || value == "":
+		return errors.New("a word behind the audience that is not CLAIM=VALUE")
+	case name == "user" && l.userClaim == "":
+		l.userClaim = value
+	case name == "keys" && l.keys == "":
+		l.keys = value
+	case name == "calls" && l.rates.perSecond == 0:
+		return l.rates.parse(value)
+	case slices.Contains([]string{"user", "keys", "calls"}, name):
+		return errors.New("user=, keys= or calls= twice")
+	default:
+		l.claims = append(l.claims, claim{name, value})
+	}
+	return nil
+}
+
+// parse reads the number of calls a second.
+func (r *rates) parse(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxRate {
+		return fmt.Errorf("a number of calls a second that is not from 1 to %d", maxRate)
+	}
+	r.perSecond = n
+	return nil
+}
