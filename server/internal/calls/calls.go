@@ -166,6 +166,9 @@ func (c *Chain) guarded(
 	if err := wire.Malformed(req); err != nil {
 		return nil, err
 	}
+	if err := c.checkUser(ctx, info.FullMethod, req); err != nil {
+		return nil, err
+	}
 	defer c.recovered(ctx, info.FullMethod, &err)
 	return next(ctx, req)
 }
@@ -207,7 +210,7 @@ func (c *Chain) Public(ctx context.Context, method string, err error) error {
 	}
 	// counted, and there may be very many; nothing is wrong with the store
 	if errors.As(err, new(*admission.RefusedError)) || errors.Is(err, outcome.ErrSessionLost) ||
-		errors.Is(err, outcome.ErrTooLarge) {
+		errors.Is(err, outcome.ErrTooLarge) || errors.Is(err, doors.ErrRateLimit) {
 		hidden = false
 	}
 	if hidden {

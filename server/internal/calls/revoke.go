@@ -8,9 +8,11 @@ import (
 )
 
 // liveStream is a stream of a method whose caller showed a token, with the error that the token has
-// got. When the tokens change, those end whose token counts no more: a stream may be open for long.
+// got. Those end whose token counts no more: a stream may be open for long. That of a token which
+// is bound to a user takes messages about that user only.
 type liveStream struct {
 	grpc.ServerStream
+	chain  *Chain
 	ctx    context.Context
 	end    context.CancelFunc
 	method string
@@ -25,7 +27,10 @@ func (l *liveStream) RecvMsg(m any) error {
 	if err := l.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	return l.ctx.Err()
+	if err := l.ctx.Err(); err != nil {
+		return err
+	}
+	return l.chain.checkUser(l.ctx, l.method, m)
 }
 
 // whileAllowed runs a stream, which ends with the error of the doors once they would refuse it.
@@ -34,7 +39,7 @@ func (c *Chain) whileAllowed(
 ) error {
 	ctx, end := context.WithCancel(stream.Context())
 	defer end()
-	l := &liveStream{ServerStream: stream, ctx: ctx, end: end, method: method}
+	l := &liveStream{ServerStream: stream, chain: c, ctx: ctx, end: end, method: method}
 	c.live.Store(l, nil)
 	defer c.live.Delete(l)
 	c.look(l) // the tokens may have changed since the headers came
@@ -54,6 +59,9 @@ func (c *Chain) tokensChanged() {
 
 // look ends a stream that the doors would refuse.
 func (c *Chain) look(l *liveStream) {
+	if l.err.Load() != nil { // it has been told, and its handler has not ended yet
+		return
+	}
 	if err := c.Doors.Check(l.ctx, l.method); err != nil {
 		l.err.Store(&err)
 		l.end()

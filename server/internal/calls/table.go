@@ -23,41 +23,43 @@ type method struct {
 	// a stream answers or takes several messages; a feed is a stream that takes several
 	stream, feed bool
 	user         func(req any) string // the user that a request is about; nil: none
+	// a token that is bound to a user may call it, about that user or about nobody
+	self bool
 }
 
 // table has every method that is served: the server does not start with another, see [Missing].
 var table = map[string]method{
 	pb.RecommenderService_Recommend_FullMethodName: {
-		role: doors.Recommend, class: admission.Recommend, user: userID},
+		role: doors.Recommend, class: admission.Recommend, user: userID, self: true},
 	pb.RecommenderService_BatchRecommend_FullMethodName: {
 		role: doors.Recommend, class: admission.Lists},
 	pb.RecommenderService_RecommendPage_FullMethodName: { // a visitor waits for it
-		role: doors.Recommend, class: admission.Recommend, user: userID},
+		role: doors.Recommend, class: admission.Recommend, user: userID, self: true},
 	pb.RecommenderService_ScoreItems_FullMethodName: {
-		role: doors.Recommend, class: admission.Recommend, user: userID},
+		role: doors.Recommend, class: admission.Recommend, user: userID, self: true},
 	pb.RecommenderService_SimilarItems_FullMethodName: {
-		role: doors.Recommend, class: admission.Recommend},
+		role: doors.Recommend, class: admission.Recommend, self: true},
 	pb.RecommenderService_GetSpectrum_FullMethodName: {
-		role: doors.Recommend, class: admission.Recommend, user: userID},
+		role: doors.Recommend, class: admission.Recommend, user: userID, self: true},
 
 	pb.EventService_Observe_FullMethodName: {
-		role: doors.Observe, class: admission.Observe, user: userOfEvent},
+		role: doors.Observe, class: admission.Observe, user: userOfEvent, self: true},
 	pb.EventService_BatchObserve_FullMethodName: {role: doors.Observe, class: admission.Batch},
 	pb.EventService_StreamObserve_FullMethodName: {
 		role: doors.Observe, class: admission.Stream, stream: true, feed: true},
 
 	pb.UserService_GetUser_FullMethodName: {
-		role: doors.User, class: admission.Other, user: userID},
+		role: doors.User, class: admission.Other, user: userID, self: true},
 	pb.UserService_ListUserEvents_FullMethodName: {
-		role: doors.User, class: admission.Other, user: userID},
+		role: doors.User, class: admission.Other, user: userID, self: true},
 	pb.UserService_ExportUser_FullMethodName: {
-		role: doors.User, class: admission.Other, stream: true},
+		role: doors.User, class: admission.Other, stream: true, user: userID, self: true},
 	pb.UserService_RetractEvents_FullMethodName: {
-		role: doors.User, class: admission.Other, user: userID},
+		role: doors.User, class: admission.Other, user: userID, self: true},
 	pb.UserService_MergeUsers_FullMethodName: {
 		role: doors.User, class: admission.Other, user: targetUser},
 	pb.UserService_DeleteUser_FullMethodName: {
-		role: doors.User, class: admission.Other, user: userID},
+		role: doors.User, class: admission.Other, user: userID, self: true},
 
 	pb.ItemService_BatchUpsertItems_FullMethodName: {role: doors.Items, class: admission.Batch},
 	pb.ItemService_BatchDeleteItems_FullMethodName: {role: doors.Items, class: admission.Batch},

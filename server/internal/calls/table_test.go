@@ -56,10 +56,9 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// namesUser reports whether the request of a method is logged with the user that it is about:
-// streams are not.
+// namesUser reports whether a call of a method is about one user, whom its request names.
 func namesUser(of protoreflect.MethodDescriptor) bool {
-	if of.IsStreamingClient() || of.IsStreamingServer() {
+	if of.IsStreamingClient() {
 		return false
 	}
 	fields := of.Input().Fields()

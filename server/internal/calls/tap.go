@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/gsimc/gsimc/server/internal/admission"
+	"github.com/gsimc/gsimc/server/internal/doors"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 )
 
@@ -17,9 +18,12 @@ import (
 func (c *Chain) Tap(
 	ctx context.Context, gate *admission.Gate, method string,
 ) (context.Context, error) {
-	err := c.Doors.Check(ctx, method)
+	entered, err := c.Doors.Enter(ctx, method)
 	if err == nil {
-		return c.admit(ctx, gate, method)
+		err = c.Doors.CheckUser(entered, table[method].self, "")
+	}
+	if err == nil {
+		return c.admit(entered, gate, method)
 	}
 	if audited(method) {
 		c.refusals.add(method, outcome.Status(err).Code(), cause(err))
@@ -56,6 +60,15 @@ func (c *Chain) admit(
 		c.refusals.add(method, st.Code(), cause(err))
 	}
 	return ctx, st.Err()
+}
+
+// checkUser returns an error if the token of a call is bound to a user, and the message is about
+// another.
+func (c *Chain) checkUser(ctx context.Context, method string, message any) error {
+	if !c.Doors.Guarded() || doors.OnlyUser(ctx) == "" {
+		return nil
+	}
+	return c.Doors.CheckUser(ctx, table[method].self, userOf(method, message))
 }
 
 // pushback tells clients that repeat calls by themselves when they may.
