@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -186,6 +185,7 @@ func here(t *testing.T, address string) string {
 // value. The server then ends, since there is no store, or no file of tokens.
 func TestSettingsExist(t *testing.T) {
 	gsimc := build(t)
+	model := train(t, gsimc)
 	image := environments(t)["Dockerfile"]
 	for name, env := range environments(t) {
 		t.Run(name, func(t *testing.T) {
@@ -195,11 +195,8 @@ func TestSettingsExist(t *testing.T) {
 			if all["GSIMC_DATA_DIR"] != "" { // a volume of the cluster
 				all["GSIMC_DATA_DIR"] = t.TempDir()
 			}
-			if all["GSIMC_MODEL"] != "" { // in a volume, too; it is looked for, and not yet read
-				all["GSIMC_MODEL"] = filepath.Join(t.TempDir(), "model.gsimc")
-				if err := os.WriteFile(all["GSIMC_MODEL"], nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+			if all["GSIMC_MODEL"] != "" { // in a volume, too
+				all["GSIMC_MODEL"] = model
 			}
 			ends := "absent"
 			if address := all["GSIMC_STORE"]; address != "" {

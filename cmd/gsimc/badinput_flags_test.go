@@ -49,6 +49,7 @@ func testBadSettings(t *testing.T) {
 			[]string{"--event-types-file: $DIR/none: no such file"}},
 		{"serve --model $DIR/none.gsimc --data-dir $OUT/state", cli.ExitFailure,
 			[]string{"--model: $DIR/none.gsimc: no such file or directory"}},
+		{"serve --model $DATA --data-dir $OUT/state", cli.ExitFailure, []string{"model file $DATA: "}},
 		{"$SERVE --arm next=$DIR/none.gsimc:5", cli.ExitFailure, []string{"--arm",
 			"$DIR/none.gsimc: no such file"}},
 		{"$SERVE --shadow-model $DIR/none.gsimc", cli.ExitFailure,

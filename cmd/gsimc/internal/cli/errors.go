@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/model"
@@ -114,12 +113,12 @@ func LoadModel(flag, path string) (*model.Model, error) {
 	return modelOf(flag, path, model.Load)
 }
 
-// FindModel returns the error that LoadModel returns if the file is missing.
+// FindModel returns the error of LoadModel if the file is missing, or is no model by its header.
 func FindModel(flag, path string) error {
-	_, err := modelOf(flag, path, func(path string) (*model.Model, error) {
-		_, err := os.Stat(path)
-		return nil, err
-	})
+	if _, err := model.Stat(path); err == nil {
+		return nil
+	}
+	_, err := LoadModel(flag, path)
 	return err
 }
 

@@ -192,7 +192,7 @@ func (c *Cmd) openStore(
 	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
 		return nil, err
 	}
-	if c.Model != "" { // a mistaken name makes no store
+	if c.Model != "" { // a mistaken name, or a file that is no model, makes no store
 		if err := cli.FindModel("--model", c.Model); err != nil {
 			return nil, err
 		}
