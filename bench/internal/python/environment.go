@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -18,9 +19,14 @@ import (
 //go:embed requirements.txt
 var requirements []byte
 
+// source pins the packages that a compiler has to build.
+//
+//go:embed source.txt
+var source []byte
+
 // Environment returns the interpreter of the virtual environment in dir, with the packages of
 // requirements.txt. If it is not there, or has other packages, the first of the interpreters in
-// bases that can makes it, by its modules venv and pip. pip downloads some 70 MB.
+// bases that can makes it, by its modules venv and pip. pip downloads some 120 MB.
 func Environment(ctx context.Context, dir string, bases []string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -69,14 +75,46 @@ func makeEnvironment(ctx context.Context, base, dir, installed string) error {
 	if err := command(ctx, base, "-m", "venv", "--clear", dir); err != nil {
 		return err
 	}
-	wanted := filepath.Join(dir, "wanted.txt")
-	if err := os.WriteFile(wanted, requirements, 0o600); err != nil {
+	return install(ctx, dir, requirements, installed, "--only-binary", ":all:")
+}
+
+// compilers are the names that one for C++ goes by.
+var compilers = []string{"c++", "g++", "clang++"}
+
+// Compile adds the packages of source.txt to the environment in dir that Environment returned, if
+// they are not there. They take their time to be built, and need a C++ compiler.
+func Compile(ctx context.Context, dir string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
 		return err
 	}
-	err := command(ctx, filepath.Join(dir, "bin", "python"), "-m", "pip", "install", "--quiet",
-		"--disable-pip-version-check", "--require-hashes", "--only-binary", ":all:",
-		"--requirement", wanted)
-	if err != nil {
+	installed := filepath.Join(dir, "source.txt") // written when all of it is there
+	if content, err := os.ReadFile(installed); err == nil && bytes.Equal(content, source) {
+		return nil
+	}
+	found := slices.ContainsFunc(compilers, func(name string) bool {
+		_, err := exec.LookPath(name)
+		return err == nil
+	})
+	if !found && os.Getenv("CXX") == "" {
+		return errors.New("no C++ compiler to build it by")
+	}
+	return install(ctx, dir, source, installed, "--no-deps", "--no-build-isolation", "--no-binary",
+		":all:")
+}
+
+// install lets pip install the packages that list pins, and keeps the list as the file installed
+// when all of them are there.
+func install(
+	ctx context.Context, dir string, list []byte, installed string, flags ...string,
+) error {
+	wanted := filepath.Join(dir, "wanted.txt")
+	if err := os.WriteFile(wanted, list, 0o600); err != nil {
+		return err
+	}
+	args := append([]string{"-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--require-hashes", "--requirement", wanted}, flags...)
+	if err := command(ctx, filepath.Join(dir, "bin", "python"), args...); err != nil {
 		return err
 	}
 	return os.Rename(wanted, installed)

@@ -90,3 +90,33 @@ func TestEnvironmentMissing(t *testing.T) {
 		t.Errorf("a folder of others was cleared: %v", err)
 	}
 }
+
+// TestCompile: what has to be built is built once, if there is a compiler.
+func TestCompile(t *testing.T) {
+	base, ran := fakeBase(t, "0")
+	dir := filepath.Join(t.TempDir(), "env")
+	if _, err := Environment(t.Context(), dir, []string{base}); err != nil {
+		t.Fatal(err)
+	}
+	path := os.Getenv("PATH")
+	t.Setenv("PATH", t.TempDir())
+	t.Setenv("CXX", "")
+	if err := Compile(t.Context(), dir); err == nil ||
+		!strings.Contains(err.Error(), "no C++ compiler") {
+		t.Errorf("error %v, want that there is no compiler", err)
+	}
+	t.Setenv("PATH", path)
+	t.Setenv("CXX", "c++")
+	for range 2 {
+		if err := Compile(t.Context(), dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw, err := os.ReadFile(ran)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(strings.Fields(string(raw)), " "); got != "venv pip pip" {
+		t.Errorf("the modules %q ran, want pip once for each list", got)
+	}
+}

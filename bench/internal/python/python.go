@@ -24,6 +24,9 @@ import (
 //go:embed worker.py
 var script string
 
+//go:embed approximate.py
+var approximate string
+
 // Worker is a running process. Its methods must not be called at the same time.
 type Worker struct {
 	Interpreter string
@@ -37,7 +40,7 @@ type Worker struct {
 }
 
 // Versions are those of the interpreter and of the packages it has; a missing package is empty.
-type Versions struct{ Python, NumPy, Faiss, SciPy string }
+type Versions struct{ Python, NumPy, Faiss, SciPy, HNSWLib, USearch, ScaNN string }
 
 // output collects what the process writes for people, from a goroutine of package exec.
 type output struct {
@@ -66,7 +69,7 @@ const stopTime = 10 * time.Second
 // process ends with ctx, by Close, and when its input ends because this program did.
 func Start(ctx context.Context, interpreter string, env ...string) (*Worker, error) {
 	w := &Worker{Interpreter: interpreter, errors: new(output)}
-	w.cmd = exec.CommandContext(ctx, interpreter, "-u", "-c", script)
+	w.cmd = exec.CommandContext(ctx, interpreter, "-u", "-c", approximate+script)
 	w.cmd.Env = append(os.Environ(), env...)
 	w.cmd.Stderr = w.errors
 	w.cmd.WaitDelay = stopTime

@@ -1,8 +1,10 @@
 """Peers that are Python packages: reads one JSON request a line, writes one JSON reply a line.
 
-Everything is timed here, around the call itself, so that the pipe costs nothing. One thread unless the environment says
+approximate.py stands before this file when it runs. Everything is timed here, around the call itself, so that the pipe costs nothing. One thread unless the environment says
 otherwise.
 """
+import importlib
+import importlib.metadata
 import json
 import os
 import sys
@@ -28,6 +30,12 @@ def versions(_):
         found["scipy"] = scipy.__version__
     except ImportError:
         pass
+    for name in ("hnswlib", "usearch", "scann"):
+        try:
+            importlib.import_module(name)
+            found[name] = importlib.metadata.version(name)
+        except ImportError:
+            pass
     return found
 
 
@@ -35,7 +43,7 @@ class Search:
     """Top-N of one base: rows @ query, the largest first."""
 
     engines = {}
-    queries = graph = None
+    queries = None
     own = None  # the bound of faiss between its own loop and BLAS
 
     @classmethod
@@ -44,12 +52,13 @@ class Search:
         cls.queries = np.load(request["queries"])
         cls.engines = {}
         for name in request["engines"]:
-            cls.engines[name] = getattr(cls, "make_" + name)(rows)
+            make = APPROXIMATE.get(name) or getattr(cls, "make_" + name)
+            cls.engines[name] = make(rows)
         return {}
 
     @classmethod
     def free(cls, _):
-        cls.engines, cls.queries, cls.graph = {}, None, None
+        cls.engines, cls.queries = {}, None
         return {}
 
     @classmethod
@@ -87,22 +96,6 @@ class Search:
         index.add(rows)
         return lambda q, top: index.search(q, top)[1]
 
-    @classmethod
-    def make_hnsw(cls, rows):
-        import faiss
-
-        cls.graph = faiss.IndexHNSWFlat(rows.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
-        faiss.omp_set_num_threads(os.cpu_count())
-        cls.graph.add(rows)
-        faiss.omp_set_num_threads(THREADS)
-        return lambda q, top: cls.graph.search(q, top)[1]
-
-    @classmethod
-    def effort(cls, request):
-        """Sets how many candidates a search of the graph keeps."""
-        if request.get("effort"):
-            cls.graph.hnsw.efSearch = request["effort"]
-
     @staticmethod
     def make_blas(rows):
         def one(q, top):
@@ -118,10 +111,17 @@ class Search:
         return lambda q, top: one(q, top) if len(q) == 1 else many(q, top)
 
     @classmethod
+    def engine(cls, request):
+        """The engine of a request, which keeps as many candidates as the request says, if it says so."""
+        engine = cls.engines[request["engine"]]
+        if request.get("effort"):
+            engine.tune(request["effort"], request["top"], request.get("part", 1))
+        return engine
+
+    @classmethod
     def time(cls, request):
         """Median processor seconds of a call with batch queries, repeated for a while."""
-        cls.effort(request)
-        search, top, batch = cls.engines[request["engine"]], request["top"], request["batch"]
+        search, top, batch = cls.engine(request), request["top"], request["batch"]
         end = time.perf_counter() + request["use"]
         taken, at = [], request["first"]
         while len(taken) < 4 or time.perf_counter() < end:
@@ -134,8 +134,7 @@ class Search:
 
     @classmethod
     def ids(cls, request):
-        cls.effort(request)
-        search = cls.engines[request["engine"]]
+        search = cls.engine(request)
         return {"ids": [search(cls.queries[i : i + 1], request["top"])[0].tolist() for i in range(request["count"])]}
 
 
