@@ -172,14 +172,17 @@ func userQueries(
 	return queries, local
 }
 
-// amazonTitle is the name of the data set of real users.
-const amazonTitle = "amazon-games"
+// The data sets of real users.
+const (
+	amazonGames = "amazon-games"
+	diginetica  = "diginetica" // whose spectrum falls slowly
+)
 
-// amazonGames returns the file of this data set, or "" and a note if it is not there.
-func (s *session) amazonGames() string {
-	path := filepath.Join(s.data, amazonTitle, "interactions.csv.gz")
+// events returns the file of a data set, or "" and a note if it is not there.
+func (s *session) events(title string) string {
+	path := filepath.Join(s.data, title, "interactions.csv.gz")
 	if _, err := os.Stat(path); err != nil {
-		s.note("the data set %s is not there and is left out", amazonTitle)
+		s.note("the data set %s is not there and is left out", title)
 		return ""
 	}
 	return path

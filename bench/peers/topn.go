@@ -56,10 +56,12 @@ func measureTopN(s *session) (err error) {
 
 // trainedGroups measures bases of real and of generated data.
 func (s *session) trainedGroups(workers []*python.Worker, queries int) error {
-	if !s.left(amazonTitle) {
-		if events := s.amazonGames(); events != "" {
-			err := s.trainedGroup(amazonTitle, events, amazonTitle, workers, queries)
-			if err != nil {
+	for _, title := range []string{amazonGames, diginetica} {
+		if s.left(title) {
+			continue
+		}
+		if events := s.events(title); events != "" {
+			if err := s.trainedGroup(title, events, title, workers, queries); err != nil {
 				return err
 			}
 		}

@@ -43,10 +43,10 @@ func measureTrain(s *session) (err error) {
 	}); err != nil {
 		return err
 	}
-	if s.left(amazonTitle) {
+	if s.left(amazonGames) {
 		return nil
 	}
-	path := s.amazonGames()
+	path := s.events(amazonGames)
 	if path == "" {
 		return nil
 	}
@@ -55,7 +55,7 @@ func measureTrain(s *session) (err error) {
 		return err
 	}
 	r = &spectral.Incidence{NumItems: data.NumItems(), Ptr: data.Ptr, Item: data.Item}
-	return s.eigenGroups(amazonTitle, r, workers, []eigenGroup{
+	return s.eigenGroups(amazonGames, r, workers, []eigenGroup{
 		{rank: pick(s, 300, 20), rounds: s.rounds, forms: []string{"sparse"}},
 	})
 }
