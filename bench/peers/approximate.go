@@ -2,75 +2,176 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/gsimc/gsimc/bench/internal/python"
 	"github.com/gsimc/gsimc/bench/internal/result"
 )
 
-// HNSW of faiss walks a graph of near rows instead of going through all. The candidates that it
-// keeps on the way, efSearch, buy recall: the share of the exact first N that it finds. The graph
-// has 32 links a row (M) and is built with the efConstruction that faiss has by default.
+// index is an approximate peer. The candidates that a search keeps on its way, its effort, buy
+// recall: the share of the exact first N that it finds.
+type index struct {
+	name    string // within the process
+	effort  string // what the library calls it
+	graph   bool   // of near rows, which takes minutes to build
+	recalls []float64
 
-// hnswRecalls are the recalls at which HNSW is timed.
-var hnswRecalls = []float64{0.90, 0.99, 0.999}
+	// parts are the shares of its rows that a search can be bound to: a half, a quarter and so on.
+	parts []int
 
-// hnswEffort is the largest efSearch that is tried.
-const hnswEffort = 10_000
+	// title names it with its version; it is empty if the process lacks the package.
+	title func(w *python.Worker) string
+}
 
-// tune puts HNSW as it reaches each of the recalls in the place of HNSW, for lists of 10 and of
-// 100. A recall that it does not reach has no contestant: the checks say how far it comes.
+// leastRecall is the recall that all of them are tuned to. One that does not reach it takes part as
+// it comes nearest.
+const leastRecall = 0.99
+
+// mostEffort is the largest effort that is tried.
+const mostEffort = 10_000
+
+// indexes have settings that their authors recommend or give by default; approximate.py has them.
+var indexes = []index{
+	{name: "hnsw", effort: "efSearch", graph: true, recalls: []float64{0.90, leastRecall, 0.999},
+		parts: []int{1}, title: func(w *python.Worker) string { return faissTitle(w, "HNSW") }},
+	{name: "pq4", effort: "candidates", recalls: []float64{leastRecall}, parts: []int{1},
+		title: func(w *python.Worker) string { return faissTitle(w, "PQ4 fast scan, refined") }},
+	{name: "hnswlib", effort: "ef", graph: true, recalls: []float64{leastRecall}, parts: []int{1},
+		title: func(w *python.Worker) string { return versioned("hnswlib", w.Versions.HNSWLib) }},
+	{name: "usearch", effort: "expansion_search", graph: true, recalls: []float64{leastRecall},
+		parts: []int{1},
+		title: func(w *python.Worker) string { return versioned("usearch", w.Versions.USearch) }},
+	{name: "scann", effort: "candidates", recalls: []float64{leastRecall},
+		parts: []int{1, 2, 4, 8, 16},
+		title: func(w *python.Worker) string { return versioned("ScaNN", w.Versions.ScaNN) }},
+}
+
+// versioned is empty without a version.
+func versioned(name, version string) string {
+	if version == "" {
+		return ""
+	}
+	return name + " " + version
+}
+
+// indexesOf lists the approximate engines of a process for a base, but those in taken: one of each
+// has to do. Graphs take part where rows are trained.
+func indexesOf(w *python.Worker, b *base, taken []engine) []engine {
+	var list []engine
+	for i := range indexes {
+		x := &indexes[i]
+		title := x.title(w)
+		if title == "" || x.graph && !b.trained || x.name == "pq4" && b.k%2 != 0 ||
+			slices.ContainsFunc(taken, func(e engine) bool { return e.index == x }) {
+			continue
+		}
+		list = append(list, engine{worker: w, name: x.name, title: title, index: x,
+			role: result.Approximate})
+	}
+	return list
+}
+
+// tune puts the approximate engines as they reach each of their recalls in the place of those that
+// can be tuned, for lists of 10 and of 100. The checks say how each comes there.
 func (s *session) tune(b *base, engines []engine) (tuned []engine, checks []result.Check, _ error) {
 	for _, e := range engines {
-		if e.name != "hnsw" {
+		if e.index == nil {
 			tuned = append(tuned, e)
 			continue
 		}
 		for _, top := range []int{100, 10} {
-			s.say("%s: searching the efSearch of HNSW, top %d", b.title, top)
-			found, reached, err := e.tuned(b, top)
+			s.say("%s: searching the %s of %s, top %d", b.title, e.index.effort, e.title, top)
+			list, reached, err := e.tuned(b, top)
 			if err != nil {
 				return nil, nil, err
 			}
-			tuned, checks = append(tuned, found...), append(checks, reached...)
+			tuned, checks = append(tuned, list...), append(checks, reached...)
 		}
 	}
 	return tuned, checks, nil
 }
 
-// tuned returns e with the efforts that reach the recalls of the first top items of the timed
-// queries.
+// tuned returns e as it reaches each of its recalls, which rise, for lists of top.
 func (e engine) tuned(b *base, top int) (tuned []engine, checks []result.Check, _ error) {
-	count := min(timedQueries, len(b.queries)/b.k)
 	effort := top
-	for _, wanted := range hnswRecalls {
-		var recall float64
-		var err error
-		effort, recall, err = leastEffort(effort, min(hnswEffort, b.n), wanted,
-			func(effort int) (float64, error) {
-				e.effort = effort
-				share, _, err := e.common(b, top, count)
-				return share, err
-			})
+	for _, wanted := range e.index.recalls {
+		best, err := e.least(b, top, effort, wanted)
 		if err != nil {
 			return nil, nil, err
 		}
-		one := e
-		one.top, one.effort = top, effort
-		one.title = fmt.Sprintf("%s, recall %.3f", e.title, wanted)
-		text := fmt.Sprintf("%.2f %% of the top %d of %d queries by efSearch = %d", 100*recall, top,
-			count, effort)
-		if recall >= wanted {
-			tuned = append(tuned, one)
-		} else {
-			text += ": not reached"
+		checks = append(checks, best.reached(b, wanted))
+		if best.recall >= wanted || wanted == leastRecall {
+			tuned = append(tuned, best)
 		}
-		checks = append(checks,
-			result.Check{Name: "items in common with " + one.title, Value: recall, Text: text})
+		effort = best.effort
 	}
 	return tuned, checks, nil
 }
 
+// mostEffort is the largest effort that is tried on a base. A graph of which more has to be walked
+// is slower than going through all rows.
+func (x *index) mostEffort(b *base) int {
+	if x.graph {
+		return min(mostEffort, b.n/8)
+	}
+	return min(mostEffort, b.n)
+}
+
+// reached says by which setting a recall of the timed queries was reached, or how near it came.
+func (e engine) reached(b *base, wanted float64) result.Check {
+	text := fmt.Sprintf("%.2f %% of the top %d of %d queries by %s = %d", 100*e.recall, e.top,
+		b.timed(), e.index.effort, e.effort)
+	if e.part > 1 {
+		text += fmt.Sprintf(", 1/%d of the leaves", e.part)
+	}
+	if e.recall < wanted {
+		text += ": not reached"
+	}
+	return result.Check{Name: "items in common with " + e.title, Value: e.recall, Text: text}
+}
+
+// least returns e with the setting that reaches the recall of the first top items of the timed
+// queries in the least time, or that comes nearest to it. The efforts tried begin with first.
+func (e engine) least(b *base, top, first int, wanted float64) (engine, error) {
+	e.title = fmt.Sprintf("%s, recall %.3f", e.title, wanted)
+	e.top = top
+	var best engine
+	fastest := 0.0
+	for _, part := range e.index.parts {
+		one := e
+		one.part = part
+		var err error
+		one.effort, one.recall, err = leastEffort(first, e.index.mostEffort(b), wanted,
+			func(effort int) (float64, error) {
+				one.effort = effort
+				share, _, err := one.common(b, top, b.timed())
+				return share, err
+			})
+		if err != nil {
+			return engine{}, err
+		}
+		if one.recall < wanted {
+			if one.recall > best.recall || best.index == nil {
+				best = one
+			}
+			continue
+		}
+		seconds, err := one.seconds(top, 1, 0, tuningTime)
+		if err != nil {
+			return engine{}, err
+		}
+		if fastest == 0 || seconds < fastest {
+			best, fastest = one, seconds
+		}
+	}
+	return best, nil
+}
+
+// tuningTime is for how many seconds a part is tried that reaches the recall.
+const tuningTime = 0.1
+
 // leastEffort searches the least effort from first to most by which recall is what is wanted: it
-// doubles it, then halves the last step three times. It returns most if none is enough.
+// doubles it, then halves the last step three times. If none is enough it returns the largest.
 func leastEffort(
 	first, most int, wanted float64, recall func(effort int) (float64, error),
 ) (effort int, reached float64, err error) {

@@ -2,11 +2,12 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/gsimc/gsimc/bench/internal/result"
+	"github.com/gsimc/gsimc/bench/internal/python"
 )
 
 // TestLeastEffort: recall that grows with the effort, up to a bound.
@@ -46,8 +47,9 @@ func TestLeastEffort(t *testing.T) {
 	}
 }
 
-// TestHNSW measures a small base with faiss, where there is one.
-func TestHNSW(t *testing.T) {
+// TestApproximate measures a small base with the indexes of the interpreter that
+// GSIMC_BENCH_PYTHON names.
+func TestApproximate(t *testing.T) {
 	s := quickSession(t)
 	s.noPeers, s.pythons = false, os.Getenv("GSIMC_BENCH_PYTHON")
 	workers, err := s.startPythons(1)
@@ -59,26 +61,71 @@ func TestHNSW(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	if len(workers) == 0 || workers[0].Versions.Faiss == "" {
-		t.Skip("no faiss")
+	if len(workers) == 0 {
+		t.Skip("no Python with NumPy")
 	}
 	b, err := gaussianBase(2000, 16, 70)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.trained = true
+	here := indexesOf(workers[0], b, nil)
+	if len(here) == 0 {
+		t.Skip("no approximate index")
+	}
 	if err := s.searchGroups(b, workers[:1]); err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range s.file.Groups {
-		graphs := 0
-		for _, one := range g.Series {
-			if one.Role == result.Approximate && strings.Contains(one.Name, "HNSW") {
-				graphs++
+		for _, e := range here {
+			for _, recall := range e.index.recalls {
+				name := fmt.Sprintf("%s, recall %.3f", e.title, recall)
+				if one := g.Find(name); one == nil || one.Recall < recall {
+					t.Errorf("%s: %s has the series %+v, want that recall", g.Title, name, one)
+				}
 			}
 		}
-		if graphs != len(hnswRecalls) {
-			t.Errorf("%s: %d contestants are HNSW, want one for each recall", g.Title, graphs)
+	}
+}
+
+// TestIndexes: one of each index has to do, graphs want trained rows, and a missing package is no
+// index.
+func TestIndexes(t *testing.T) {
+	w := &python.Worker{Versions: python.Versions{Faiss: "1 (OPTIMIZE DD AVX2)", ScaNN: "2"}}
+	names := func(b *base, taken []engine) string {
+		var list []string
+		for _, e := range indexesOf(w, b, taken) {
+			list = append(list, e.name)
+		}
+		return strings.Join(list, " ")
+	}
+	trained := &base{k: 4, trained: true}
+	for _, c := range []struct {
+		b     *base
+		taken []engine
+		want  string
+	}{
+		{trained, nil, "hnsw pq4 scann"},
+		{&base{k: 4}, nil, "pq4 scann"},
+		{&base{k: 5}, nil, "scann"},
+		{trained, indexesOf(w, &base{k: 4}, nil), "hnsw"},
+	} {
+		if got := names(c.b, c.taken); got != c.want {
+			t.Errorf("k = %d, trained %v, %d are taken: indexes %q, want %q", c.b.k, c.b.trained,
+				len(c.taken), got, c.want)
+		}
+	}
+}
+
+// TestReached: a check says how an index came to its recall, or how near to it.
+func TestReached(t *testing.T) {
+	b := &base{k: 1, queries: make([]float32, 70)}
+	e := engine{title: "ScaNN", index: &index{effort: "candidates"}, top: 10, effort: 40, part: 4,
+		recall: 0.95}
+	want := "95.00 % of the top 10 of 70 queries by candidates = 40, 1/4 of the leaves"
+	for wanted, text := range map[float64]string{0.9: want, 0.99: want + ": not reached"} {
+		if got := e.reached(b, wanted); got.Text != text || got.Value != e.recall {
+			t.Errorf("the check is %+v, want %q", got, text)
 		}
 	}
 }

@@ -33,12 +33,37 @@ type base struct {
 	// local holds the local term of each query, nil if the model has none.
 	local [][]ranking.Boost
 
+	found map[int][][]int32 // our first items of the timed queries, by how many; see firsts
+
 	free func() error
 }
 
 // timedQueries is how many of the queries are timed, in turn; all of them are checked for wrong
 // answers.
 const timedQueries = 512
+
+// timed is how many queries are timed.
+func (b *base) timed() int { return min(timedQueries, len(b.queries)/b.k) }
+
+// firsts returns our first top items of each of the timed queries.
+func (b *base) firsts(top int) [][]int32 {
+	if b.found[top] != nil {
+		return b.found[top]
+	}
+	lists := make([][]int32, b.timed())
+	var best []ranking.Scored
+	for i := range lists {
+		best = b.model.TopN(best, b.spectral(b.queries, i), top, nil)
+		for _, one := range best {
+			lists[i] = append(lists[i], one.Item)
+		}
+	}
+	if b.found == nil {
+		b.found = make(map[int][][]int32)
+	}
+	b.found[top] = lists
+	return lists
+}
 
 // gaussianBase draws rows and queries: the hardest data for a search that skips what cannot be
 // among the first.

@@ -20,31 +20,31 @@ type engine struct {
 	title  string
 	role   result.Role
 
-	// HNSW as it is tuned for lists of top; 0 otherwise.
-	top, effort int
+	index *index // nil if it has nothing to tune
+
+	// As it is tuned for lists of top, and what it finds then; 0 otherwise.
+	top, effort, part int
+	recall            float64
 }
 
-// load hands the base to the Python processes. HNSW takes part where rows are trained, by the first
-// faiss alone: building its graph takes minutes.
+// load hands the base to the Python processes.
 func (s *session) load(b *base, workers []*python.Worker) ([]engine, error) {
 	if len(workers) == 0 {
 		return nil, nil
 	}
 	rows, queries := s.path("rows.npy"), s.path("queries.npy")
-	timed := min(timedQueries, len(b.queries)/b.k)
+	timed := b.timed()
 	err := errors.Join(npy.Write(rows, b.rows, b.n, b.k),
 		npy.Write(queries, b.queries[:timed*b.k], timed, b.k))
 	if err != nil {
 		return nil, err
 	}
 	var engines []engine
-	graph := b.trained
 	for _, w := range workers {
-		own := enginesOf(w, graph)
+		own := slices.Concat(exactOf(w), indexesOf(w, b, engines))
 		var names []string
 		for _, e := range own {
 			names = append(names, e.name)
-			graph = graph && e.name != "hnsw"
 		}
 		s.say("%s: NumPy %s, faiss %s make %s", b.title, w.Versions.NumPy,
 			orNone(w.Versions.Faiss), strings.Join(names, ", "))
@@ -57,8 +57,8 @@ func (s *session) load(b *base, workers []*python.Worker) ([]engine, error) {
 	return engines, errors.Join(os.Remove(rows), os.Remove(queries))
 }
 
-// enginesOf lists what a process can search with.
-func enginesOf(w *python.Worker, graph bool) []engine {
+// exactOf lists what a process can search all rows with.
+func exactOf(w *python.Worker) []engine {
 	list := []engine{{
 		worker: w, name: "blas", role: result.Peer,
 		title: fmt.Sprintf("NumPy %s, OpenBLAS and argpartition", w.Versions.NumPy),
@@ -66,19 +66,17 @@ func enginesOf(w *python.Worker, graph bool) []engine {
 	if w.Versions.Faiss == "" {
 		return list
 	}
-	list = append(list,
+	return append(list,
 		engine{worker: w, name: "flat", title: faissTitle(w, "IndexFlatIP"), role: result.Peer},
 		engine{worker: w, name: "sq8", title: faissTitle(w, "SQ8 (not exact)"),
 			role: result.Approximate})
-	if graph {
-		list = append(list, engine{worker: w, name: "hnsw", title: faissTitle(w, "HNSW"),
-			role: result.Approximate})
-	}
-	return list
 }
 
-// faissTitle names an index with the version and the instructions of its faiss.
+// faissTitle names an index with the version and the instructions of its faiss, if there is one.
 func faissTitle(w *python.Worker, index string) string {
+	if w.Versions.Faiss == "" {
+		return ""
+	}
 	short := strings.NewReplacer(" (OPTIMIZE ", " (", "DD ", "")
 	return "faiss " + short.Replace(w.Versions.Faiss) + " " + index
 }
@@ -100,25 +98,30 @@ func (s *session) peerSearches(engines []engine, top, batch int) []rounds.Contes
 			continue
 		}
 		round := 0
-		list = append(
-			list,
-			rounds.Contestant{Name: e.title, Role: e.role, Run: func() (float64, error) {
-				round++
-				var reply struct{ Seconds float64 }
-				args := map[string]any{
-					"engine": e.name,
-					"effort": e.effort,
-					"top":    top,
-					"batch":  batch,
-					"first":  31 * round,
-					"use":    s.use().Seconds(),
-				}
-				err := e.worker.Call("search.time", args, &reply)
-				return reply.Seconds / float64(batch) * 1e3, err
-			}},
-		)
+		run := func() (float64, error) {
+			round++
+			seconds, err := e.seconds(top, batch, 31*round, s.use().Seconds())
+			return seconds * 1e3, err
+		}
+		list = append(list,
+			rounds.Contestant{Name: e.title, Role: e.role, Recall: e.recall, Run: run})
 	}
 	return list
+}
+
+// seconds is the processor time of a query among batch at once, over calls for as many seconds as
+// use says. They begin with the query first.
+func (e engine) seconds(top, batch, first int, use float64) (float64, error) {
+	var reply struct{ Seconds float64 }
+	args := e.request(top)
+	args["batch"], args["first"], args["use"] = batch, first, use
+	err := e.worker.Call("search.time", args, &reply)
+	return reply.Seconds / float64(batch), err
+}
+
+// request has what all requests to search have.
+func (e engine) request(top int) map[string]any {
+	return map[string]any{"engine": e.name, "effort": e.effort, "part": e.part, "top": top}
 }
 
 // overlap compares the first 100 items of the engines with our own: exact ones differ only where
@@ -127,7 +130,7 @@ func overlap(b *base, engines []engine) ([]result.Check, error) {
 	const top, count = 100, 64
 	var checks []result.Check
 	for _, e := range engines {
-		if e.name == "hnsw" {
+		if e.index != nil {
 			continue // its recall is what it is tuned to
 		}
 		share, asked, err := e.common(b, top, count)
@@ -147,15 +150,17 @@ func overlap(b *base, engines []engine) ([]result.Check, error) {
 // how many queries there were.
 func (e engine) common(b *base, top, count int) (share float64, asked int, _ error) {
 	var reply struct{ IDs [][]int32 }
-	search := map[string]any{"engine": e.name, "effort": e.effort, "top": top, "count": count}
+	search := e.request(top)
+	search["count"] = count
 	if err := e.worker.Call("search.ids", search, &reply); err != nil {
 		return 0, 0, err
 	}
 	found, total := 0, 0
+	wanted := b.firsts(top)
 	for i, ids := range reply.IDs {
-		for _, want := range b.model.TopN(nil, b.spectral(b.queries, i), top, nil) {
+		for _, item := range wanted[i] {
 			total++
-			if slices.Contains(ids, want.Item) {
+			if slices.Contains(ids, item) {
 				found++
 			}
 		}

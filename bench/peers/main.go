@@ -31,7 +31,8 @@ var parts = []struct {
 	name, help string
 	run        func(*session) error
 }{
-	{"topn", "exact top-N against faiss and BLAS, on random and trained bases", measureTopN},
+	{"topn", "exact top-N against BLAS, exact and approximate indexes, on random and trained bases",
+		measureTopN},
 	{"gemm", "matrix products against gonum, OpenBLAS and the peak of the processor", measureGEMM},
 	{"durability", "durable appends against redis, bbolt and pebble", measureDurability},
 	{"train", "leading eigenvectors against ARPACK", measureTrain},

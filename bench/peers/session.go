@@ -216,8 +216,9 @@ func (s *session) startPythons(threads int) ([]*python.Worker, error) {
 			}
 			continue
 		}
-		s.note("Python %s: NumPy %s, SciPy %s, faiss %s; %d thread(s), %v",
-			v.Python, v.NumPy, orNone(v.SciPy), orNone(v.Faiss), threads, env[2:])
+		s.note("Python %s: NumPy %s, SciPy %s, faiss %s, hnswlib %s, usearch %s, ScaNN %s; "+
+			"%d thread(s), %v", v.Python, v.NumPy, orNone(v.SciPy), orNone(v.Faiss),
+			orNone(v.HNSWLib), orNone(v.USearch), orNone(v.ScaNN), threads, env[2:])
 		workers = append(workers, w)
 	}
 	if len(workers) == 0 {
@@ -237,6 +238,9 @@ func (s *session) interpreters() []string {
 	if err != nil {
 		s.note("the packages of the Python index are not compared with: %v", err)
 		return names
+	}
+	if err := python.Compile(s.ctx, s.venv); err != nil {
+		s.note("hnswlib is not compared with: %v", err)
 	}
 	return slices.Insert(names, 0, pinned)
 }

@@ -28,8 +28,8 @@ const (
 // microBatch is how many requests share a pass in the batched groups.
 const microBatch = 16
 
-// measureTopN compares the search of a model with a float32 scan, with faiss and with BLAS, on
-// bases one after the other, so that only one is in memory.
+// measureTopN compares the search of a model with a float32 scan, with BLAS, and with exact and
+// approximate indexes, on bases one after the other, so that only one is in memory.
 func measureTopN(s *session) (err error) {
 	workers, err := s.startPythons(1)
 	if err != nil {
@@ -157,7 +157,7 @@ func forget(workers []*python.Worker) error {
 
 // ownSearches are the contestants of this program.
 func (s *session) ownSearches(b *base, top, batch int, stream []byte) []rounds.Contestant {
-	timed := min(timedQueries, len(b.queries)/b.k)
+	timed := b.timed()
 	query := func(i int) []float32 { i %= timed; return b.queries[i*b.k : (i+1)*b.k] }
 	dst := make([]ranking.Scored, 0, top)
 	asked := &model.Query{}

@@ -61,6 +61,7 @@ const (
 type Series struct {
 	Name    string
 	Role    Role
+	Recall  float64   `json:",omitempty"` // share of the exact items that an approximate one finds
 	Samples []float64 // one for each round
 }
 

@@ -94,7 +94,7 @@ func TestFiles(t *testing.T) {
 		Machine: ThisMachine("v1"), Notes: []string{"a note"},
 		Groups: []Group{{Title: "g", Params: map[string]float64{"n": 2}, Unit: "ms", Ours: "ours",
 			Series: []Series{
-				{"ours", Own, []float64{1, 2}},
+				{Name: "ours", Role: Own, Samples: []float64{1, 2}},
 			}, Checks: []Check{{"c", 1, "one", true}}}},
 	}
 	if err := Write(dir, want); err != nil {

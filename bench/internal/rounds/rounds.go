@@ -18,6 +18,8 @@ import (
 type Contestant struct {
 	Name string
 	Role result.Role
+	// Recall is that of an approximate one, if it is known: see result.Series.
+	Recall float64
 	// Run does the work of one round and returns the sample, such as the time that it took.
 	Run func() (float64, error)
 }
@@ -33,7 +35,7 @@ func Alternate(
 ) ([]result.Series, error) {
 	series := make([]result.Series, len(contestants))
 	for i, c := range contestants {
-		series[i] = result.Series{Name: c.Name, Role: c.Role}
+		series[i] = result.Series{Name: c.Name, Role: c.Role, Recall: c.Recall}
 	}
 	for round := range n {
 		for turn := range contestants {
