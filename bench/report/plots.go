@@ -80,7 +80,7 @@ func (p *page) plotSearch(f *result.File) (string, error) {
 		return gaussian && g.Params["top"] == 100 && g.Params["batch"] == 1
 	}
 	size := func(g *result.Group) float64 { return 4 * g.Params["n"] * g.Params["k"] / 1e6 }
-	title := "Exact top 100 of random rows, one query"
+	title := "Top 100 of random rows, one query"
 	return p.draw("topn", title, "float32 rows, MB", "ms", collect(f, random, size))
 }
 

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -91,43 +89,6 @@ func checksTable(g result.Group) string {
 	return t.String()
 }
 
-// searchChecks is checksTable of all groups of a part: a line for each check, and a column for each
-// group that has checks.
-func searchChecks(f *result.File) string {
-	type key struct {
-		name  string
-		again int // the same name comes once more in a group
-	}
-	var keys []key
-	texts := map[key]map[string]string{} // by the title of the group
-	header := []string{"check"}
-	for _, g := range f.Groups {
-		if len(g.Checks) == 0 {
-			continue
-		}
-		header = append(header, g.Title)
-		seen := map[string]int{}
-		for _, c := range g.Checks {
-			k := key{c.Name, seen[c.Name]}
-			seen[c.Name]++
-			if texts[k] == nil {
-				texts[k] = map[string]string{}
-				keys = append(keys, k)
-			}
-			texts[k][g.Title] = checkText(c)
-		}
-	}
-	t := newTable(header...)
-	for _, k := range keys {
-		row := []string{k.name}
-		for _, title := range header[1:] {
-			row = append(row, cmp.Or(texts[k][title], "–"))
-		}
-		t.row(row...)
-	}
-	return t.String()
-}
-
 // checkText is the text of a check, which says so if it is not as it should be.
 func checkText(c result.Check) string {
 	if c.Bad {
@@ -144,83 +105,6 @@ func runsTable(parts []*result.File) string {
 			figure(math.Round(f.Seconds)), f.Machine.Load)
 	}
 	return t.String()
-}
-
-// searchSummary has a line for each base and a column for each contestant, of the groups with this
-// top and batch. The ratio to the fastest exact peer comes first.
-func searchSummary(f *result.File, top, batch float64) string {
-	var groups []*result.Group
-	var names []string
-	for i := range f.Groups {
-		g := &f.Groups[i]
-		if g.Params["top"] != top || g.Params["batch"] != batch {
-			continue
-		}
-		groups = append(groups, g)
-		for _, s := range g.Series {
-			if s.Name != g.Ours && !slices.Contains(names, s.Name) {
-				names = append(names, s.Name)
-			}
-		}
-	}
-	if len(groups) == 0 {
-		return ""
-	}
-	columns := []string{"rows", "**" + groups[0].Ours + "**, " + groups[0].Unit,
-		"**fastest exact peer**"}
-	for _, name := range names {
-		if s := firstOf(groups, name); s.Role == result.Limit {
-			name = "× of: " + name
-		}
-		columns = append(columns, name)
-	}
-	t := newTable(columns...)
-	for _, g := range groups {
-		ours := result.SpreadOf(g.Find(g.Ours).Samples)
-		title, _, _ := strings.Cut(g.Title, ", top")
-		cells := []string{
-			title,
-			fmt.Sprintf("%s [%s–%s]", figure(ours.Median), figure(ours.Min), figure(ours.Max)),
-			"–",
-		}
-		if peer := fastestPeer(g); peer != nil {
-			cells[2] = "**" + times(g.Advantage(peer)) + "** " + peer.Name
-		}
-		for _, name := range names {
-			cell := "–"
-			if s := g.Find(name); s != nil {
-				cell = times(g.Advantage(s))
-			}
-			cells = append(cells, cell)
-		}
-		t.row(cells...)
-	}
-	return t.String()
-}
-
-// fastestPeer is the exact contestant of others that gsimc is ahead of by least, or nil.
-func fastestPeer(g *result.Group) *result.Series {
-	var fastest *result.Series
-	for i := range g.Series {
-		s := &g.Series[i]
-		if s.Role != result.Peer || isOurs(s) {
-			continue
-		}
-		if fastest == nil || g.Advantage(s).Median < g.Advantage(fastest).Median {
-			fastest = s
-		}
-	}
-	return fastest
-}
-
-// firstOf is the series of that name in the first group that has it.
-func firstOf(groups []*result.Group, name string) *result.Series {
-	for _, g := range groups {
-		if s := g.Find(name); s != nil {
-			return s
-		}
-	}
-	return &result.Series{}
 }
 
 // seriesTable is a table of the figures of a report of load: those without an x, group by
