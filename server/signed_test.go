@@ -140,6 +140,11 @@ func TestBoundTokensByJSON(t *testing.T) {
 	j.token = sign("ann", -time.Minute)
 	j.refused("GET", "/v1/users/ann/recommendations", "", http.StatusUnauthorized,
 		"UNAUTHENTICATED")
+	for _, token := range []string{j.token, "made up"} {
+		_, _, header := send(t, "GET", j.base+"/v1/users/ann/recommendations", "",
+			"Authorization", "Bearer "+token)
+		same(t, "Bearer", header.Get("WWW-Authenticate"), "the challenge")
+	}
 }
 
 // A stream ends when the time of its token is over.

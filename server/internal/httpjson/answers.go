@@ -51,6 +51,15 @@ func (w *answerWriter) owes(bytes int) {
 	}
 }
 
+// WriteHeader implements [http.ResponseWriter]. The library would challenge the client with the
+// text of the error.
+func (w *answerWriter) WriteHeader(code int) {
+	if code == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
+	w.ResponseWriter.WriteHeader(code)
+}
+
 // Write implements [io.Writer]. If the client has gone, so that the context of its call ends, the
 // library would log that as a fault of the server: here it gets no error.
 func (w *answerWriter) Write(text []byte) (int, error) {

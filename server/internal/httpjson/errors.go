@@ -71,9 +71,6 @@ func writeStatus(w http.ResponseWriter, httpStatus int, st *status.Status) {
 		return
 	}
 	retryAfter(w, st)
-	if httpStatus == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(httpStatus)
 	_, _ = w.Write(text) // an error means that the client has gone
