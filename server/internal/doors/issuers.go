@@ -184,7 +184,7 @@ func (all *issuers) reread(ctx context.Context, i *issuer) {
 	if changed {
 		i.keys.Store(set)
 	}
-	news := err != nil && !i.failed
+	news, left := err != nil && !i.failed, len(i.keys.Load().keys)
 	i.reading, i.failed = false, err != nil
 	i.mu.Unlock()
 	all.read(err == nil)
@@ -193,7 +193,7 @@ func (all *issuers) reread(ctx context.Context, i *issuer) {
 	case news:
 		all.log.LogAttrs(ctx, slog.LevelWarn,
 			"keys of an issuer cannot be read: those from before stay", issuer,
-			slog.String("error", fmt.Sprint(err)))
+			slog.Int("keys", left), slog.String("error", fmt.Sprint(err)))
 	case changed && len(set.keys) == 0:
 		all.log.LogAttrs(ctx, slog.LevelWarn, "an issuer has no keys any more", issuer)
 	case changed:

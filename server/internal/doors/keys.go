@@ -110,7 +110,8 @@ func (i *issuer) discover(ctx context.Context) (place string, err error) {
 	case json.Unmarshal(text, &says) != nil:
 		return "", errors.New("the configuration of the issuer is not JSON")
 	case says.Issuer != i.name:
-		return "", errors.New("the configuration is that of another issuer")
+		return "", fmt.Errorf("the configuration is that of %q, and the line names %q", says.Issuer,
+			i.name)
 	case !i.mayRead(says.Keys):
 		return "", errors.New("the configuration has a jwks_uri that is " + unsafeURL)
 	}

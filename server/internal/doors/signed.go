@@ -133,6 +133,14 @@ func (l *signedLine) meets(by *issuer, claims jwt.Claims, all map[string]any) *c
 	return &who
 }
 
+// takes reports whether l is met by each token that meets another line of its issuer, so that the
+// other one never counts if it stands behind l.
+func (l *signedLine) takes(other *signedLine) bool {
+	lacks := func(c claim) bool { return !slices.Contains(other.claims, c) }
+	return l.audience == other.audience && !slices.ContainsFunc(l.claims, lacks) &&
+		(l.userClaim == "" || l.userClaim == other.userClaim)
+}
+
 // says reports whether the claims of a token have one with a value: the text itself, a truth value,
 // one of a list of texts, or a word of the claim scope (RFC 8693) or scp.
 func says(claims map[string]any, want claim) bool {

@@ -231,6 +231,20 @@ func TestBoundTokens(t *testing.T) {
 	}
 }
 
+// A line that asks for more stands first; one behind it that asks for less has tokens of its own.
+func TestOrderOfLines(t *testing.T) {
+	for _, lines := range []string{
+		"a user jwt https://a a user=sub\nb user jwt https://a a\n",
+		"a user jwt https://a a b=c\nb user jwt https://a a b=d\nc user jwt https://a a\n",
+		"a user jwt https://a a user=sub\nb user jwt https://a a user=email\n",
+		"a user jwt https://a a\nb user jwt https://a b\nc user jwt https://c a\n",
+	} {
+		_, err := parseTokenFile([]byte(lines), newIssuers(time.Now,
+			slog.New(slog.DiscardHandler), func(bool) {}))
+		check.Pass(t, err, "%s", lines)
+	}
+}
+
 // A call that has entered goes on with a message about its user only, and while its token is bound
 // to that user.
 func TestBoundCalls(t *testing.T) {
@@ -318,12 +332,16 @@ func TestBadSignedLines(t *testing.T) {
 		canary + " a keys=http://" + canary: "a place of keys that is no https://",
 		canary + " a keys=" + dir + "/none": "a file of keys that is not good (no such file",
 		canary + " a keys=" + dir:           "a file of keys that is not good (it is not a file",
-		"https://a a user=a user=b":         "user=, keys= or calls= twice",
-		"https://a a calls=1 calls=1":       "user=, keys= or calls= twice",
-		canary + " a keys=" + many:          "a file of keys that is not good (more than 100 keys",
-		canary + " a keys=" + none:          "a file of keys that is not good (not a JSON document",
-		canary + " a keys=" + empty:         "a file of keys that is not good (no public key",
-		canary + " a keys=" + private:       "a file of keys that is not good (no public key",
+		"https://a a\nname user jwt https://a a user=sub":             "no tokens of its own",
+		"https://a a b=c\nname user jwt https://a a d=e b=c user=sub": "no tokens of its own",
+		"https://a a user=sub":                                        "user= beside the role items or admin",
+		"https://a a User=sub":                                        "user=, keys= or calls= twice, or in capitals",
+		"https://a a user=a user=b":                                   "user=, keys= or calls= twice",
+		"https://a a calls=1 calls=1":                                 "user=, keys= or calls= twice",
+		canary + " a keys=" + many:                                    "a file of keys that is not good (more than 100 keys",
+		canary + " a keys=" + none:                                    "a file of keys that is not good (not a JSON document",
+		canary + " a keys=" + empty:                                   "a file of keys that is not good (no public key",
+		canary + " a keys=" + private:                                 "a file of keys that is not good (no public key",
 	} {
 		path := certtest.Write(t, t.TempDir(), "tokens", []byte("# b\nname admin jwt "+words+"\n"))
 		_, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler),

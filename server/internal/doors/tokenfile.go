@@ -105,13 +105,21 @@ func (t *tokens) addSigned(who caller, words []string, all *issuers) error {
 			return err
 		}
 	}
+	if l.userClaim != "" && (l.roles[Items] || l.roles[Admin]) {
+		return errors.New("user= beside the role items or admin, whose methods are about no user")
+	}
 	var err error
 	if l.issuer, err = all.of(words[0], l.keys); err != nil {
 		return err
 	}
 	for _, before := range t.signed {
-		if before.issuer.name == words[0] && before.issuer != l.issuer {
+		switch {
+		case before.issuer.name != words[0]:
+		case before.issuer != l.issuer:
 			return errors.New("the issuer of an earlier line, with other keys")
+		case before.takes(l):
+			return errors.New("no tokens of its own: an earlier line takes all of them, and " +
+				"would have to stand behind this one")
 		}
 	}
 	t.signed = append(t.signed, l)
@@ -130,8 +138,8 @@ func (l *signedLine) option(word string) error {
 		l.keys = value
 	case name == "calls" && l.rates.perSecond == 0:
 		return l.rates.parse(value)
-	case slices.Contains([]string{"user", "keys", "calls"}, name):
-		return errors.New("user=, keys= or calls= twice")
+	case slices.Contains([]string{"user", "keys", "calls"}, strings.ToLower(name)):
+		return errors.New("user=, keys= or calls= twice, or in capitals")
 	default:
 		l.claims = append(l.claims, claim{name, value})
 	}
