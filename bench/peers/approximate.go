@@ -71,8 +71,8 @@ func indexesOf(w *python.Worker, b *base, taken []engine) []engine {
 	return list
 }
 
-// tune puts the approximate engines as they reach each of their recalls in the place of those that
-// can be tuned, for lists of 10 and of 100. The checks say how each comes there.
+// tune replaces each approximate engine by several: one for each of its recalls, with the setting
+// that reaches it, for lists of 10 and of 100. The checks name the settings.
 func (s *session) tune(b *base, engines []engine) (tuned []engine, checks []result.Check, _ error) {
 	for _, e := range engines {
 		if e.index == nil {
@@ -91,7 +91,8 @@ func (s *session) tune(b *base, engines []engine) (tuned []engine, checks []resu
 	return tuned, checks, nil
 }
 
-// tuned returns e as it reaches each of its recalls, which rise, for lists of top.
+// tuned returns one engine for each recall of e, with the setting that reaches it, for lists of
+// top. Recalls rise.
 func (e engine) tuned(b *base, top int) (tuned []engine, checks []result.Check, _ error) {
 	effort := top
 	for _, wanted := range e.index.recalls {

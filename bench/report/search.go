@@ -78,8 +78,7 @@ func searchCell(g *result.Group, name string) string {
 	return text
 }
 
-// fastestCell names the contestant of others that ours is ahead of by least, of those that wanted
-// keeps.
+// fastestCell names the fastest contestant of those that wanted keeps.
 func fastestCell(wanted func(*result.Series) bool) func(*result.Group) string {
 	return func(g *result.Group) string {
 		var fastest *result.Series
