@@ -188,19 +188,19 @@ func (s *search) crowded() bool {
 		s.kept.Len()-s.rank > s.order.sample*vec.BlockRows/crowdDivisor
 }
 
-// plan sets the number of candidates at which the floor is raised next. Bounds from bytes are close
-// to the scores, so raising can wait for raiseAt·rank candidates. Candidates from five bits are
-// scored when the floor is raised, and a higher floor saves later rows from that, so scoreAt more
-// are enough.
+// plan sets the number of candidates at which the floor is raised next: when there are half as many
+// more, and more than the rank. Candidates from five bits are scored when the floor is
+// raised, and a higher floor saves later rows from that, so scoreAt more are enough.
 func (s *search) plan() {
-	s.raiseLen = max(raiseAt*s.rank, 2*s.kept.Len())
+	there := max(s.rank, s.kept.Len())
+	s.raiseLen = there + max(there/2, raiseAt)
 	if s.coarse() {
 		s.raiseLen = s.kept.Len() + scoreAt
 	}
 }
 
 const (
-	raiseAt = 4
+	raiseAt = 8
 	scoreAt = 64
 )
 
