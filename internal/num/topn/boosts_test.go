@@ -313,7 +313,7 @@ func TestExtremeBoosts(t *testing.T) {
 			t.Fatal("no scan")
 		}
 		x.pass(&x.few, []*search{s}, true)
-		if kept := s.kept.Len(); s.abandoned || kept > 2*raiseAt*top {
+		if kept := s.kept.Len(); s.abandoned || kept > 8*top {
 			t.Errorf("additions of %g: abandoned: %v, %d candidates", size, s.abandoned, kept)
 		}
 	}

@@ -24,9 +24,13 @@
 // for queries and rows within the limits shortest and longest; other queries and matrices are
 // left to the float32 scan.
 //
+// The step of a row is as large as its largest number, and so is e_i. Where rows have a few large
+// numbers each, c_i and h are therefore those of Q v_i and Q x. Q is orthogonal, so that products
+// and lengths stay: see rotation.
+//
 // A request on its own has a query of 16 bits, whose error f is negligible. If several requests
 // share a pass, their queries may have 8 bits, and R_b f is about as large as e_i‖x‖: see
-// digits. Where scores are closer together than that, a query gets its 16 bits back: see crowded.
+// digits.
 //
 // # The search
 //
@@ -48,9 +52,10 @@
 //
 // Rows that are cut in two, with a first bound from the leading columns and the length of the rest
 // (R. Teflioudi, R. Gemulla, "Exact and Approximate Maximum Inner Product Search with LEMP", ACM
-// TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017), were tried and left out: decision 35 says
-// why. Two processors for one request were tried too: beyond the caches one of them takes all that
-// the memory gives, within them waking the other takes as long as the search.
+// TODS 42, 2016; H. Li et al., "FEXIPRO", SIGMOD 2017), were tried and left out, and so were rows
+// sorted by direction: decision 35 says why. Two processors for one request were tried too: beyond
+// the caches one of them takes all that the memory gives, within them waking the other takes as
+// long as the search.
 //
 // # Additions
 //

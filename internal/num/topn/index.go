@@ -32,6 +32,7 @@ type Index struct {
 	reach    []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
 	few      order     // of a scan for few items
 	many     order     // and for many, with a larger sample
+	rotation rotation  // of the rows of the copies
 	relative float64   // e_max, of both copies
 	maxDigit int       // largest |h| of a query
 
@@ -94,11 +95,12 @@ func newIndex(rows, gain []float32, k int, first int32, five bool) *Index {
 		return x
 	}
 	x.quantised = true
+	x.rotation = x.chooseRotation(norms)
 	x.layOut(norms, five)
 	relative := make([]float64, x.blocks())
 	parallel.TasksWith(x.blocks(), func() func(b int) {
-		c, d := make([]int8, x.columns), make([]uint8, x.columns)
-		return func(b int) { relative[b] = x.fill(b, c, d, norms) }
+		room := rowRoom{make([]float64, x.k), make([]int8, x.columns), make([]uint8, x.columns)}
+		return func(b int) { relative[b] = x.fill(b, &room, norms) }
 	})
 	x.relative = slices.Max(relative)
 	return x
@@ -253,8 +255,15 @@ func (x *Index) norm(i int, g float64) float64 {
 	return math.Sqrt(sum)
 }
 
-// fill makes the rows of block b and returns the largest e_i/‖v_i‖. c and d are room for a row.
-func (x *Index) fill(b int, c []int8, d []uint8, norms []float64) (relative float64) {
+// rowRoom is memory for one row and its numbers.
+type rowRoom struct {
+	row  []float64
+	c    []int8
+	five []uint8
+}
+
+// fill makes the rows of block b and returns the largest e_i/‖v_i‖.
+func (x *Index) fill(b int, r *rowRoom, norms []float64) (relative float64) {
 	set := func(to *copied, row int, scale float32, missing float64) {
 		i := x.row[row]
 		to.scale[row] = scale
@@ -264,30 +273,37 @@ func (x *Index) fill(b int, c []int8, d []uint8, norms []float64) (relative floa
 		}
 	}
 	for row := b * vec.BlockRows; row < min((b+1)*vec.BlockRows, x.n); row++ {
-		i := int(x.row[row])
-		step, missing := x.quantise(c, i)
+		x.rowTo(r.row, int(x.row[row]))
+		step, missing := quantise(r.c, r.row)
 		set(&x.bytes, row, step, missing)
-		vec.SetBlockRow(x.bytes.block(b), row%vec.BlockRows, c)
+		vec.SetBlockRow(x.bytes.block(b), row%vec.BlockRows, r.c)
 		if x.five.numbers != nil {
-			step, missing := x.quantiseFive(d, i)
+			step, missing := quantiseFive(r.five, r.row)
 			set(&x.five, row, step, missing)
-			vec.SetFiveBitRow(x.five.block(b), row%vec.BlockRows, d)
+			vec.SetFiveBitRow(x.five.block(b), row%vec.BlockRows, r.five)
 		}
 	}
 	return relative
 }
 
-// quantise stores the numbers of v_i in c and returns s_i and e_i.
-func (x *Index) quantise(c []int8, i int) (step float32, missing float64) {
-	u, g := x.rows[i*x.k:(i+1)*x.k], float64(x.gain[i])
+// rowTo sets v to Q v_i.
+func (x *Index) rowTo(v []float64, i int) {
+	g := float64(x.gain[i])
+	for j, u := range x.rows[i*x.k : (i+1)*x.k] {
+		v[j] = g * float64(u)
+	}
+	x.rotation.apply(v)
+}
+
+// quantise stores the numbers of v in c and returns s and e.
+func quantise(c []int8, v []float64) (step float32, missing float64) {
 	clear(c)
-	step = float32(x.largest(i) / 127)
+	step = float32(largest(v) / 127)
 	if step == 0 { // a row of zeros, or of numbers that underflow takes away
-		return 0, x.norm(i, g)
+		return 0, norm(v)
 	}
 	inverse, sum := 1/float64(step), 0.0
-	for j, v := range u {
-		w := g * float64(v)
+	for j, w := range v {
 		q := min(max(math.RoundToEven(w*inverse), -127), 127)
 		c[j] = int8(q)
 		d := w - q*float64(step)
@@ -296,17 +312,15 @@ func (x *Index) quantise(c []int8, i int) (step float32, missing float64) {
 	return step, math.Sqrt(sum)
 }
 
-// quantiseFive stores b for the numbers 2b − 31 of v_i in d, and returns s_i and e_i.
-func (x *Index) quantiseFive(d []uint8, i int) (step float32, missing float64) {
-	u, g := x.rows[i*x.k:(i+1)*x.k], float64(x.gain[i])
+// quantiseFive stores b for the numbers 2b − 31 of v in d, and returns s and e.
+func quantiseFive(d []uint8, v []float64) (step float32, missing float64) {
 	clear(d)
-	step = float32(x.largest(i) / 32)
+	step = float32(largest(v) / 32)
 	if step == 0 {
-		return 0, x.norm(i, g)
+		return 0, norm(v)
 	}
 	inverse, sum := 1/(2*float64(step)), 0.0
-	for j, v := range u {
-		w := g * float64(v)
+	for j, w := range v {
 		b := min(max(math.Floor(w*inverse)+16, 0), 31)
 		d[j] = uint8(b)
 		e := w - (2*b-31)*float64(step)
@@ -315,13 +329,21 @@ func (x *Index) quantiseFive(d []uint8, i int) (step float32, missing float64) {
 	return step, math.Sqrt(sum)
 }
 
-// largest is the largest magnitude in v_i.
-func (x *Index) largest(i int) (largest float64) {
-	g := float64(x.gain[i])
-	for _, v := range x.rows[i*x.k : (i+1)*x.k] {
-		largest = max(largest, math.Abs(g*float64(v)))
+// largest is the largest magnitude in v.
+func largest(v []float64) (largest float64) {
+	for _, x := range v {
+		largest = max(largest, math.Abs(x))
 	}
 	return largest
+}
+
+// norm is ‖v‖.
+func norm(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x * x
+	}
+	return math.Sqrt(sum)
 }
 
 // underflow is η, a bound of the error that underflow causes in a score and in its approximation,

@@ -160,48 +160,29 @@ func (s *search) start(from *copied, sampling bool) {
 	s.seed()
 }
 
-// endSample ends the sample: from now on, the floor is the N-th largest lower bound. If the bounds
-// of a query of one digit are too wide, the sample is read again, and the rest, with both digits.
+// endSample ends the sample: from now on, the floor is the N-th largest lower bound.
 func (s *search) endSample() {
 	s.raise()
-	if s.crowded() {
-		s.query.set(s.ix, s.req.Query, s.ix.maxDigit)
-		s.start(s.from, true)
-		for _, b := range s.order.blocks[:s.order.sample] {
-			s.visit(int(b), nil)
-		}
-		s.raise()
-	}
 	s.sampling = false
 	s.setRank()
 	s.plan()
 }
 
-// crowdDivisor: if more than 1/crowdDivisor of the rows of a sample are candidates beyond those it
-// needs, scoring such rows in float32 takes longer than a second digit of the query.
-const crowdDivisor = 32
-
-// crowded reports whether a sample calls for a second digit. For few items, most of a scan is its
-// sample, which would be read twice.
-func (s *search) crowded() bool {
-	return s.oneDigit && s.order == &s.ix.many &&
-		s.kept.Len()-s.rank > s.order.sample*vec.BlockRows/crowdDivisor
-}
-
-// plan sets the number of candidates at which the floor is raised next: when there are half as many
-// more, and more than the rank. Candidates from five bits are scored when the floor is
-// raised, and a higher floor saves later rows from that, so scoreAt more are enough.
+// plan sets the number of candidates at which the floor is raised next: when there are one and a
+// half times as many, or as the rank if that is larger, and at least leastMore more. Candidates
+// from five bits are scored when the floor is raised, and a higher floor saves later rows from
+// that, so scoreAfter more are enough.
 func (s *search) plan() {
 	there := max(s.rank, s.kept.Len())
-	s.raiseLen = there + max(there/2, raiseAt)
+	s.raiseLen = there + max(there/2, leastMore)
 	if s.coarse() {
-		s.raiseLen = s.kept.Len() + scoreAt
+		s.raiseLen = s.kept.Len() + scoreAfter
 	}
 }
 
 const (
-	raiseAt = 8
-	scoreAt = 64
+	leastMore  = 8
+	scoreAfter = 64
 )
 
 // coarse reports whether the copy in five bits is read.

@@ -312,41 +312,6 @@ func TestManyItems(t *testing.T) {
 	}
 }
 
-// TestCrowdedQueries: a query of one digit gets the other if its bounds are too wide for the rows,
-// whose scores here are closer together than they are large.
-func TestCrowdedQueries(t *testing.T) {
-	if !vec.QuantisedScans() {
-		t.Skip("no kernel for int8 rows in use")
-	}
-	const n, k = manyBlocks * vec.BlockRows, 64
-	for _, c := range []struct {
-		name    string
-		common  float32 // in all rows
-		top     int
-		crowded bool
-	}{{"apart", 0, 100, false}, {"close", 30, 100, true}, {"close, for few", 30, 10, false}} {
-		rng := rand.New(rand.NewPCG(2, 3))
-		rows, gain := gaussian(rng, n, k), slices.Repeat([]float32{1}, n)
-		for i := range n {
-			rows[i*k] += c.common
-		}
-		x := New(rows, gain, k, 0)
-		r := ranking.Request{Query: gaussian(rng, 1, k), N: c.top}
-		s := &search{ix: x, order: x.orderFor(c.top), req: r}
-		if s.begin(1) || s.abandoned || !s.query.set(x, r.Query, vec.SmallDigit) {
-			t.Fatal("no scan")
-		}
-		x.pass(s.order, []*search{s}, true)
-		check.Same(t, c.crowded, !s.oneDigit, "%s: a second digit", c.name)
-		if !s.settle() {
-			t.Fatalf("%s: the search has to begin anew", c.name)
-		}
-		if want := oracle(rows, gain, nil, k, r); !slices.EqualFunc(s.req.Top, want, equal) {
-			t.Errorf("%s: got %v …, want %v …", c.name, s.req.Top[:3], want[:3])
-		}
-	}
-}
-
 func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int, five bool) {
 	t.Helper()
 	x := newIndex(rows, gain, k, 0, five)

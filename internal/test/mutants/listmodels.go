@@ -26,8 +26,8 @@ var ofModels = []mutant{
 	{
 		name: "topnrounding", breaks: "a list lacks an item: the bound leaves out roundings",
 		file: "internal/num/topn/query.go",
-		was:  `+ rounding*norm) *`,
-		is:   `+ 0*rounding*norm) *`,
+		was:  `+ rounding*length) *`,
+		is:   `+ 0*rounding*length) *`,
 		pkg:  "./internal/num/topn", test: "TestBoundOfRoundings",
 	},
 	{
