@@ -9,7 +9,7 @@
 // nothing, and is counted and logged once.
 //
 // Texts of this package never have a part of a token, or of a line of the file, in which a token
-// may stand by mistake.
+// may stand by mistake. The log has the names of lines, of their issuers and of their claims.
 package doors
 
 import (

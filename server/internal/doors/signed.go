@@ -1,7 +1,9 @@
 package doors
 
 import (
+	"context"
 	"crypto/sha256"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+	"golang.org/x/time/rate"
 )
 
 // algorithms are the signatures that count: those with a public key, which an issuer can publish.
@@ -51,9 +54,23 @@ func (t *tokens) bySignature(
 		t.verified.put(hash, who)
 	}
 	if now.After(who.until) {
-		return nil, ErrEnded
+		return nil, t.refuse(now, ErrEnded, whyEnded, slog.String("issuer", who.by.name))
 	}
 	return &who.caller, nil
+}
+
+const whyEnded = "its time is over (exp)"
+
+// refuse returns the error of a token that does not count. The caller learns no more than that
+// from it, so the log says why, for those who set up the issuer: once a second for each reason, as
+// everybody can send tokens.
+func (t *tokens) refuse(now time.Time, err error, why string, detail ...slog.Attr) error {
+	told, _ := t.told.LoadOrStore(why, rate.NewLimiter(1, 1))
+	if told.(*rate.Limiter).AllowN(now, 1) {
+		t.log.LogAttrs(context.Background(), slog.LevelWarn, "signed token refused",
+			append([]slog.Attr{slog.String("why", why)}, detail...)...)
+	}
+	return err
 }
 
 // verify returns who shows a token: its signature is right, its time is not over, and it meets a
@@ -61,37 +78,61 @@ func (t *tokens) bySignature(
 func (t *tokens) verify(token string, now time.Time) (*verifiedCaller, error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
-		return nil, ErrUnauthenticated
+		return nil, t.refuse(now, ErrUnauthenticated, "its hash is in no line, and it is no JWT "+
+			"that a public key verifies")
 	}
 	by := t.issuerOf(parsed)
 	if by == nil {
-		return nil, ErrUnauthenticated
+		return nil, t.refuse(now, ErrUnauthenticated, "its issuer is in no line (iss)")
 	}
+	issuer := slog.String("issuer", by.name)
 	under := by.keys.Load()
 	keys := under.of(parsed.Headers[0])
 	if !slices.ContainsFunc(keys, func(k jose.JSONWebKey) bool { return parsed.Claims(k) == nil }) {
 		if len(keys) > 0 && parsed.Headers[0].KeyID != "" {
-			return nil, ErrUnauthenticated
+			return nil, t.refuse(now, ErrUnauthenticated, "its signature is wrong", issuer)
 		}
-		return nil, by.lacksKey(now)
+		if err := by.lacksKey(now); err == ErrKeys {
+			return nil, err
+		}
+		return nil, t.refuse(now, ErrUnauthenticated, "no key of its issuer signed it", issuer)
 	}
 	claims, all := jwt.Claims{}, map[string]any{}
 	if parsed.UnsafeClaimsWithoutVerification(&claims, &all) != nil || claims.Expiry == nil {
-		return nil, ErrUnauthenticated
+		return nil, t.refuse(now, ErrUnauthenticated, "it has no exp, or sub, aud, exp, nbf or "+
+			"iat is of a wrong kind", issuer)
 	}
 	switch claims.ValidateWithLeeway(jwt.Expected{Time: now}, leeway) {
 	case nil:
 	case jwt.ErrExpired:
-		return nil, ErrEnded
+		return nil, t.refuse(now, ErrEnded, whyEnded, issuer)
 	default:
-		return nil, ErrUnauthenticated
+		return nil, t.refuse(now, ErrUnauthenticated, "its time has not begun (nbf, iat)", issuer)
 	}
+	return t.lineOf(by, under, claims, all, now)
+}
+
+// lineOf returns who shows a verified token, by the first line that it meets.
+func (t *tokens) lineOf(
+	by *issuer, under *keySet, claims jwt.Claims, all map[string]any, now time.Time,
+) (*verifiedCaller, error) {
+	var unmet []string
 	for _, l := range t.signed {
-		if who := l.meets(by, claims, all); who != nil {
+		if l.issuer != by || !claims.Audience.Contains(l.audience) {
+			continue
+		}
+		who, claim := l.meets(claims, all)
+		if who != nil {
 			return &verifiedCaller{*who, by, under}, nil
 		}
+		unmet = append(unmet, l.name+": "+claim)
 	}
-	return nil, ErrNoLine
+	issuer := slog.String("issuer", by.name)
+	if unmet == nil {
+		return nil, t.refuse(now, ErrNoLine, "no line of its issuer has its audience (aud)", issuer)
+	}
+	return nil, t.refuse(now, ErrNoLine, "a claim is not what the lines with its audience want",
+		issuer, slog.Any("lines", unmet))
 }
 
 // issuerOf returns the issuer that a token names, before anything in it is believed; nil: no line
@@ -111,14 +152,12 @@ func (t *tokens) issuerOf(token *jwt.JSONWebToken) *issuer {
 	return nil
 }
 
-// meets returns who shows a verified token; nil: it does not meet the line.
-func (l *signedLine) meets(by *issuer, claims jwt.Claims, all map[string]any) *caller {
-	if l.issuer != by || !claims.Audience.Contains(l.audience) {
-		return nil
-	}
+// meets returns who shows a verified token of the line's audience, or the name of a claim by which
+// it does not meet the line.
+func (l *signedLine) meets(claims jwt.Claims, all map[string]any) (_ *caller, unmet string) {
 	for _, want := range l.claims {
 		if !says(all, want) {
-			return nil
+			return nil, want.name
 		}
 	}
 	who := l.caller
@@ -126,11 +165,11 @@ func (l *signedLine) meets(by *issuer, claims jwt.Claims, all map[string]any) *c
 	if l.userClaim != "" {
 		user, _ := valueOf(all, l.userClaim).(string)
 		if user == "" || len(user) > maxUserBytes {
-			return nil
+			return nil, l.userClaim
 		}
 		who.user = user
 	}
-	return &who
+	return &who, ""
 }
 
 // takes reports whether l is met by each token that meets another line of its issuer, so that the

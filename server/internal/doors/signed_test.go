@@ -1,6 +1,7 @@
 package doors
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -109,6 +110,52 @@ func TestSignedTokens(t *testing.T) {
 	}
 	check.Same(t, [2]string{"staff", "ann"}, callerOf(bearerOf(i.Sign(t, claims(i, staff))), d),
 		"the caller")
+}
+
+// The log says why a signed token does not count, once a second for each reason, by the names of
+// claims: it has no value of one.
+func TestWhyTokensAreRefused(t *testing.T) {
+	i, c, dir := issuertest.New(t), &clock{}, t.TempDir()
+	c.Store(1_000_000)
+	keys := certtest.Write(t, dir, "keys", check.Get(json.Marshal(i.Document()))(t))
+	line := " recommend jwt " + i.URL + " gsimc keys=" + keys
+	path := certtest.Write(t, dir, "tokens", []byte("shop"+line+" team.name=a ok=true\nweb"+line+
+		" user=customer\n"))
+	var logs bytes.Buffer
+	d := check.Get(Open(Files{Tokens: path}, roles, c.now, slog.New(slog.NewTextHandler(&logs, nil)),
+		NewMetrics()))(t)
+	d.tokens.Get().signed[0].issuer.asked = c.now().Add(time.Hour) // no key is awaited
+	sign := func(name string, value any) string {
+		return i.Sign(t, claims(i, map[string]any{"customer": "canary", name: value}))
+	}
+	ends := sign("exp", 1_000_001)
+	must(t, d.Knows([]string{"Bearer " + ends}))
+	c.Add(60)
+	tokens := map[string]string{
+		`"its hash is in no line, and it is no JWT that a public key verifies"`: "gsimc_canary",
+		`"its issuer is in no line (iss)"`:                                      sign("iss", "canary"),
+		`"its signature is wrong" issuer=` + i.URL: issuertest.New(t).Sign(t,
+			claims(i, nil)),
+		`"it has no exp, or sub, aud, exp, nbf or iat is of a wrong kind" issuer=` + i.URL: sign("exp", nil),
+		`"its time is over (exp)" issuer=` + i.URL:                                         ends,
+		`"its time has not begun (nbf, iat)" issuer=` + i.URL:                              sign("nbf", 1_000_200),
+		`"no line of its issuer has its audience (aud)" issuer=` + i.URL:                   sign("aud", "canary"),
+		`"a claim is not what the lines with its audience want" issuer=` + i.URL +
+			` lines="[shop: team.name web: customer]"`: sign("customer", nil),
+	}
+	i.Rotate(t)
+	tokens[`"no key of its issuer signed it" issuer=`+i.URL] = sign("customer", "canary")
+	for want, token := range tokens {
+		for second := range 2 {
+			logs.Reset()
+			for range 3 {
+				check.Same(t, false, d.Knows([]string{"Bearer " + token}) == nil, "%s", want)
+			}
+			_, line, _ := strings.Cut(strings.TrimSpace(logs.String()), " level=")
+			check.Same(t, `WARN msg="signed token refused" why=`+want, line, "second %d", second)
+			c.Add(1)
+		}
+	}
 }
 
 // Signatures that anybody can make do not count.

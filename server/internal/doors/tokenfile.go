@@ -24,7 +24,7 @@ const (
 // do not count. A name may stand twice, so that a client can have an old and a new token for a
 // while. all has the issuers of this file and of those before.
 func parseTokenFile(text []byte, all *issuers) (*tokens, error) {
-	t := &tokens{}
+	t := &tokens{log: all.log}
 	number := 0
 	for line := range bytes.Lines(text) {
 		number++

@@ -7,8 +7,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gsimc/gsimc/internal/fault"
@@ -23,6 +25,8 @@ type tokens struct {
 	known    []*caller // by their hashes
 	signed   []*signedLine
 	verified verified
+	log      *slog.Logger
+	told     sync.Map // reasons of refusals, each with the *rate.Limiter of its lines of the log
 }
 
 // A caller is who shows a token.
