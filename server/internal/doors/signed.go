@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -163,7 +165,7 @@ func (l *signedLine) meets(claims jwt.Claims, all map[string]any) (_ *caller, un
 	who := l.caller
 	who.subject, who.until = claims.Subject, claims.Expiry.Time().Add(leeway)
 	if l.userClaim != "" {
-		user, _ := valueOf(all, l.userClaim).(string)
+		user := textOf(valueOf(all, l.userClaim))
 		if user == "" || len(user) > maxUserBytes {
 			return nil, l.userClaim
 		}
@@ -180,20 +182,33 @@ func (l *signedLine) takes(other *signedLine) bool {
 		(l.userClaim == "" || l.userClaim == other.userClaim)
 }
 
-// says reports whether the claims of a token have one with a value: the text itself, a truth value,
-// one of a list of texts, or a word of the claim scope (RFC 8693) or scp.
+// says reports whether the claims of a token have one with a value: the text itself, a whole
+// number, a truth value, one of a list, or a word of the claim scope (RFC 8693) or scp.
 func says(claims map[string]any, want claim) bool {
 	switch value := valueOf(claims, want.name).(type) {
-	case string:
-		return value == want.value ||
-			(want.name == "scope" || want.name == "scp") &&
-				slices.Contains(strings.Fields(value), want.value)
 	case bool:
 		return value && want.value == "true" || !value && want.value == "false"
 	case []any:
-		return slices.Contains(value, any(want.value))
+		return slices.ContainsFunc(value, func(v any) bool { return textOf(v) == want.value })
+	default:
+		text := textOf(value)
+		return text == want.value || (want.name == "scope" || want.name == "scp") &&
+			slices.Contains(strings.Fields(text), want.value)
 	}
-	return false
+}
+
+// textOf returns a claim that is a text, or the decimal digits of one that is a whole number. They
+// are empty for anything else, and for numbers so large that two of them are read as one.
+func textOf(value any) string {
+	switch value := value.(type) {
+	case string:
+		return value
+	case float64:
+		if value == math.Trunc(value) && math.Abs(value) < 1<<53 {
+			return strconv.FormatInt(int64(value), 10)
+		}
+	}
+	return ""
 }
 
 // valueOf returns the claim of a name, or by the path that its dots make: realm_access.roles is

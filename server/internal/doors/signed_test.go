@@ -61,7 +61,7 @@ func TestSignedTokens(t *testing.T) {
 	i := issuertest.New(t)
 	d, _ := openSigned(t, i, "shop recommend jwt ISSUER gsimc scope=lists\n"+
 		"staff user jwt ISSUER gsimc realm_access.roles=staff verified=true\n"+
-		"any observe jwt ISSUER gsimc team=a\n")
+		"any observe jwt ISSUER gsimc team=a\nany observe jwt ISSUER gsimc level=12\n")
 	list, staff := map[string]any{"scope": "openid lists"}, map[string]any{"verified": true,
 		"realm_access": map[string]any{"roles": []string{"guest", "staff"}}}
 	with := func(base map[string]any, name string, value any) map[string]any {
@@ -79,6 +79,9 @@ func TestSignedTokens(t *testing.T) {
 		{"audiences", "/a/Recommend", with(list, "aud", []string{"other", "gsimc"}), nil},
 		{"one of a list", "/a/User", staff, nil},
 		{"a text", "/a/Observe", map[string]any{"team": "a"}, nil},
+		{"a number", "/a/Observe", map[string]any{"level": 12}, nil},
+		{"a number of a list", "/a/Observe", map[string]any{"level": []any{1, 12}}, nil},
+		{"another number", "/a/Observe", map[string]any{"level": 12.5}, ErrNoLine},
 		{"just ended", "/a/Recommend", with(list, "exp", 999_980), nil},
 		{"the first line counts", "/a/User", with(staff, "scope", "lists"),
 			&DeniedError{"shop", User}},
@@ -269,10 +272,13 @@ func TestBoundTokens(t *testing.T) {
 		ctx, err := d.Enter(bearerOf(i.Sign(t, claims(i, changes))), "/a/Recommend")
 		return OnlyUser(ctx), err
 	}
-	user, err := enter(map[string]any{"customer": "u7"})
-	check.Same(t, "u7", user, "the user")
-	must(t, err)
-	for _, bad := range []any{nil, "", 7, []string{"u7"}, strings.Repeat("u", 257)} {
+	for want, claim := range map[string]any{"u7": "u7", "123": 123, "-7": -7.0, "0": 0,
+		"9007199254740991": 1<<53 - 1} {
+		user, err := enter(map[string]any{"customer": claim})
+		check.Same(t, want, user, "the user")
+		must(t, err)
+	}
+	for _, bad := range []any{nil, "", 7.5, 1 << 53, 1e300, true, []string{"u7"}, strings.Repeat("u", 257)} {
 		_, err := enter(map[string]any{"customer": bad})
 		check.Fails(t, err, ErrNoLine, "a claim %v", bad)
 	}
