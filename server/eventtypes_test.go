@@ -113,7 +113,8 @@ func TestBadEventTypesFile(t *testing.T) {
 	dir := t.TempDir()
 	bad := filepath.Join(dir, "bad")
 	must(t, os.WriteFile(bad, []byte("view\n"), 0o600))
-	for file, want := range map[string]string{bad: "EventTypesFile: line 1 has 1 words",
+	for file, want := range map[string]string{
+		bad:                        "EventTypesFile: " + bad + ": line 1 has 1 words",
 		filepath.Join(dir, "none"): "no such file"} {
 		cfg := DefaultConfig()
 		cfg.EventTypesFile = file

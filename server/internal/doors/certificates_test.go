@@ -257,7 +257,7 @@ func TestBadPairsChangeNothing(t *testing.T) {
 		"serial of a good pair after bad ones")
 	if _, err := Open(Files{Cert: certtest.Write(t, s.dir, "c", ended.Cert),
 		Key: certtest.Write(t, s.dir, "k", ended.Key)}, roles, time.Now, slog.New(slog.DiscardHandler),
-		NewMetrics()); err == nil || !strings.Contains(err.Error(), "TLSCert: the certificate ended") {
+		NewMetrics()); err == nil || !strings.Contains(err.Error(), "c: the certificate ended") {
 		t.Errorf("a start with a certificate that has ended: %v", err)
 	}
 }

@@ -121,9 +121,10 @@ func TestBadTokenFiles(t *testing.T) {
 	const canary = "gsimc_canary"
 	hash := strings.Fields(good)[2]
 	for text, want := range map[string]string{
-		"":                                   "there is no token in the file",
-		"# only a comment\n":                 "there is no token in the file",
-		good + canary + "\n":                 "line 2 has 1 words",
+		"":                   "there is no token in the file",
+		"# only a comment\n": "there is no token in the file",
+		good + canary + "\n": "tokens: line 2 has 1 words: a line is " + knownForm + ", or " +
+			signedForm,
 		"a recommend " + canary:              "line 1 has no hash of 64 hexadecimal digits",
 		"a recommend " + hash[2:]:            "line 1 has no hash",
 		"a " + canary + " " + hash:           "line 1 has a role that is not one of",

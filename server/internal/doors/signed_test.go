@@ -400,7 +400,7 @@ func TestBadSignedLines(t *testing.T) {
 		_, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler),
 			NewMetrics())
 		line := 2 + strings.Count(words, "\n")
-		check.Says(t, err, fmt.Sprintf("TokenFile: line %d has %s", line, want), "%s", words)
+		check.Says(t, err, fmt.Sprintf("TokenFile: %s: line %d has %s", path, line, want), "%s", words)
 		if strings.Contains(fmt.Sprint(err), canary) {
 			t.Errorf("%s: a word of the line is shown: %v", words, err)
 		}

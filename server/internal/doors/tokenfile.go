@@ -33,7 +33,7 @@ func parseTokenFile(text []byte, all *issuers) (*tokens, error) {
 			continue
 		}
 		if err := t.add(words, all); err != nil {
-			form := knownForm
+			form := knownForm + ", or " + signedForm
 			if signs(words) {
 				form = signedForm
 			}

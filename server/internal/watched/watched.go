@@ -46,13 +46,16 @@ type Files[T any] struct {
 // Get returns what the files say. It is safe for concurrent use.
 func (w *Files[T]) Get() T { return *w.current.Load() }
 
-// Open reads the files for the first time.
+// Open reads the files for the first time. A fault of what they say names the file.
 func (w *Files[T]) Open() error {
 	texts, hash, err := w.read()
 	if err != nil {
 		return err
 	}
 	value, err := w.Parse(texts)
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		f.Got = w.file(f.Field) + ":" // what the flag was given
+	}
 	if err != nil {
 		return err
 	}

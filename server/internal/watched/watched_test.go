@@ -36,6 +36,8 @@ func TestFiles(t *testing.T) {
 	if err := f.Open(); err == nil {
 		t.Fatal("a file that is not there was opened")
 	}
+	check.Must(t, os.WriteFile(name, []byte("bad"), 0o600))
+	check.Says(t, f.Open(), "Words: "+name+": are bad", "a bad file")
 	check.Must(t, os.WriteFile(name, []byte("a"), 0o600))
 	check.Must(t, f.Open())
 	for i, step := range []struct {
