@@ -21,8 +21,9 @@ export function row(item, at, top, { before, opened, like }) {
     details);
 }
 
-// nobody is an id without a history: what anybody gets.
-export const nobody = "(nobody)";
+// nobody is a history that the model does not know: what anybody gets. It is no user, since a token
+// may be bound to one.
+export const nobody = { history: { entries: [{ itemId: "(nobody)" }] } };
 
 // move says where an item was before.
 export function move(before, id, at) {
@@ -47,11 +48,11 @@ export function told(state, answer) {
   const whose = state.user ? `${state.user}, revision ${answer.userRevision}`
     : state.history.length ? count(state.history.length, "like") : "anybody";
   const added = state.before.length ? answer.items.filter((item) => !state.before.includes(item.itemId)).length : 0;
-  const why = answer.degradations.filter((d) => answer.personal || d !== "DEGRADATION_UNKNOWN_USER")
+  const why = answer.degradations.filter((d) => answer.personal || d !== "DEGRADATION_NO_USABLE_HISTORY")
     .map((d) => degradations[d] ?? d);
   return (state.model && answer.modelVersion !== state.model ? "The model has changed. " : "") +
     `${count(answer.items.length, popular ? "popular item" : "item")} for ${whose}` +
     (added ? `; ${added} ${added === 1 ? "was" : "were"} not on the list before` : "") +
-    (answer.unknownItemIds.length ? `; the model does not know ${answer.unknownItemIds.map(items.title).join(", ")}` : "") +
+    (answer.personal && answer.unknownItemIds.length ? `; the model does not know ${answer.unknownItemIds.map(items.title).join(", ")}` : "") +
     `${why.length ? ` (${why.join(", ")})` : ""}.`;
 }

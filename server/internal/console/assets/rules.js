@@ -41,7 +41,7 @@ export function rulesView(section) {
 
 // compare shows the list of a user before and after.
 async function compare(user, parts, signal) {
-  const subject = { userId: user || nobody, pageSize: listSize };
+  const subject = { ...(user ? { userId: user } : nobody), pageSize: listSize };
   const answers = await Promise.all([api.recommend(subject, signal), api.recommend({ ...subject, ...parts }, signal)]);
   const [before, after] = answers.map((answer) => answer.items.map((item) => item.itemId));
   await items.learn([...before, ...after]);

@@ -180,8 +180,8 @@ async function like(ui, state, id) {
 async function ask(ui, state, signal) {
   const entries = state.history.map((itemId) => ({ itemId }));
   const personal = Boolean(state.user || entries.length);
-  const subject = !state.user && entries.length ? { history: { entries } }
-    : { userId: state.user || nobody, ...(entries.length ? { extraHistory: { entries } } : {}) };
+  const subject = state.user ? { userId: state.user, ...(entries.length ? { extraHistory: { entries } } : {}) }
+    : entries.length ? { history: { entries } } : nobody;
   const [answer, energy, events] = await Promise.all([
     api.recommend({ ...subject, pageSize: listSize, explain: explainedItems, ...ui.controls.parts() }, signal),
     personal ? api.spectrum(subject, signal) : null,

@@ -2,6 +2,8 @@ package consoletest
 
 import (
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -314,6 +316,36 @@ func TestToken(t *testing.T) {
 	b.do("load the page again", chromedp.Reload())
 	b.until("the token is gone", `document.getElementById('alert').textContent.includes('token')`)
 	b.noProblems("401", "403")
+}
+
+// A token that is bound to a user gets popular items before anybody is named, then the list of that
+// user.
+func TestBoundToken(t *testing.T) {
+	dir, encode := t.TempDir(), base64.RawURLEncoding.EncodeToString
+	public, key, _ := ed25519.GenerateKey(nil)
+	keys, tokens := filepath.Join(dir, "keys"), filepath.Join(dir, "tokens")
+	for name, text := range map[string]string{
+		keys:   `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"` + encode(public) + `"}]}`,
+		tokens: "web recommend,user jwt shop gsimc user=sub keys=" + keys,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sign := func(ends time.Time) string {
+		text := encode([]byte(`{"alg":"EdDSA"}`)) + "." + encode(fmt.Appendf(nil,
+			`{"iss":"shop","aud":"gsimc","sub":"ann","exp":%d}`, ends.Unix()))
+		return text + "." + encode(ed25519.Sign(key, []byte(text)))
+	}
+	b := open(t, serve(t, "--token-file", tokens), 1280, 900)
+	b.until("the page asks for a token", `document.getElementById('access').open`)
+	b.do("paste", write("#token", sign(time.Now().Add(time.Hour))+kb.Enter))
+	b.until("popular items", listNote+` === '20 popular items for anybody.'`)
+	b.do("load ann", write("#load-user", "ann"+kb.Enter))
+	b.until("the list of ann", listNote+`.includes('for ann, revision 0')`)
+	b.do("show rules", click("#nav-rules"))
+	b.until("the list of anybody", `document.querySelectorAll('#rules .sides').length === 1`)
+	b.noProblems("401", "403", "404") // ann has no events
 }
 
 // newToken draws a token with roles and adds it to a file.
