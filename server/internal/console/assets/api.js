@@ -46,7 +46,7 @@ export async function request(method, path, body, signal) {
     const access = document.getElementById("access");
     access.hidden = false;
     access.open = true;
-    status.message = "This server wants a token that it knows: paste one above.";
+    if (!token) status.message = "This server wants a token that it knows: paste one above.";
   }
   throw new ApiError(response.status, status);
 }

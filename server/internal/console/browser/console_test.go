@@ -319,7 +319,7 @@ func TestToken(t *testing.T) {
 }
 
 // A token that is bound to a user gets popular items before anybody is named, then the list of that
-// user.
+// user; of one that has ended the page says so.
 func TestBoundToken(t *testing.T) {
 	dir, encode := t.TempDir(), base64.RawURLEncoding.EncodeToString
 	public, key, _ := ed25519.GenerateKey(nil)
@@ -345,6 +345,9 @@ func TestBoundToken(t *testing.T) {
 	b.until("the list of ann", listNote+`.includes('for ann, revision 0')`)
 	b.do("show rules", click("#nav-rules"))
 	b.until("the list of anybody", `document.querySelectorAll('#rules .sides').length === 1`)
+	b.do("paste", click("#nav-try"), script(`document.getElementById('access').open = true`),
+		write("#token", sign(time.Now().Add(-time.Hour))+kb.Enter))
+	b.until("the token has ended", alertText+`.includes('the time of the token is over')`)
 	b.noProblems("401", "403", "404") // ann has no events
 }
 
