@@ -80,11 +80,14 @@ func LoadTLS(f TLSFiles) (*tls.Config, error) {
 				Problem: f.CA + ": there is no certificate in the file"}
 		}
 	}
-	if (f.Cert == "") != (f.Key == "") {
+	switch {
+	case f.Cert != "" && f.Key == "":
 		return nil, &fault.Fault{Field: "ClientCert", Problem: "goes with a key",
 			Advice: []fault.Change{{Verb: "set", Field: "ClientKey"}}}
-	}
-	if f.Cert != "" {
+	case f.Cert == "" && f.Key != "":
+		return nil, &fault.Fault{Field: "ClientKey", Problem: "goes with a certificate",
+			Advice: []fault.Change{{Verb: "set", Field: "ClientCert"}}}
+	case f.Cert != "":
 		if _, err := tls.LoadX509KeyPair(f.Cert, f.Key); err != nil {
 			return nil, &fault.Fault{Field: "ClientCert", Err: reason(err)}
 		}

@@ -148,11 +148,11 @@ func TestBadTLSFiles(t *testing.T) {
 	dir := t.TempDir()
 	bad := certtest.Write(t, dir, "bad", []byte("x"))
 	for want, files := range map[string]TLSFiles{
-		"TLSCA: " + bad + ": there is no certificate": {CA: bad},
-		"TLSCA: /absent: ":                            {CA: "/absent"},
-		"ClientCert: goes with a key: set ClientKey":  {Cert: bad},
-		"ClientCert: goes with a key":                 {Key: bad},
-		"ClientCert: tls: ":                           {Cert: bad, Key: bad},
+		"TLSCA: " + bad + ": there is no certificate":        {CA: bad},
+		"TLSCA: /absent: ":                                   {CA: "/absent"},
+		"ClientCert: goes with a key: set ClientKey":         {Cert: bad},
+		"ClientKey: goes with a certificate: set ClientCert": {Key: bad},
+		"ClientCert: tls: ":                                  {Cert: bad, Key: bad},
 	} {
 		if _, err := LoadTLS(files); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -40,9 +40,13 @@ func (c *Config) openDoors(log *slog.Logger, m *doors.Metrics) (*doors.Doors, er
 // reach needs TLS, and a proof of who calls.
 func (c *Config) validateDoors() []error {
 	var faults []error
-	if (c.TLSCert == "") != (c.TLSKey == "") {
+	switch {
+	case c.TLSCert != "" && c.TLSKey == "":
 		faults = append(faults, &fault.Fault{Field: "TLSCert", Problem: "goes with a key",
 			Advice: []fault.Change{{Verb: "set", Field: "TLSKey"}}})
+	case c.TLSCert == "" && c.TLSKey != "":
+		faults = append(faults, &fault.Fault{Field: "TLSKey", Problem: "goes with a certificate",
+			Advice: []fault.Change{{Verb: "set", Field: "TLSCert"}}})
 	}
 	if c.TLSClientCA != "" && c.TLSCert == "" {
 		faults = append(faults, &fault.Fault{Field: "TLSClientCA", Problem: "goes with TLS",

@@ -166,6 +166,7 @@ func TestBadFlags(t *testing.T) {
 			"which takes TLS, and tokens or client certificates: see --tls-cert, see --token-file or " +
 			"set --insecure to do without"},
 		{serve + "--tls-cert x", "--tls-cert: goes with a key: set --tls-key"},
+		{serve + "--tls-key x", "--tls-key: goes with a certificate: set --tls-cert"},
 		{serve + "--tls-client-ca x", "--tls-client-ca: goes with TLS: set --tls-cert"},
 		{serve + "--pprof --ops-listen :9090", "--pprof: "},
 		{serve + "--console on --ops-listen :9090", "--console: "},
