@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -24,6 +25,9 @@ import (
 type Access struct {
 	TLS   *tls.Config // see [LoadTLS]; nil: plain text
 	Token Token       // as `gsimc token` drew it; empty: none. Other machines need TLS for it.
+	// TokenFile, if not empty, is where Token, which has to be set too, was read. It is read again
+	// at each call, since tokens end: one that is bad by then, or is a pipe, changes nothing.
+	TokenFile string
 }
 
 // Token is a secret. Every way of printing it hides it.
@@ -111,7 +115,9 @@ func (a Access) DialOptions(address string) ([]grpc.DialOption, error) {
 			Problem: "anybody on the way to " + address + " could read it",
 			Advice:  []fault.Change{{Verb: "use", Field: "TLS"}}}
 	}
-	return append(options, grpc.WithPerRPCCredentials(bearer{a.Token, a.TLS != nil})), nil
+	b := &bearer{file: a.TokenFile, secure: a.TLS != nil}
+	b.token.Store(a.Token)
+	return append(options, grpc.WithPerRPCCredentials(b)), nil
 }
 
 func (a Access) credentials() credentials.TransportCredentials {
@@ -123,17 +129,31 @@ func (a Access) credentials() credentials.TransportCredentials {
 
 // bearer adds the token to each call.
 type bearer struct {
-	token  Token
+	token  atomic.Value // of type Token
+	file   string       // see [Access]
 	secure bool
 }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.
-func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return map[string]string{"authorization": "Bearer " + string(b.token)}, nil
+func (b *bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	if b.file != "" {
+		b.readAgain()
+	}
+	return map[string]string{"authorization": "Bearer " + string(b.token.Load().(Token))}, nil
+}
+
+// readAgain takes the token that the file has now.
+func (b *bearer) readAgain() {
+	if info, err := os.Stat(b.file); err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if token, err := ReadToken(b.file); err == nil {
+		b.token.Store(token)
+	}
 }
 
 // RequireTransportSecurity implements credentials.PerRPCCredentials.
-func (b bearer) RequireTransportSecurity() bool { return b.secure }
+func (b *bearer) RequireTransportSecurity() bool { return b.secure }
 
 // watching tells a client of handshakes that failed.
 type watching struct {

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -133,6 +135,38 @@ func TestTLSAndToken(t *testing.T) {
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// A client shows the token that its file has at the time of a call, or had when it was last good.
+func TestTokenFileChanges(t *testing.T) {
+	path := certtest.Write(t, t.TempDir(), "token", []byte("one\n"))
+	address, authorization := secured(t, "tcp", "127.0.0.1:0")
+	access, err := (&AccessFlags{ClientTokenFile: path}).Access()
+	check.Must(t, err)
+	c, err := Dial(Options{Address: address, Access: access, Timeout: 20 * time.Second})
+	check.Must(t, err)
+	defer c.Close()
+	for _, step := range [][2]string{{"one\n", "one"}, {"two\n", "two"}, {"", "two"}} {
+		check.Must(t, os.WriteFile(path, []byte(step[0]), 0o600))
+		_, err := healthpb.NewHealthClient(c.Conn()).Check(t.Context(),
+			&healthpb.HealthCheckRequest{})
+		check.Must(t, err)
+		check.Same(t, []string{"Bearer " + step[1]}, authorization(), "with %q in the file", step[0])
+	}
+	check.Must(t, os.Remove(path))
+	check.Must(t, syscall.Mkfifo(path, 0o600)) // to read it would wait for a writer
+	answered := make(chan error, 1)
+	go func() {
+		_, err := healthpb.NewHealthClient(c.Conn()).Check(t.Context(),
+			&healthpb.HealthCheckRequest{})
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		check.Must(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("a call waits for a writer of the pipe")
 	}
 }
 

@@ -14,7 +14,7 @@ type AccessFlags struct {
 	TLSServerName   string `group:"Access:" name:"tls-server-name" placeholder:"NAME" help:"Name that the certificate of the server must have. Default: the host of the address."`
 	ClientCert      string `group:"Access:" placeholder:"FILE" help:"Certificate of this client, PEM, for a server with --tls-client-ca."`
 	ClientKey       string `group:"Access:" placeholder:"FILE" help:"Its key, PEM."`
-	ClientTokenFile string `group:"Access:" placeholder:"FILE" help:"Token of this client, in the first line of a file, for a server with --token-file. The variable GSIMC_CLIENT_TOKEN may have the token itself."`
+	ClientTokenFile string `group:"Access:" placeholder:"FILE" help:"Token of this client, in the first line of a file, for a server with --token-file. Read again at each call. The variable GSIMC_CLIENT_TOKEN may have the token itself."`
 	// A hidden flag has a variable of the environment, and `gsimc config print` leaves it out.
 	ClientToken Token `hidden:"" env:"GSIMC_CLIENT_TOKEN" help:"The token itself, by the variable only: a flag would show it in the list of processes."`
 }
@@ -22,6 +22,7 @@ type AccessFlags struct {
 // Access reads the files. The error is a fault of one of the flags.
 func (f *AccessFlags) Access() (a Access, err error) {
 	if a.Token = f.ClientToken; f.ClientTokenFile != "" {
+		a.TokenFile = f.ClientTokenFile
 		if a.Token, err = ReadToken(f.ClientTokenFile); err != nil {
 			return a, err
 		}
