@@ -26,7 +26,9 @@ func (s *Server) newOps() *http.Server {
 		EnableOpenMetrics: true})) // which has exemplars
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
+	pages := "/metrics\n/livez\n/readyz"
 	if s.cfg.servesConsole() {
+		pages += "\n" + console.Path
 		h := origin.Policy{}.Handler(console.NewHandler(console.Deps{API: s.json.handler,
 			Past: s.past, Models: http.HandlerFunc(s.listModels)}))
 		for _, path := range console.Paths() {
@@ -34,17 +36,21 @@ func (s *Server) newOps() *http.Server {
 		}
 	}
 	if s.cfg.Pprof {
+		pages += "\n/debug/pprof/"
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, pages)
+	})
 	// A foreign page, whose name may be made to lead to this machine, reads neither metrics nor
 	// profiles. Where other machines reach the listener, they know it by names of their own.
-	pages := origin.Policy{AnyHost: !onThisMachine(s.cfg.OpsListen)}.Handler(mux)
+	guarded := origin.Policy{AnyHost: !onThisMachine(s.cfg.OpsListen)}.Handler(mux)
 	return &http.Server{
-		Handler:           httpjson.EndUnread(s.inTime(pages)),
+		Handler:           httpjson.EndUnread(s.inTime(guarded)),
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeaderBytes,

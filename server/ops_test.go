@@ -45,11 +45,13 @@ func TestHealthAndProbes(t *testing.T) {
 		same(t, healthpb.HealthCheckResponse_SERVING, resp.GetStatus(), "health of %q", service)
 	}
 	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 200,
-		"/debug/pprof/": 200, "/debug/pprof/goroutine": 200, "/": 404} {
+		"/debug/pprof/": 200, "/debug/pprof/goroutine": 200, "/": 200, "/nothing": 404} {
 		if got, _ := ts.get(t, path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}
 	}
+	_, pages := ts.get(t, "/")
+	same(t, "/metrics\n/livez\n/readyz\n/console/\n/debug/pprof/\n", pages, "the list of pages")
 	refl, err := grpc_reflection_v1.NewServerReflectionClient(ts.adminConn).ServerReflectionInfo(ctx(t))
 	must(t, err)
 	list := &grpc_reflection_v1.ServerReflectionRequest{
