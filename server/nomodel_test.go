@@ -102,6 +102,9 @@ func (ts *testServer) withoutModelElsewhere(t *testing.T) {
 		scores.GetItems()[0].GetScore() != float64(float32(1.0/3)) { // of bob, bob and cid
 		t.Errorf("ScoreItems: %v, %v", scores, err)
 	}
+	found := reply(t, ts.items.SearchItems, &pb.SearchItemsRequest{}).GetItems()
+	same(t, []string{item(2) + "?", item(1) + "?"}, foundIDs(found), "SearchItems")
+	same(t, int64(0), found[0].GetTrainUsers(), "training users")
 	user := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "bob"})
 	same(t, int64(2), user.GetUser().GetEventCount(), "events by GetUser")
 }

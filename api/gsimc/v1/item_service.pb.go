@@ -759,7 +759,7 @@ type KnownItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the catalogue has of it but its embedding; the item_id alone if it has nothing.
 	Item *Item `protobuf:"bytes,1,opt,name=item,proto3" json:"item,omitempty"`
-	// The model knows the item, so that it can be recommended.
+	// The model knows the item; false without a model.
 	InModel bool `protobuf:"varint,2,opt,name=in_model,json=inModel,proto3" json:"in_model,omitempty"`
 	// Number of training users who have it; 0 if the model does not know it.
 	TrainUsers    int64 `protobuf:"varint,3,opt,name=train_users,json=trainUsers,proto3" json:"train_users,omitempty"`

@@ -130,7 +130,8 @@ func (s service) known(
 		item.ID = id
 		item.Embedding = nil // nothing for people, and most of the answer
 		k := &pb.KnownItem{Item: itemMessage(&item)}
-		if i, ok := m.ItemIndex(id); ok {
+		// Popular items without a training have degrees too: sums of the weights of events.
+		if i, ok := m.ItemIndex(id); ok && m.Personal() {
 			k.InModel = true
 			if m.InBase(i) { // of others it is a guess, from those that are like it
 				k.TrainUsers = m.Degree(i)
