@@ -186,8 +186,13 @@ func (h Head) Newer(o Head) bool {
 
 // Stat reads the header of a model file and nothing else. A file without one gives a *FileError.
 // The rest may be damaged all the same: [Open] and [Load] find that out.
-func Stat(path string) (Head, error) {
-	meta, version, err := sealed.ReadHead(path)
+func Stat(path string) (Head, error) { return stat(path, false) }
+
+// StatWhole is [Stat], but a file that is not as long as its header says gives a *FileError too.
+func StatWhole(path string) (Head, error) { return stat(path, true) }
+
+func stat(path string, whole bool) (Head, error) {
+	meta, version, err := sealed.ReadHead(path, whole)
 	if _, bad := errors.AsType[*safetensors.Error](err); bad {
 		return Head{}, &FileError{path, advised(err).Error()}
 	}

@@ -42,6 +42,20 @@ func TestStat(t *testing.T) {
 			t.Errorf("%s: %v, %v, want a *FileError", what, got, err)
 		}
 	}
+	for what, data := range map[string][]byte{"cut": file[:len(file)-1],
+		"longer": append(bytes.Clone(file), 0)} {
+		bad := filepath.Join(t.TempDir(), "bad.gsimc")
+		check.Must(t, os.WriteFile(bad, data, 0o600))
+		if _, err := Stat(bad); err != nil {
+			t.Errorf("%s behind the header: %v", what, err)
+		}
+		if _, err := StatWhole(bad); !errors.As(err, new(*FileError)) {
+			t.Errorf("%s behind the header: %v, want a *FileError", what, err)
+		}
+	}
+	if _, err := StatWhole(path); err != nil {
+		t.Error(err)
+	}
 	if _, err := Stat(t.TempDir()); !errors.As(err, new(*FileError)) {
 		t.Errorf("a folder: %v", err)
 	}

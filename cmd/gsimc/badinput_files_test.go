@@ -115,6 +115,9 @@ func testBadModelFiles(t *testing.T) {
 				want: []string{c.want, "model file $DIR/bad.gsimc: ", "train"}})
 		}
 	}
+	b.write(t, "cut.gsimc", whole[:len(whole)-1])
+	b.run(t, badCommand{args: "serve --model $DIR/cut.gsimc --data-dir $OUT/state",
+		exit: cli.ExitFailure, want: []string{damaged}}) // and makes no store
 	for name, command := range map[string]string{"<file>": "model show ", "--model": serveFile} {
 		b.run(t, badCommand{input: name + ": directory", args: command + "$DIR",
 			exit: cli.ExitFailure,

@@ -102,15 +102,22 @@ func Parse(data []byte) (*File, error) {
 	case length > MaxHeader:
 		return nil, foreign("the header claims %d bytes, more than %d", length, MaxHeader)
 	}
-	f := &File{
-		JSON:   data[LengthBytes : LengthBytes+length],
-		Body:   data[LengthBytes+length:],
-		Arrays: map[string]Info{},
+	f, err := ParseHeader(data[LengthBytes:LengthBytes+length], int64(rest-length))
+	if err != nil {
+		return nil, err
 	}
+	f.Body = data[LengthBytes+length:]
+	return f, nil
+}
+
+// ParseHeader parses a header alone and checks it against the length of the body behind it, which
+// the result lacks. The error is an *[Error].
+func ParseHeader(header []byte, bodySize int64) (*File, error) {
+	f := &File{JSON: header, Arrays: map[string]Info{}}
 	if err := f.parse(); err != nil {
 		return nil, foreign("the header is not that of a safetensors file (%s)", shown(err))
 	}
-	if err := f.checkLayout(); err != nil {
+	if err := f.checkLayout(bodySize); err != nil {
 		return nil, damaged("%s", err)
 	}
 	return f, nil
@@ -174,7 +181,7 @@ func (f *File) parseEntry(d *json.Decoder, name string) error {
 
 // checkLayout checks that each array has the size of its shape, and that the arrays fill the body
 // without overlaps and holes.
-func (f *File) checkLayout() error {
+func (f *File) checkLayout(bodySize int64) error {
 	// The size is compared first: the error of a truncated file should name the truncation, not an
 	// array.
 	described := int64(0)
@@ -183,15 +190,15 @@ func (f *File) checkLayout() error {
 			described = max(described, at)
 		}
 	}
-	if described != int64(len(f.Body)) {
+	if described != bodySize {
 		head := uint64(LengthBytes + len(f.JSON))
 		return fmt.Errorf("the file has %d bytes, but its header describes %d",
-			head+uint64(len(f.Body)), head+uint64(described))
+			head+uint64(bodySize), head+uint64(described))
 	}
 	end := int64(0)
 	for _, name := range f.names() {
 		t := f.Arrays[name]
-		if err := t.check(int64(len(f.Body))); err != nil {
+		if err := t.check(bodySize); err != nil {
 			return fmt.Errorf("tensor %q %w", name, err)
 		}
 		if t.Offsets[0] != end {

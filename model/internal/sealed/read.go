@@ -39,8 +39,9 @@ func damaged(reason string) error { return &safetensors.Error{Reason: reason} }
 func foreign(reason string) error { return &safetensors.Error{Reason: reason, Foreign: true} }
 
 // ReadHead reads the metadata in the header of a file, and the version that it claims. A file
-// without them gives a *[safetensors.Error]. The rest may be damaged all the same.
-func ReadHead(path string) (meta map[string]string, version string, err error) {
+// without them gives a *[safetensors.Error], and with whole also one that is not as long as its
+// header says. The rest may be damaged all the same.
+func ReadHead(path string, whole bool) (meta map[string]string, version string, err error) {
 	f, err := OpenFile(path)
 	if err != nil {
 		return nil, "", err
@@ -74,6 +75,12 @@ func ReadHead(path string) (meta map[string]string, version string, err error) {
 	checksum := header.Meta[checksumKey]
 	if len(checksum) != checksumDigits {
 		return nil, "", foreign("the header is not that of a model")
+	}
+	if whole {
+		body := info.Size() - safetensors.LengthBytes - int64(n)
+		if _, err := safetensors.ParseHeader(text, body); err != nil {
+			return nil, "", err
+		}
 	}
 	return header.Meta, checksum[:versionDigits], nil
 }

@@ -113,9 +113,10 @@ func LoadModel(flag, path string) (*model.Model, error) {
 	return modelOf(flag, path, model.Load)
 }
 
-// FindModel returns the error of LoadModel if the file is missing, or is no model by its header.
+// FindModel returns the error of LoadModel if the file is missing, or by its header is no model or
+// not as long as one.
 func FindModel(flag, path string) error {
-	if _, err := model.Stat(path); err == nil {
+	if _, err := model.StatWhole(path); err == nil {
 		return nil
 	}
 	_, err := LoadModel(flag, path)

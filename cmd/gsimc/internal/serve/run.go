@@ -192,8 +192,11 @@ func (c *Cmd) openStore(
 	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
 		return nil, err
 	}
-	if c.Model != "" { // a mistaken name, or a file that is no model, makes no store
-		if err := cli.FindModel("--model", c.Model); err != nil {
+	for flag, path := range map[string]string{"--model": c.Model, "--shadow-model": c.ShadowModel} {
+		if path == "" {
+			continue
+		}
+		if err := cli.FindModel(flag, path); err != nil { // before there is a new store
 			return nil, err
 		}
 	}
