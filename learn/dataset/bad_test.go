@@ -69,10 +69,16 @@ func TestBadInput(t *testing.T) {
 		{"bare quote", head + "u,i\"i,1,1\n", []string{"f.csv:2: a quote inside"}},
 		{"text after quote", head + "\"u\"u,i,1,1\n",
 			[]string{"f.csv:2: text after a closing quote"}},
-		{"open quote", head + "u,i,1,1\n\"u,i,1,1\n",
-			[]string{"f.csv:3: a quoted field that is not closed"}},
+		{"open quote", head + "u,i,1,1\n\"u,i,1,1\nv,i,1,1\n",
+			[]string{"f.csv:3: a quote opens in this line and is not closed", "close it"}},
+		{"open quote behind a long row", head + "\"u\nu\",\"i,1,1\nv,i,1,1\n",
+			[]string{"f.csv:3: a quote opens"}},
+		{"quote closed too late", head + "u,i,1,1\nu,\"i,1,1\nv,j,1,1\nv,\"k\",1,1\n",
+			[]string{"f.csv:3: text after a closing quote", "one row of the lines 3 to 5"}},
+		{"quote closed at a line's end", head + "u,\"i,1,1\nv,j,1,1\"\n",
+			[]string{"f.csv:2: the row has 2 fields", "one row of the lines 2 to 3"}},
 		{"long quote", head + "\"" + strings.Repeat("x\n", MaxRowBytes),
-			[]string{"f.csv:2: a quoted field that is not closed"}},
+			[]string{"f.csv:2: a quote opens"}},
 		{"long row", head + strings.Repeat("x", MaxRowBytes+1),
 			[]string{"f.csv:2: row longer than"}},
 		{"long header", strings.Repeat("x", MaxRowBytes+1), []string{"f.csv:1: row longer than"}},
@@ -239,7 +245,7 @@ func TestMaxBadRows(t *testing.T) {
 	// A quote that is never closed hides how many rows it swallows: not tolerated.
 	if _, _, err = readBytes("f", []byte(head+"\"u,i,1,1\nu,i,1,1\n"),
 		Options{MaxBadRows: 100}); err == nil ||
-		!strings.Contains(err.Error(), "a quoted field that is not closed") {
+		!strings.Contains(err.Error(), "a quote opens in this line") {
 		t.Errorf("open quote: error %v", err)
 	}
 }

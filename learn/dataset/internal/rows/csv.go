@@ -13,7 +13,8 @@ var (
 		`put the field in quotes and double the quotes in it`)
 	errAfterQuote = errors.New(`text after a closing quote; ` +
 		`double the quotes inside a quoted field`)
-	errOpenQuote = fmt.Errorf("a quoted field that is not closed within %d bytes", MaxRowBytes)
+	errOpenQuote = fmt.Errorf("a quote opens in this line and is not closed within %d bytes; "+
+		"close it, or put the field in quotes and double the quotes in it", MaxRowBytes)
 )
 
 // csvScanner cuts CSV text (RFC 4180) into rows of fields. It accepts what
@@ -25,6 +26,7 @@ type csvScanner struct {
 	lines  lineReader
 	comma  byte
 	start  int64 // line at which the last row starts
+	opened int64 // line of the last quote that opened a field
 	fields [][]byte
 
 	unquoted []byte // the fields of a row with quotes, one after the other
@@ -106,6 +108,7 @@ func (s *csvScanner) plainField(line []byte) (rest []byte, more bool, err error)
 
 // quotedField does the same for a field whose opening quote is passed already.
 func (s *csvScanner) quotedField(line []byte) (rest []byte, more bool, err error) {
+	s.opened = s.lines.line
 	for {
 		i := bytes.IndexByte(line, '"')
 		if i < 0 { // the field goes on in the next line

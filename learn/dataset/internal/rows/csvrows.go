@@ -249,9 +249,14 @@ func (t *Table) Next() ([][]byte, error) {
 // Line returns the line at which the row that was read last starts, from 1.
 func (t *Table) Line() int64 { return t.scan.start }
 
-// Bad returns the error for a fault in the row that was read last.
+// Bad returns the error for a fault in the row that was read last. A row of several lines may come
+// of a quote that is closed too late.
 func (t *Table) Bad(column string, err error) error {
-	return NewError(t.path, t.scan.start, column, err)
+	e := NewError(t.path, t.scan.start, column, err)
+	if last := t.scan.lines.line; last > t.scan.start {
+		e.Reason += fmt.Sprintf(" (quotes make one row of the lines %d to %d)", t.scan.start, last)
+	}
+	return e
 }
 
 // scanError turns an error of the scanner into one that names file and line.
@@ -260,10 +265,12 @@ func (t *Table) scanError(err error) error {
 	case io.EOF:
 		return err
 	case errBareQuote, errAfterQuote:
-		return NewError(t.path, t.scan.start, "", err)
-	case errOpenQuote, errRowTooLong:
+		return t.Bad("", err)
+	case errOpenQuote:
 		// The end of the row is not known, so reading cannot go on: wrapped, the error is no
 		// *Error that may be tolerated.
+		return fmt.Errorf("%s:%d: %w", t.path, t.scan.opened, err)
+	case errRowTooLong:
 		return fmt.Errorf("%s:%d: %w; check the quotes and the delimiter",
 			t.path, t.scan.start, err)
 	}
