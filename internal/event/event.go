@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gsimc/gsimc/internal/fault"
 )
@@ -22,6 +23,9 @@ const (
 	// MaxWeight bounds the absolute weight and value of an event, so that sums stay far from the
 	// end of float32.
 	MaxWeight = 1000
+
+	// MaxFuture is how far the time of an event may be ahead of the clock of a server.
+	MaxFuture = 24 * time.Hour
 
 	// DefaultType is the type of an event that comes without one.
 	DefaultType = "like"

@@ -6,7 +6,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
 )
 
@@ -32,6 +34,9 @@ type Survey struct {
 	Timed          bool
 	Oldest, Newest int64
 	Disorder       int64
+	// Early and Late are the rows whose times a server refuses: those before 1970, and those that
+	// are more than event.MaxFuture ahead of now.
+	Early, Late int64
 
 	Types []Count // rows of each type, most first; nil without Options.TypeColumn
 
@@ -49,13 +54,14 @@ type Count struct {
 // Inspect reads files as Read does and says what is in them. Options.MaxBadRows does not count: bad
 // rows are in the survey, however many there are. If no row is good, or the filters leave nothing,
 // the error is that of Read and the survey is there all the same; after other errors there is none.
-func Inspect(data []string, opt Options) (*Survey, *Interactions, error) {
+func Inspect(data []string, opt Options, now time.Time) (*Survey, *Interactions, error) {
 	opt.MaxBadRows = math.MaxInt64
 	l, err := newLoader(data, opt)
 	if err != nil {
 		return nil, nil, err
 	}
-	w := &surveyor{survey: &Survey{Report: l.report}, columns: map[string]int64{}}
+	w := &surveyor{survey: &Survey{Report: l.report}, columns: map[string]int64{},
+		latest: now.Add(event.MaxFuture).Unix()}
 	l.surveyor = w
 	if err := l.readAll(data); err != nil {
 		return nil, nil, err
@@ -75,6 +81,7 @@ type surveyor struct {
 	kinds   []int64          // rows by number of the type
 	last    int64            // time of the row before in this file
 	rows    bool             // there is such a row
+	latest  int64            // time that a server takes now
 }
 
 // begin is called before the first row of a file.
@@ -109,6 +116,12 @@ func (w *surveyor) row(r *rows.Row, err error, timed bool) {
 	}
 	if w.rows && r.Time < w.last {
 		s.Disorder++
+	}
+	if r.Time < 0 {
+		s.Early++
+	}
+	if r.Time > w.latest {
+		s.Late++
 	}
 	if !s.Timed {
 		s.Timed, s.Oldest, s.Newest = true, r.Time, r.Time

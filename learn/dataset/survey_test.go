@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gsimc/gsimc/internal/test/check"
 )
@@ -15,10 +16,11 @@ func TestInspect(t *testing.T) {
 	text := "user_id,item_id,timestamp,kind\n" +
 		"a,1,200,view\n" + "a,2,100,buy\n" + "a,1,300,view\n" + // older, repeated
 		"b,1,400,View\n" + ",1,500,view\n" + "b,1,soon,view\n" + // 6 and 7 are bad
-		"b," + long + ",500,view\n" + "b,1,350,no type!\n" + "c,3,350,\n"
+		"b," + long + ",500,view\n" + "b,1,350,no type!\n" + "c,3,350,\n" +
+		"c,3,-1,like\nc,3,86400,like\nc,3,86401,like\n" // a second before 1970, a day after now, later
 	path := writeFile(t, "events.csv", []byte(text))
 	got, events, err := Inspect([]string{path},
-		Options{TypeColumn: "kind", TimeUnit: "s", MinItemEvents: 2})
+		Options{TypeColumn: "kind", TimeUnit: "s", MinItemEvents: 2}, time.Unix(0, 0))
 	check.Must(t, err)
 	if events.NumItems() != 1 || got.FilteredItems != 2 {
 		t.Errorf("%d items left, %d filtered", events.NumItems(), got.FilteredItems)
@@ -33,8 +35,8 @@ func TestInspect(t *testing.T) {
 	survey := &Survey{
 		Users: 3, Items: 3, Interactions: 4, OneItemUsers: 2, OneUserItems: 2,
 		Busiest: Count{"a", 2}, Popular: Count{"1", 2},
-		Timed: true, Oldest: 100, Newest: 400, Disorder: 2,
-		Types: []Count{{"view", 3}, {"buy", 1}, {"like", 1}},
+		Timed: true, Oldest: -1, Newest: 86401, Disorder: 3, Early: 1, Late: 1,
+		Types: []Count{{"like", 4}, {"view", 3}, {"buy", 1}},
 		BadColumns: []Count{
 			{"item_id", 1}, {"kind", 1}, {"timestamp", 1}, {"user_id", 1},
 		},
@@ -60,7 +62,7 @@ func TestInspectAndRead(t *testing.T) {
 		}
 		path := writeFile(t, "events.csv", []byte(text.String()))
 		want, report, wantErr := Read([]string{path}, Options{MaxBadRows: 1000})
-		got, events, err := Inspect([]string{path}, Options{})
+		got, events, err := Inspect([]string{path}, Options{}, time.Now())
 		if (err == nil) != (wantErr == nil) || got == nil {
 			t.Fatalf("Inspect: %v, Read: %v", err, wantErr)
 		}
@@ -75,11 +77,11 @@ func TestInspectAndRead(t *testing.T) {
 		}
 	}
 	path := writeFile(t, "bad.csv", []byte("user_id,item_id\n,x\n"))
-	got, _, err := Inspect([]string{path}, Options{})
+	got, _, err := Inspect([]string{path}, Options{}, time.Now())
 	if !errors.Is(err, ErrNoData) || got == nil || got.BadRows != 1 {
 		t.Errorf("nothing good: %+v, %v", got, err)
 	}
-	if _, _, err := Inspect([]string{path + "x"}, Options{}); err == nil {
+	if _, _, err := Inspect([]string{path + "x"}, Options{}, time.Now()); err == nil {
 		t.Error("a file that is not there passes")
 	}
 }

@@ -44,7 +44,7 @@ func badEventTime(t *timestamppb.Timestamp, now time.Time) string {
 	if text := badTime(t); text != "" {
 		return text
 	}
-	if t != nil && t.AsTime().After(now.Add(maxFuture)) {
+	if t != nil && t.AsTime().After(now.Add(event.MaxFuture)) {
 		return "is more than 24 hours in the future"
 	}
 	return ""

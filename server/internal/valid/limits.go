@@ -1,8 +1,6 @@
 package valid
 
 import (
-	"time"
-
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/wire"
 	"github.com/gsimc/gsimc/store"
@@ -27,7 +25,6 @@ const (
 	maxRowName       = 64
 	maxBatchItems    = 100_000
 	maxExploration   = 100
-	maxFuture        = 24 * time.Hour
 	maxFaults        = 20 // field violations reported for one request
 	// MaxItems bounds a call about items, and a page of them.
 	MaxItems        = 1000

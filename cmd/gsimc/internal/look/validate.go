@@ -81,7 +81,7 @@ func (c *SurveyFlags) Survey(a *cli.App) (*Report, error) {
 	err := cli.UntilInterrupted(p, "nothing was written", func() (err error) {
 		p.Begin("reading events", progress.Bytes)
 		defer p.End()
-		survey, events, err = dataset.Inspect(c.Files, opt)
+		survey, events, err = dataset.Inspect(c.Files, opt, time.Now())
 		return err
 	})
 	if survey == nil || errors.Is(err, cli.ErrInterrupted) {
@@ -133,6 +133,8 @@ type Report struct {
 	Oldest       time.Time            `json:"oldest,omitzero"`
 	Newest       time.Time            `json:"newest,omitzero"`
 	Disorder     int64                `json:"disorder"`
+	Early        int64                `json:"early"` // before 1970
+	Late         int64                `json:"late"`  // too far ahead for a server
 	Types        []dataset.Count      `json:"types,omitempty"`
 	Training     *trainingReport      `json:"training,omitempty"` // nil: nothing is left
 
@@ -162,7 +164,8 @@ func newReport(s *dataset.Survey) *Report {
 		Interactions: s.Interactions, Repeated: s.Duplicates,
 		OneItemUsers: s.OneItemUsers, OneUserItems: s.OneUserItems,
 		RareUsers: s.FilteredUsers, RareItems: s.FilteredItems,
-		Ordinals: s.OrdinalTimes, Disorder: s.Disorder, Types: s.Types, timed: s.Timed,
+		Ordinals: s.OrdinalTimes, Disorder: s.Disorder, Early: s.Early, Late: s.Late,
+		Types: s.Types, timed: s.Timed,
 		Busiest: s.Busiest, Popular: s.Popular, report: s.Report,
 	}
 	if r.Users > 0 {
@@ -267,7 +270,10 @@ func (r *Report) addTimes(add func(name, format string, args ...any)) {
 		const form = "2006-01-02 15:04:05"
 		add("times", "%s to %s, %s", r.Oldest.Format(form), r.Newest.Format(form),
 			disorder(r.Disorder))
-		if r.Newest.After(time.Now()) {
+		if r.Early+r.Late > 0 {
+			add("  out of bounds", "%d before 1970 and %d more than %.0f hours in the future: "+
+				"a server refuses them", r.Early, r.Late, event.MaxFuture.Hours())
+		} else if r.Newest.After(time.Now()) {
 			add("", "the newest are in the future")
 		}
 	}
