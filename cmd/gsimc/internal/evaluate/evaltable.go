@@ -78,6 +78,10 @@ func calibrationText(c *evaluate.Calibration) string {
 	if c.Withheld {
 		return "no uncertainty: two halves of the validation users do not agree on it"
 	}
+	whole := fmt.Sprintf("%.2f", c.Query)
+	if c.Query <= 0 { // the estimate of a square from products of few differences
+		whole = "- (too few test users)"
+	}
 	return fmt.Sprintf("squared errors over the expected ones: %.2f event by event,\n"+
-		"  %.2f for whole users (1: the reported uncertainty is right)", c.Overall, c.Query)
+		"  %s for whole users (1: the reported uncertainty is right)", c.Overall, whole)
 }

@@ -43,6 +43,8 @@ func TestPrintResults(t *testing.T) {
 			Chosen: map[string]float64{"k": 100}},
 		{Name: "dynamics", Metrics: metrics(0.5),
 			Calibration: &evaluate.Calibration{Overall: 1.011, Query: 0.8}},
+		{Name: "dynamics 3", Metrics: metrics(0.5),
+			Calibration: &evaluate.Calibration{Overall: 1.5, Query: -12.49}},
 		{Name: "dynamics 2", Metrics: metrics(0.5),
 			Calibration: &evaluate.Calibration{Withheld: true}},
 	}
@@ -54,6 +56,7 @@ func TestPrintResults(t *testing.T) {
 		"ease: lambda 50, chosen",
 		"vsknn: decays same, log, k 100, chosen",
 		"dynamics: squared errors over the expected ones: 1.01 event by event",
+		"1.50 event by event,\n  - (too few test users) for whole users",
 		"dynamics 2: no uncertainty: two halves of the validation users do not agree on it",
 	} {
 		if !strings.Contains(b.String(), want) {
