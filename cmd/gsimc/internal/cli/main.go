@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -158,14 +159,27 @@ func (l *line) text(ctx *kong.Context, err error) string {
 	return x.text(err)
 }
 
-// hint says where the command line is explained.
+// hint says where the command line is explained, and which flag an argument may lack.
 func hint(ctx *kong.Context) string {
-	command := ""
-	if ctx != nil && ctx.Selected() != nil {
-		command = " " + ctx.Selected().Path()
+	if ctx == nil || ctx.Selected() == nil {
+		return " (see gsimc help)"
 	}
-	return fmt.Sprintf(" (see gsimc help%s)", command)
+	meant := ""
+	rest := ctx.Path[len(ctx.Path)-1].Remainder() // begins with what was not understood
+	if len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+		at := slices.IndexFunc(leftOut, func(name string) bool {
+			return slices.ContainsFunc(ctx.Selected().Flags,
+				func(flag *kong.Flag) bool { return flag.Name == name })
+		})
+		if at >= 0 {
+			meant = fmt.Sprintf("; did you mean --%s %s?", leftOut[at], rest[0])
+		}
+	}
+	return fmt.Sprintf("%s (see gsimc help %s)", meant, ctx.Selected().Path())
 }
+
+// leftOut are the flags that are left out before their values most often, the likeliest first.
+var leftOut = []string{"data", "user", "model", "from", "out"}
 
 // fail prints the text of an error as one line and returns the exit code.
 func fail(stderr io.Writer, text string, code int) int {
