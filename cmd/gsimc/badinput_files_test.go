@@ -118,13 +118,13 @@ func testBadModelFiles(t *testing.T) {
 	b.write(t, "cut.gsimc", whole[:len(whole)-1])
 	b.run(t, badCommand{args: "serve --model $DIR/cut.gsimc --data-dir $OUT/state",
 		exit: cli.ExitFailure, want: []string{damaged}}) // and makes no store
-	for name, command := range map[string]string{"<file>": "model show ", "--model": serveFile} {
-		b.run(t, badCommand{input: name + ": directory", args: command + "$DIR",
+	for name, command := range map[string]string{"": "model show ", "--model: ": serveFile} {
+		b.run(t, badCommand{input: name + "directory", args: command + "$DIR",
 			exit: cli.ExitFailure,
 			want: []string{"model file $DIR: not a regular file", "`gsimc train` wrote"}})
-		b.run(t, badCommand{input: name + ": absent file", args: command + "$DIR/none.gsimc",
+		b.run(t, badCommand{input: name + "absent file", args: command + "$DIR/none.gsimc",
 			exit: cli.ExitFailure,
-			want: []string{name + ": $DIR/none.gsimc: no such file or directory: give a file " +
+			want: []string{name + "$DIR/none.gsimc: no such file or directory: give a file " +
 				"that `gsimc train` wrote"}})
 	}
 }

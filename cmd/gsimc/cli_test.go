@@ -75,7 +75,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"nosuch"}, cli.ExitUsage, "",
 			"gsimc: unexpected argument nosuch (see gsimc help)"},
 		{[]string{"model", "show", "/does/not/exist"}, cli.ExitFailure, "",
-			"gsimc: <file>: /does/not/exist: no such file or directory: give a file that `gsimc " +
+			"gsimc: /does/not/exist: no such file or directory: give a file that `gsimc " +
 				"train` wrote"},
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
@@ -264,6 +264,8 @@ func TestBadFlags(t *testing.T) {
 			"--seen include does not go with --seen-types"},
 		{recommend + "--reappear-after -1s", "--reappear-after: -1s, want 0s or more"},
 		{recommend + "--timeout 0s", "--timeout: 0s, want more than 0s"},
+		{"validate x --event-weight view", `--event-weight: "view", want TYPE=W, such as view=0.2 (see`},
+		{"validate x --event-weight buy=1,view=low", `--event-weight: "view=low", want TYPE=W`},
 		{"train e.csv", "unexpected argument e.csv; did you mean --data e.csv? (see"},
 		{"observe e.csv", "unexpected argument e.csv; did you mean --data e.csv? (see"},
 		{"user show ann", "unexpected argument ann; did you mean --user ann? (see"},

@@ -102,8 +102,8 @@ func PathError(err error) error {
 	return err
 }
 
-// OpenModel opens the model file that a flag such as "--model" or an argument such as "<file>"
-// gives.
+// OpenModel opens the model file that a flag such as "--model" gives, or an argument, which has no
+// name.
 func OpenModel(flag, path string) (*model.Model, error) {
 	return modelOf(flag, path, model.Open)
 }
@@ -128,8 +128,11 @@ func modelOf(
 ) (*model.Model, error) {
 	m, err := open(path)
 	if errors.As(err, new(*fs.PathError)) {
-		return nil, Flag(flag, fmt.Errorf("%w: give a file that `gsimc train` wrote",
-			PathError(err)))
+		err = fmt.Errorf("%w: give a file that `gsimc train` wrote", PathError(err))
+		if flag != "" {
+			err = Flag(flag, err)
+		}
+		return nil, err
 	}
 	return m, err
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -87,12 +89,34 @@ func (p *Program) newLine(a *App) (*line, error) {
 		kong.Exit(func(int) { l.exited = true }),
 		kong.Resolvers(l.settings),
 		kong.Bind(l.settings, a),
+		kong.TypeMapper(reflect.TypeFor[map[string]float64](), kong.MapperFunc(weights)),
 		kong.WithHyphenPrefixedParameters(true), // --value -1
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
 		kong.PostBuild(p.insertVars),
 	)
 	l.parser = parser
 	return l, err
+}
+
+// weights reads the weights of event types, which are the only flags of their type: TYPE=W with
+// commas between.
+func weights(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("weights", &text); err != nil {
+		return err
+	}
+	if target.IsNil() {
+		target.Set(reflect.ValueOf(map[string]float64{}))
+	}
+	for pair := range strings.SplitSeq(text, ",") {
+		name, number, _ := strings.Cut(pair, "=")
+		weight, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return fmt.Errorf("%q, want TYPE=W, such as view=0.2", pair)
+		}
+		target.SetMapIndex(reflect.ValueOf(name), reflect.ValueOf(weight))
+	}
+	return nil
 }
 
 // insertVars puts [Program.Vars] where the tags refer to them. Kong would do that too, but it looks
@@ -169,7 +193,7 @@ func hint(ctx *kong.Context) string {
 	if len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
 		at := slices.IndexFunc(leftOut, func(name string) bool {
 			return slices.ContainsFunc(ctx.Selected().Flags,
-				func(flag *kong.Flag) bool { return flag.Name == name })
+				func(flag *kong.Flag) bool { return flag.Name == name && !flag.Set })
 		})
 		if at >= 0 {
 			meant = fmt.Sprintf("; did you mean --%s %s?", leftOut[at], rest[0])

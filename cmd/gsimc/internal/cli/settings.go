@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -101,6 +102,12 @@ func takes(flag *kong.Flag, value any) error {
 	if target.Kind() == reflect.Pointer {
 		target.Set(reflect.New(target.Type().Elem()))
 	}
+	if _, list := value.([]any); list && target.Kind() != reflect.Slice {
+		if target.Kind() == reflect.Map {
+			return errors.New("is a list, want a mapping")
+		}
+		return errors.New("is a list, want one value")
+	}
 	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
 	decode := &kong.DecodeContext{Value: flag.Value, Scan: scan}
 	if err := flag.Mapper.Decode(decode, target); err != nil {
@@ -171,7 +178,7 @@ func (s *settings) load(known []string) error {
 func (s *settings) parse(text []byte, known []string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return err
+		return notYAML(text, err)
 	}
 	if len(doc.Content) == 0 {
 		return nil // an empty file
@@ -199,6 +206,23 @@ func (s *settings) parse(text []byte, known []string) error {
 		s.values[key.Value] = value
 	}
 	return nil
+}
+
+// notYAML refuses a text with the line behind its longest beginning that is YAML. The parser's
+// error err names another line, or none, but has to do for a text that would take seconds to
+// search.
+func notYAML(text []byte, err error) error {
+	if len(text) > 4<<10 {
+		return err
+	}
+	number, good, end := 0, 0, 0
+	for line := range bytes.Lines(text) {
+		number, end = number+1, end+len(line)
+		if yaml.Unmarshal(text[:end], new(yaml.Node)) == nil {
+			good = number
+		}
+	}
+	return fmt.Errorf("line %d is not YAML: want flag-name: value", good+1)
 }
 
 // flagValue turns a YAML value into what kong reads: text, or a list of texts; or into a [mapping].

@@ -32,8 +32,9 @@ type recommend struct {
 	Seen          string `enum:"exclude,include" default:"exclude"`
 	ReappearAfter time.Duration
 	MinRevision   *uint64
-	StateCache    ByteSize `default:"1MiB"`
-	JSON          bool     `name:"json"`
+	StateCache    ByteSize           `default:"1MiB"`
+	JSON          bool               `name:"json"`
+	Weights       map[string]float64 `mapsep:","`
 
 	fails error // of Run
 }
@@ -130,7 +131,15 @@ func TestBadSettings(t *testing.T) {
 		{"not a mapping", "- items\n", "want a mapping of flag names to values"},
 		{"no value", "items:\n", "line 1: items: want a value, a list or a mapping"},
 		{"nested list", "deny: [[a]]\n", "line 1: deny: want a list of single values"},
-		{"not yaml", "items: [\n", "yaml:"},
+		{"list for a value", "items: [3]\n", "--items: is a list, want one value (from"},
+		{"list for a switch", "json: [true]\n", "--json: is a list, want one value (from"},
+		{"list for a mapping", "weights: [a=1]\n", "--weights: is a list, want a mapping (from"},
+		{"mapping without numbers", "weights: {a: 1, b: x}\n",
+			`--weights: "b=x", want TYPE=W, such as view=0.2 (from`},
+		{"not yaml", "items: [\n", "line 1 is not YAML: want flag-name: value"},
+		{"not yaml behind a list", "deny: [a,\n b]\na: b: c\n", "line 3 is not YAML"},
+		{"open quote", "json: true\nserver: \"x\nitems: 3\n", "line 2 is not YAML"},
+		{"no such anchor", "# x\nseen: *all\njson: true\n", "line 2 is not YAML"},
 		{"config in config", "config: other.yaml\n",
 			"line 1: --config stands on the command line alone"},
 		{"a change", "items: 3\nshare: next=25\n", "line 2: --share stands on the command line alone"},

@@ -29,7 +29,7 @@ func (c *ModelItems) Run(a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	m, err := cli.OpenModel("<file>", c.File)
+	m, err := cli.OpenModel("", c.File)
 	if err != nil {
 		return err
 	}

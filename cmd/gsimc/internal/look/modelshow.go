@@ -31,7 +31,7 @@ func (c *ModelShow) Run(a *cli.App) error {
 	if err := data.PrepareSVG(c.SVG); err != nil {
 		return err
 	}
-	m, err := cli.OpenModel("<file>", c.File)
+	m, err := cli.OpenModel("", c.File)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (Cmd) Help() string {
 func (c *Cmd) Check() error {
 	err := c.SurveyFlags.Check()
 	if slices.Contains(c.Files, dataset.Stdin) {
-		err = errors.Join(err, cli.Flagf("<files>", "standard input is read once, give a file"))
+		err = errors.Join(err, errors.New("standard input is read once: give a file"))
 	}
 	return err
 }
