@@ -47,6 +47,9 @@ func TestStandalone(t *testing.T) {
 	if code := p.Wait(); code != cli.ExitOK {
 		t.Errorf("it ends with %d: %s", code, &p.Err)
 	}
+	if strings.Contains(p.Err.String(), "--store-id") {
+		t.Errorf("it names a flag that it does not have: %s", &p.Err)
+	}
 	mustBeEmpty(t, temp)
 }
 

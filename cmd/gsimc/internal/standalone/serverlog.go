@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // addresses are those that a server listens on, and that of the console; empty: there is none.
@@ -29,11 +30,14 @@ func (l *serverLog) Write(p []byte) (int, error) {
 		l.rest = append([]byte{}, rest...)
 		var record struct {
 			Level, Msg string
+			StoreID    string `json:"store_id"`
 			addresses
 		}
 		switch err := json.Unmarshal(line, &record); {
 		case err != nil: // the error that ends the command
 			fmt.Fprintln(l.out, string(line))
+		case record.StoreID != "" && strings.HasPrefix(record.Msg, "a new store begins"):
+			// It tells of a flag that standalone lacks.
 		case record.Level == "WARN" || record.Level == "ERROR":
 			fmt.Fprintln(l.out, string(line))
 		case record.Msg == "serving":
