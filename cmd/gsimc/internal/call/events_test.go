@@ -43,3 +43,17 @@ func TestRepeatsWithoutTimes(t *testing.T) {
 		}
 	}
 }
+
+func TestParseTime(t *testing.T) {
+	want := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
+	for _, text := range []string{"2026-11-24", "2026-11-24T01:00:00+01:00", "1795478400"} {
+		if got := check.Get(parseTime("--time", text))(t); !got.Equal(want) {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
+	}
+	for _, text := range []string{"2026-02-30", "today", ""} {
+		if got, err := parseTime("--time", text); err == nil {
+			t.Errorf("%q is %s", text, got)
+		}
+	}
+}

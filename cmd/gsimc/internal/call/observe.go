@@ -27,7 +27,7 @@ type Observe struct {
 	User    string   `group:"One event:" placeholder:"ID" help:"User id."`
 	Item    string   `group:"One event:" placeholder:"ID" help:"Item id."`
 	Type    string   `group:"One event:" placeholder:"NAME" help:"Event type, also for --data. Default: like."`
-	Time    string   `group:"One event:" placeholder:"TIME" help:"When it happened: seconds since 1970 or RFC 3339. Default: now, by the server's clock."`
+	Time    string   `group:"One event:" placeholder:"TIME" help:"When it happened: a date, RFC 3339 or seconds since 1970. Default: now, by the server's clock."`
 	Value   *float64 `group:"One event:" placeholder:"X" help:"Strength, -1000 to 1000. Default: 1."`
 	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with the same key changes nothing. Default: made from --time, or random without it."`
 
@@ -233,16 +233,19 @@ func newestFile(paths []string) (newest time.Time, err error) {
 	return newest, nil
 }
 
-// parseTime reads a time of the command line: seconds since 1970 or RFC 3339.
+// parseTime reads a time of the command line: seconds since 1970, RFC 3339 or a date, whose day
+// begins in UTC.
 func parseTime(flag, text string) (time.Time, error) {
 	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return time.Unix(seconds, 0), nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		return time.Time{}, cli.Usage(cli.Flagf(flag,
-			"%q is not a time: want seconds since 1970 or RFC 3339, such as 2026-01-31T12:00:00Z",
-			text))
+		t, err = time.Parse(time.DateOnly, text)
+	}
+	if err != nil {
+		return time.Time{}, cli.Usage(cli.Flagf(flag, "%q is not a time: want a date, RFC 3339, "+
+			"such as 2026-01-31T12:00:00Z, or seconds since 1970", text))
 	}
 	return t, nil
 }
