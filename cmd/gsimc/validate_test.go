@@ -15,7 +15,7 @@ func TestValidate(t *testing.T) {
 		"a,x,2024-01-02,view\nb,x,2024-01-01,buy\n,x,2024-01-03,view\n" +
 		"a,y,yesterday,view\n" + strings.Repeat("z", 300) + ",x,2024-01-03,view\n"
 	bad, more := writeFile(t, "bad.csv", text), writeFile(t, "more.csv", text+"a,w,2024-01-04,view\n")
-	odd := writeFile(t, "odd.csv", "user_id,item_id,timestamp\na,x,1950-01-02\na,y,2024-01-01\n"+
+	odd := writeFile(t, "odd.csv", "user_id,item_id,timestamp\na,x,1950-01-02\na,1.0,2024-01-01\n"+
 		"b,x,9998-01-01\nb,y,9999-01-01\n")
 	for _, c := range []struct {
 		args     string
@@ -28,7 +28,8 @@ func TestValidate(t *testing.T) {
 			"bad.csv:4: column user_id: empty id", "bad.csv:5: column timestamp: ",
 			"2024-01-01 00:00:00 to 2024-01-02", "1 rows are older"},
 			[]string{"--max-bad-rows: 0 is below the number of bad rows, 3", "event_type"}},
-		{odd, cli.ExitOK, []string{"out of bounds",
+		{odd, cli.ExitOK, []string{"odd ids", "1 rows with one such as NULL, NaN or 1.0",
+			"out of bounds",
 			"1 before 1970 and 2 more than 24 hours in the future: a server refuses them"}, nil},
 		{bad + " --max-bad-rows 3", cli.ExitFailure, []string{"2, 2 of them with one item"},
 			[]string{"there is nothing to learn from: none of the 2 users of a training has two items"}},

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"maps"
@@ -43,6 +44,7 @@ type Survey struct {
 	Bad        []*RowError // the first SurveyedRows of the bad rows
 	BadColumns []Count     // bad rows by column, most first; an empty name: the row as a whole
 	LongIDs    int64       // bad rows with an id of more than event.MaxIDBytes
+	OddIDs     int64       // good rows with an id such as NULL, NaN or 1.0
 }
 
 // Count is how often a name comes.
@@ -111,6 +113,9 @@ func (w *surveyor) row(r *rows.Row, err error, timed bool) {
 		w.kinds = append(w.kinds, 0)
 	}
 	w.kinds[r.Kind]++
+	if oddID(r.User) || oddID(r.Item) {
+		s.OddIDs++
+	}
 	if !timed {
 		return
 	}
@@ -128,6 +133,17 @@ func (w *surveyor) row(r *rows.Row, err error, timed bool) {
 	}
 	s.Oldest, s.Newest = min(s.Oldest, r.Time), max(s.Newest, r.Time)
 	w.last, w.rows = r.Time, true
+}
+
+// oddID reports whether an id is what programs write where there is none, or a whole number as they
+// write it in a column of floats.
+func oddID(id []byte) bool {
+	switch string(id) {
+	case "NULL", "null", "NaN", "nan", "None", "<NA>", "N/A":
+		return true
+	}
+	whole, float := bytes.CutSuffix(id, []byte(".0"))
+	return float && len(whole) > 0 && len(bytes.Trim(whole, "0123456789")) == 0
 }
 
 // whole is called with the interactions before the filters.

@@ -45,6 +45,18 @@ func TestInspect(t *testing.T) {
 	check.Same(t, survey, got, "survey")
 }
 
+func TestOddIDs(t *testing.T) {
+	for id, want := range map[string]bool{"NULL": true, "nan": true, "<NA>": true, "12.0": true,
+		"null-island": false, "Nan": false, "12": false, "12.5": false, ".0": false, "v1.0": false} {
+		path := writeFile(t, "events.csv", []byte("user_id,item_id\na,"+id+"\n"+id+",b\n"))
+		got, _, err := Inspect([]string{path}, Options{}, time.Now())
+		check.Must(t, err)
+		if rows := got.OddIDs; rows != 0 && !want || rows != 2 && want {
+			t.Errorf("%s: %d odd rows of 2, want all of them: %t", id, rows, want)
+		}
+	}
+}
+
 // Inspect returns the interactions of Read, and a survey of data in which nothing is good.
 func TestInspectAndRead(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 1))

@@ -119,6 +119,7 @@ type Report struct {
 	BadColumns   []dataset.Count      `json:"bad_columns"`
 	Bad          []string             `json:"bad"`
 	LongIDs      int64                `json:"long_ids"`
+	OddIDs       int64                `json:"odd_ids"`
 	Unliked      int64                `json:"unliked"`
 	Users        int                  `json:"users"`
 	Items        int                  `json:"items"`
@@ -160,7 +161,7 @@ type trainingReport struct {
 func newReport(s *dataset.Survey) *Report {
 	r := &Report{
 		Files: s.Files, Rows: s.Rows, BadRows: s.BadRows, BadColumns: s.BadColumns,
-		LongIDs: s.LongIDs, Unliked: s.Unliked, Users: s.Users, Items: s.Items,
+		LongIDs: s.LongIDs, OddIDs: s.OddIDs, Unliked: s.Unliked, Users: s.Users, Items: s.Items,
 		Interactions: s.Interactions, Repeated: s.Duplicates,
 		OneItemUsers: s.OneItemUsers, OneUserItems: s.OneUserItems,
 		RareUsers: s.FilteredUsers, RareItems: s.FilteredItems,
@@ -231,6 +232,10 @@ func (r *Report) rows() [][]string {
 	add("rows", "%d, %d bad%s", r.Rows, r.BadRows, parenthesised(r.BadColumns))
 	if r.LongIDs > 0 {
 		add("  ids too long", "%d, at most %d bytes are allowed", r.LongIDs, event.MaxIDBytes)
+	}
+	if r.OddIDs > 0 {
+		add("  odd ids", "%d rows with one such as NULL, NaN or 1.0, as of a column with gaps",
+			r.OddIDs)
 	}
 	if r.Unliked > 0 {
 		add("  not liked", "%d of a weight that is not above 0", r.Unliked)
