@@ -125,7 +125,7 @@ func TestItemCommands(t *testing.T) {
 		varied[1].Source != "pinned" || varied[0].ID == all[0].ID {
 		t.Errorf("a list with two of each category and a pin is %+v", varied)
 	}
-	check.Same(t, "1 items deleted\n", on("items", "delete", all[3].ID, "nowhere"), "items delete")
+	check.Same(t, "1 item deleted\n", on("items", "delete", all[3].ID, "nowhere"), "items delete")
 	badItemRows(t, server)
 	server.mustStop(t)
 	for _, args := range [][]string{{"verify", "--data-dir", dir},
@@ -157,7 +157,7 @@ func badItemRows(t *testing.T, server *serverProcess) {
 		check.Same(t, c.ok, p.Wait() == 0, "--max-bad-rows %s ends well", c.bad)
 		says(t, "--max-bad-rows "+c.bad, p.Err.String(), c.stderr...)
 		if c.ok {
-			says(t, "--max-bad-rows "+c.bad, p.Out.String(), "1 items written")
+			says(t, "--max-bad-rows "+c.bad, p.Out.String(), "1 item written")
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (c *UserForget) Run(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		a.Printf("%d events erased\n", r.GetDeletedEventCount())
+		a.Printf("%s erased\n", cli.Counted(r.GetDeletedEventCount(), "event"))
 		printRecord(a, "deleted", r.GetDeleteTime(), r)
 		if !c.Wait {
 			return nil

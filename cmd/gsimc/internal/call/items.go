@@ -218,7 +218,7 @@ func (c *ItemsDelete) Run(a *cli.App) error {
 	return callItems(&c.ServerFlags, func(ctx context.Context, s pb.ItemServiceClient) error {
 		r, err := s.BatchDeleteItems(ctx, &pb.BatchDeleteItemsRequest{ItemIds: c.ID})
 		if err == nil {
-			a.Printf("%d items deleted\n", r.GetDeletedCount())
+			a.Printf("%s deleted\n", cli.Counted(r.GetDeletedCount(), "item"))
 		}
 		return err
 	})

@@ -77,8 +77,9 @@ func (c *ItemsImport) Run(a *cli.App) (err error) {
 	}
 	p.End()
 	if err == nil || i.written > 0 {
-		a.Printf("%d items written in %s: %d new, %d changed; %d bad rows left out\n", i.written,
-			time.Since(begun).Round(time.Millisecond), i.created, i.written-i.created, i.bad)
+		a.Printf("%s written in %s: %d new, %d changed; %s left out\n",
+			cli.Counted(i.written, "item"), time.Since(begun).Round(time.Millisecond), i.created,
+			i.written-i.created, cli.Counted(i.bad, "bad row"))
 	}
 	if len(i.unread) > 0 {
 		a.Printf("not read: %s; a number is a column such as numbers.price, or in the object "+

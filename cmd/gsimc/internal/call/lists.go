@@ -80,7 +80,8 @@ func (c *Recommend) writeLists(a *cli.App, titles map[string]string) (err error)
 	if err != nil {
 		return cli.Advise(conn.Explain(err))
 	}
-	a.Printf("%s: %d lists in %s\n", c.Out, len(users), time.Since(begin).Round(time.Millisecond))
+	a.Printf("%s: %s in %s\n", c.Out, cli.Counted(len(users), "list"),
+		time.Since(begin).Round(time.Millisecond))
 	for _, d := range slices.Sorted(maps.Keys(job.degraded)) {
 		a.Printf("note: %d of them: %s\n", job.degraded[d],
 			cli.EnumText(d.String(), "DEGRADATION_"))

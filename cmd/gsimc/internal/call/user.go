@@ -114,8 +114,8 @@ func (c *UserShow) Run(a *cli.App) error {
 
 // print prints a summary for people.
 func (s *summary) print(a *cli.App) {
-	a.Printf("%d events from %s to %s, %d on items that the model does not know\n", s.Events,
-		timeText(s.First), timeText(s.Last), s.Pending)
+	a.Printf("%s from %s to %s, %d on items that the model does not know\n",
+		cli.Counted(s.Events, "event"), timeText(s.First), timeText(s.Last), s.Pending)
 	if s.Uncertainty != nil {
 		a.Printf("uncertainty: %.3f of that about a new user\n", *s.Uncertainty)
 	}
@@ -259,8 +259,8 @@ func (c *UserRetract) Run(a *cli.App) error {
 		r, err := users.RetractEvents(ctx, &pb.RetractEventsRequest{UserId: c.User,
 			EventIds: c.Event, ItemIds: c.Item})
 		if err == nil {
-			a.Printf("%d events retracted, revision %d\n", r.GetRetractedEventCount(),
-				r.GetUserRevision())
+			a.Printf("%s retracted, revision %d\n",
+				cli.Counted(r.GetRetractedEventCount(), "event"), r.GetUserRevision())
 		}
 		return err
 	})
@@ -280,8 +280,9 @@ func (c *UserMerge) Run(a *cli.App) error {
 		r, err := users.MergeUsers(ctx,
 			&pb.MergeUsersRequest{SourceUserId: c.From, TargetUserId: c.Into})
 		if err == nil {
-			a.Printf("%d events merged, %d were there, revision %d\n", r.GetMergedEventCount(),
-				r.GetRepeatedEventCount(), r.GetUserRevision())
+			a.Printf("%s merged, %d were there, revision %d\n",
+				cli.Counted(r.GetMergedEventCount(), "event"), r.GetRepeatedEventCount(),
+				r.GetUserRevision())
 		}
 		return err
 	})

@@ -74,6 +74,14 @@ func Grouped(n int) string {
 	return text
 }
 
+// Counted is a number of things: 1 item, 2 items.
+func Counted[N int | int32 | int64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
 // SecondsText formats an estimate.
 func SecondsText(s float64) string {
 	switch {

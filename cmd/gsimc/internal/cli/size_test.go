@@ -18,3 +18,11 @@ func TestByteSize(t *testing.T) {
 		}
 	}
 }
+
+func TestCounted(t *testing.T) {
+	for n, want := range []string{"0 items", "1 item", "2 items"} {
+		if got := Counted(n, "item"); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
