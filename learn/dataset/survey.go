@@ -139,7 +139,7 @@ func (w *surveyor) row(r *rows.Row, err error, timed bool) {
 // write it in a column of floats.
 func oddID(id []byte) bool {
 	switch string(id) {
-	case "NULL", "null", "NaN", "nan", "None", "<NA>", "N/A":
+	case "NULL", "null", "NaN", "nan", "None", "<NA>", "N/A", `\N`:
 		return true
 	}
 	whole, float := bytes.CutSuffix(id, []byte(".0"))

@@ -16,7 +16,7 @@ func TestInspect(t *testing.T) {
 	text := "user_id,item_id,timestamp,kind\n" +
 		"a,1,200,view\n" + "a,2,100,buy\n" + "a,1,300,view\n" + // older, repeated
 		"b,1,400,View\n" + ",1,500,view\n" + "b,1,soon,view\n" + // 6 and 7 are bad
-		"b," + long + ",500,view\n" + "b,1,350,no type!\n" + "c,3,350,\n" +
+		"b," + long + ",500,view\n" + "b,1,350,no type!\n" + "c,3,0,\n" +
 		"c,3,-1,like\nc,3,86400,like\nc,3,86401,like\n" // a second before 1970, a day after now, later
 	path := writeFile(t, "events.csv", []byte(text))
 	got, events, err := Inspect([]string{path},

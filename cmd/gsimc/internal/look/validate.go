@@ -234,8 +234,8 @@ func (r *Report) rows() [][]string {
 		add("  ids too long", "%d, at most %d bytes are allowed", r.LongIDs, event.MaxIDBytes)
 	}
 	if r.OddIDs > 0 {
-		add("  odd ids", "%d rows with one such as NULL, NaN or 1.0, as of a column with gaps",
-			r.OddIDs)
+		add("  odd ids", "%s with an id such as NULL, NaN or 1.0: some program may have made it "+
+			"of a number or of nothing", cli.Counted(r.OddIDs, "row"))
 	}
 	if r.Unliked > 0 {
 		add("  not liked", "%d of a weight that is not above 0", r.Unliked)
@@ -275,9 +275,12 @@ func (r *Report) addTimes(add func(name, format string, args ...any)) {
 		const form = "2006-01-02 15:04:05"
 		add("times", "%s to %s, %s", r.Oldest.Format(form), r.Newest.Format(form),
 			disorder(r.Disorder))
-		if r.Early+r.Late > 0 {
-			add("  out of bounds", "%d before 1970 and %d more than %.0f hours in the future: "+
-				"a server refuses them", r.Early, r.Late, event.MaxFuture.Hours())
+		if r.Early > 0 {
+			add("  too early", "%d before 1970: a server refuses them", r.Early)
+		}
+		if r.Late > 0 {
+			add("  too late", "%d more than %.0f hours in the future: a server refuses them",
+				r.Late, event.MaxFuture.Hours())
 		} else if r.Newest.After(time.Now()) {
 			add("", "the newest are in the future")
 		}
@@ -287,6 +290,9 @@ func (r *Report) addTimes(add func(name, format string, args ...any)) {
 func disorder(rows int64) string {
 	if rows == 0 {
 		return "in order"
+	}
+	if rows == 1 {
+		return "1 row is older than the one before"
 	}
 	return fmt.Sprintf("%d rows are older than the one before", rows)
 }
