@@ -202,9 +202,9 @@ func (all *issuers) reread(ctx context.Context, i *issuer) {
 	}
 }
 
-// lacksKey is the error of a token with a key that is not there. The issuer may have a new one, so
-// the keys are read again for it, but not for each such token.
-func (i *issuer) lacksKey(now time.Time) error {
+// awaitsKey reports whether the key of a token that is not there may come: the issuer may have a
+// new one, so the keys are read again for it, but not for each such token.
+func (i *issuer) awaitsKey(now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
@@ -212,7 +212,7 @@ func (i *issuer) lacksKey(now time.Time) error {
 	case now.Sub(i.asked) >= keysSoonest:
 		i.wanted = true
 	case !i.reading:
-		return ErrUnauthenticated
+		return false
 	}
-	return ErrKeys
+	return true
 }

@@ -56,7 +56,7 @@ func (t *tokens) bySignature(
 		t.verified.put(hash, who)
 	}
 	if now.After(who.until) {
-		return nil, t.refuse(now, ErrEnded, whyEnded, slog.String("issuer", who.by.name))
+		return nil, t.refuse(now, ErrEnded, who.by, whyEnded)
 	}
 	return &who.caller, nil
 }
@@ -64,15 +64,27 @@ func (t *tokens) bySignature(
 const whyEnded = "its time is over (exp)"
 
 // refuse returns the error of a token that does not count. The caller learns no more than that
-// from it, so the log says why, for those who set up the issuer: once a second for each reason, as
-// everybody can send tokens.
-func (t *tokens) refuse(now time.Time, err error, why string, detail ...slog.Attr) error {
-	told, _ := t.told.LoadOrStore(why, rate.NewLimiter(1, 1))
+// from it, so the log says why, for those who set up the issuer: once a second for each reason and
+// issuer, as everybody can send tokens. by is nil if the issuer is in no line.
+func (t *tokens) refuse(
+	now time.Time, err error, by *issuer, why string, detail ...slog.Attr,
+) error {
+	attrs := []slog.Attr{slog.String("why", why)}
+	if by != nil {
+		attrs = append(attrs, slog.String("issuer", by.name))
+	}
+	told, _ := t.told.LoadOrStore(refusal{by, why}, rate.NewLimiter(1, 1))
 	if told.(*rate.Limiter).AllowN(now, 1) {
 		t.log.LogAttrs(context.Background(), slog.LevelWarn, "signed token refused",
-			append([]slog.Attr{slog.String("why", why)}, detail...)...)
+			append(attrs, detail...)...)
 	}
 	return err
+}
+
+// refusal is what one line of the log in a second is about.
+type refusal struct {
+	by  *issuer
+	why string
 }
 
 // verify returns who shows a token: its signature is right, its time is not over, and it meets a
@@ -80,36 +92,35 @@ func (t *tokens) refuse(now time.Time, err error, why string, detail ...slog.Att
 func (t *tokens) verify(token string, now time.Time) (*verifiedCaller, error) {
 	parsed, err := jwt.ParseSigned(token, algorithms)
 	if err != nil {
-		return nil, t.refuse(now, ErrUnauthenticated, "its hash is in no line, and it is no JWT "+
-			"that a public key verifies")
+		return nil, t.refuse(now, ErrUnauthenticated, nil, "its hash is in no line, and it is no "+
+			"JWT with a signature by a public key")
 	}
 	by := t.issuerOf(parsed)
 	if by == nil {
-		return nil, t.refuse(now, ErrUnauthenticated, "its issuer is in no line (iss)")
+		return nil, t.refuse(now, ErrUnauthenticated, nil, "its issuer is in no line (iss)")
 	}
-	issuer := slog.String("issuer", by.name)
 	under := by.keys.Load()
 	keys := under.of(parsed.Headers[0])
 	if !slices.ContainsFunc(keys, func(k jose.JSONWebKey) bool { return parsed.Claims(k) == nil }) {
 		if len(keys) > 0 && parsed.Headers[0].KeyID != "" {
-			return nil, t.refuse(now, ErrUnauthenticated, "its signature is wrong", issuer)
+			return nil, t.refuse(now, ErrUnauthenticated, by, "its signature is wrong")
 		}
-		if err := by.lacksKey(now); err == ErrKeys {
-			return nil, err
+		if by.awaitsKey(now) {
+			return nil, ErrKeys
 		}
-		return nil, t.refuse(now, ErrUnauthenticated, "no key of its issuer signed it", issuer)
+		return nil, t.refuse(now, ErrUnauthenticated, by, "no key of its issuer signed it")
 	}
 	claims, all := jwt.Claims{}, map[string]any{}
 	if parsed.UnsafeClaimsWithoutVerification(&claims, &all) != nil || claims.Expiry == nil {
-		return nil, t.refuse(now, ErrUnauthenticated, "it has no exp, or sub, aud, exp, nbf or "+
-			"iat is of a wrong kind", issuer)
+		return nil, t.refuse(now, ErrUnauthenticated, by, "it has no exp, or sub, aud, exp, nbf, "+
+			"iat or jti is of a wrong kind")
 	}
 	switch claims.ValidateWithLeeway(jwt.Expected{Time: now}, leeway) {
 	case nil:
 	case jwt.ErrExpired:
-		return nil, t.refuse(now, ErrEnded, whyEnded, issuer)
+		return nil, t.refuse(now, ErrEnded, by, whyEnded)
 	default:
-		return nil, t.refuse(now, ErrUnauthenticated, "its time has not begun (nbf, iat)", issuer)
+		return nil, t.refuse(now, ErrUnauthenticated, by, "its time has not begun (nbf, iat)")
 	}
 	return t.lineOf(by, under, claims, all, now)
 }
@@ -129,12 +140,11 @@ func (t *tokens) lineOf(
 		}
 		unmet = append(unmet, l.name+": "+claim)
 	}
-	issuer := slog.String("issuer", by.name)
 	if unmet == nil {
-		return nil, t.refuse(now, ErrNoLine, "no line of its issuer has its audience (aud)", issuer)
+		return nil, t.refuse(now, ErrNoLine, by, "no line of its issuer has its audience (aud)")
 	}
-	return nil, t.refuse(now, ErrNoLine, "a claim is not what the lines with its audience want",
-		issuer, slog.Any("lines", unmet))
+	return nil, t.refuse(now, ErrNoLine, by, "a claim is not what the lines with its audience want",
+		slog.Any("lines", unmet))
 }
 
 // issuerOf returns the issuer that a token names, before anything in it is believed; nil: no line

@@ -7,6 +7,7 @@ import (
 	"crypto/rsa"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -115,6 +116,21 @@ func TestSignedTokens(t *testing.T) {
 		"the caller")
 }
 
+// A token counts by lines of its own issuer alone.
+func TestTokensOfTwoIssuers(t *testing.T) {
+	one, other := issuertest.New(t), issuertest.New(t)
+	d, _ := openSigned(t, one, "head admin jwt ISSUER gsimc\nweb recommend jwt "+other.URL+" gsimc\n")
+	token := other.Sign(t, claims(other, nil))
+	eventually(t, "the keys of the other are read", func() bool {
+		return d.Check(bearerOf(token), "/a/Recommend") == nil
+	})
+	var denied *DeniedError
+	if err := d.Check(bearerOf(token), "/a/Admin"); !errors.As(err, &denied) ||
+		*denied != (DeniedError{"web", Admin}) {
+		t.Errorf("a token of the other issuer: %v, want it to be denied as that of web", err)
+	}
+}
+
 // The log says why a signed token does not count, once a second for each reason, by the names of
 // claims: it has no value of one.
 func TestWhyTokensAreRefused(t *testing.T) {
@@ -135,14 +151,14 @@ func TestWhyTokensAreRefused(t *testing.T) {
 	must(t, d.Knows([]string{"Bearer " + ends}))
 	c.Add(60)
 	tokens := map[string]string{
-		`"its hash is in no line, and it is no JWT that a public key verifies"`: "gsimc_canary",
-		`"its issuer is in no line (iss)"`:                                      sign("iss", "canary"),
+		`"its hash is in no line, and it is no JWT with a signature by a public key"`: "gsimc_canary",
+		`"its issuer is in no line (iss)"`:                                            sign("iss", "canary"),
 		`"its signature is wrong" issuer=` + i.URL: issuertest.New(t).Sign(t,
 			claims(i, nil)),
-		`"it has no exp, or sub, aud, exp, nbf or iat is of a wrong kind" issuer=` + i.URL: sign("exp", nil),
-		`"its time is over (exp)" issuer=` + i.URL:                                         ends,
-		`"its time has not begun (nbf, iat)" issuer=` + i.URL:                              sign("nbf", 1_000_200),
-		`"no line of its issuer has its audience (aud)" issuer=` + i.URL:                   sign("aud", "canary"),
+		`"it has no exp, or sub, aud, exp, nbf, iat or jti is of a wrong kind" issuer=` + i.URL: sign("exp", nil),
+		`"its time is over (exp)" issuer=` + i.URL:                                              ends,
+		`"its time has not begun (nbf, iat)" issuer=` + i.URL:                                   sign("nbf", 1_000_200),
+		`"no line of its issuer has its audience (aud)" issuer=` + i.URL:                        sign("aud", "canary"),
 		`"a claim is not what the lines with its audience want" issuer=` + i.URL +
 			` lines="[shop: team.name web: customer]"`: sign("customer", nil),
 	}

@@ -26,7 +26,7 @@ type tokens struct {
 	signed   []*signedLine
 	verified verified
 	log      *slog.Logger
-	told     sync.Map // reasons of refusals, each with the *rate.Limiter of its lines of the log
+	told     sync.Map // the *rate.Limiter of the lines of the log of each refusal
 }
 
 // A caller is who shows a token.
