@@ -7,11 +7,34 @@ import (
 )
 
 // rotation is an orthogonal matrix Q, made so that a row with a few large numbers becomes one of
-// many alike: the signs of the columns change by chance, then each piece of them goes through a
-// Walsh–Hadamard transform (N. Ailon, B. Chazelle, "The Fast Johnson–Lindenstrauss Transform and
-// Approximate Nearest Neighbors", SIAM J. Comput. 39, 2009). The pieces are the powers of two whose
-// sum is k. A rotation without signs is the identity.
-type rotation struct{ signs []float64 }
+// many alike: signs of columns change by chance, then the columns go through a Walsh–Hadamard
+// transform (N. Ailon, B. Chazelle, "The Fast Johnson–Lindenstrauss Transform and Approximate
+// Nearest Neighbors", SIAM J. Comput. 39, 2009). A transform takes 2^m columns. If k is not a power
+// of two, there are two of the largest size: of the first columns, then of the last. An empty
+// rotation is the identity.
+type rotation []turn
+
+// turn is a transform of the columns first, first+1, …
+type turn struct {
+	first int
+	signs []float64 // of each column
+}
+
+// newRotation makes the rotation of k columns, always the same one.
+func newRotation(k int) rotation {
+	rng := rand.New(rand.NewPCG(1, uint64(k)))
+	n := 1 << (bits.Len(uint(k)) - 1)
+	r := rotation{{0, make([]float64, n)}}
+	if n < k {
+		r = append(r, turn{k - n, make([]float64, n)})
+	}
+	for _, t := range r {
+		for j := range t.signs {
+			t.signs[j] = float64(2*rng.IntN(2) - 1)
+		}
+	}
+	return r
+}
 
 // rotateBelow is what must be left of the largest numbers of rows, on average, for a rotation to
 // pay: a query takes O(k log k) longer.
@@ -21,12 +44,8 @@ const rotateBelow = 2.0 / 3
 // rows, and the identity otherwise.
 func (x *Index) chooseRotation(norms []float64) rotation {
 	const sample = 1000
-	rng := rand.New(rand.NewPCG(1, uint64(x.k)))
-	r := rotation{make([]float64, x.k)}
-	for j := range r.signs {
-		r.signs[j] = float64(2*rng.IntN(2) - 1)
-	}
-	before, after, v := 0.0, 0.0, make([]float64, x.k)
+	r, v := newRotation(x.k), make([]float64, x.k)
+	before, after := 0.0, 0.0
 	for i := 0; i < x.n; i += 1 + x.n/sample {
 		if norms[i] == 0 {
 			continue
@@ -39,18 +58,17 @@ func (x *Index) chooseRotation(norms []float64) rotation {
 	if after < rotateBelow*before {
 		return r
 	}
-	return rotation{}
+	return nil
 }
 
 // apply makes Q v of v. O(k log k).
 func (r rotation) apply(v []float64) {
-	for j, sign := range r.signs {
-		v[j] *= sign
-	}
-	for left := v[:len(r.signs)]; len(left) > 0; {
-		n := 1 << (bits.Len(uint(len(left))) - 1)
-		hadamard(left[:n])
-		left = left[n:]
+	for _, t := range r {
+		part := v[t.first : t.first+len(t.signs)]
+		for j, sign := range t.signs {
+			part[j] *= sign
+		}
+		hadamard(part)
 	}
 }
 
