@@ -2,5 +2,5 @@ package main
 
 import "slices"
 
-var mutants = slices.Concat(ofModels, ofNewItems, ofConnections, ofBodies, ofStates, ofStores,
-	ofSharedStores)
+var mutants = slices.Concat(ofModels, ofNewItems, ofConnections, ofDoors, ofBodies, ofStates,
+	ofStores, ofSharedStores)

@@ -24,6 +24,14 @@ var ofModels = []mutant{
 		pkg:  "./kalman", test: "TestNoFusedInstructions",
 	},
 	{
+		name: "topnrotation", breaks: "a list lacks items: rows are rotated, and queries are not",
+		file: "internal/num/topn/query.go",
+		was: `	ix.rotation.apply(v)
+`,
+		is:  ``,
+		pkg: "./internal/num/topn", test: "TestSearchIsTheScan",
+	},
+	{
 		name: "topnrounding", breaks: "a list lacks an item: the bound leaves out roundings",
 		file: "internal/num/topn/query.go",
 		was:  `+ rounding*length) *`,
