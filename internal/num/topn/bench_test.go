@@ -64,6 +64,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Run(fmt.Sprintf("n=%d/k=%d/read", s.n, s.k), func(b *testing.B) {
 			var q query
 			q.set(x, queries[0], x.maxDigit)
+			q.prepare(x)
 			var c vec.Candidates
 			b.SetBytes(int64(len(x.bytes.numbers)))
 			for b.Loop() {

@@ -118,7 +118,7 @@ func (s *search) end(batch []ranking.Request) {
 	x := s.ix
 	batch[s.at].Top = s.req.Top
 	s.ix, s.added, s.req = nil, nil, ranking.Request{}
-	s.bounds.Scale, s.bounds.Error = nil, nil
+	s.bounds.Scale, s.bounds.Error, s.plain = nil, nil, nil
 	x.searches.Put(s)
 }
 
@@ -247,6 +247,7 @@ func (x *Index) pass(order *order, searches []*search, bySample bool) {
 // visit collects the candidates of block b. next, unless it is nil, is the block to fetch ahead.
 func (s *search) visit(b int, next []byte) {
 	x, first := s.ix, b*vec.BlockRows
+	s.prepare(x)
 	s.bounds.Scale = s.from.scale[first : first+vec.BlockRows]
 	s.bounds.Error = s.from.slack[first : first+vec.BlockRows]
 	s.bounds.Margin = x.reach[b] * s.error

@@ -34,8 +34,8 @@ var ofModels = []mutant{
 	{
 		name: "topnrounding", breaks: "a list lacks an item: the bound leaves out roundings",
 		file: "internal/num/topn/query.go",
-		was:  `+ rounding*length) *`,
-		is:   `+ 0*rounding*length) *`,
+		was:  `+ rounding(ix.k)*q.norm) *`,
+		is:   `+ 0*rounding(ix.k)*q.norm) *`,
 		pkg:  "./internal/num/topn", test: "TestBoundOfRoundings",
 	},
 	{
