@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -339,20 +341,25 @@ func ownRows(t *testing.T, sorted int, erased bool) *memDisk {
 	return disk
 }
 
-// ownTables returns the names of the tables without rows of users, the newest last.
-func ownTables(t *testing.T, disk vfs.FS) (own []string) {
+// ownTables returns the names of the tables without rows of users, the newest last: by their rows,
+// since one that was merged from old tables may have been written last.
+func ownTables(t *testing.T, disk vfs.FS) (names []string) {
 	t.Helper()
 	r := check.Get(OpenReadOnly("store", Options{FS: disk}))(t)
-	tables, err := r.engine.Tables()
+	levels, err := r.engine.DB.SSTables()
 	check.Must(t, errors.Join(err, r.Close()))
-	for _, table := range tables {
-		if bytes.Compare(table.Largest, row.FirstUserKey) < 0 ||
-			bytes.Equal(table.Largest, row.FirstUserKey) { // the end of a range
-			own = append(own, table.Name)
-		}
+	own := slices.DeleteFunc(slices.Concat(levels...), func(table lsm.SSTableInfo) bool {
+		// FirstUserKey may be the end of a range.
+		return bytes.Compare(table.Largest.UserKey, row.FirstUserKey) > 0
+	})
+	slices.SortFunc(own, func(a, b lsm.SSTableInfo) int {
+		return cmp.Or(cmp.Compare(a.LargestSeqNum, b.LargestSeqNum),
+			cmp.Compare(a.BackingSSTNum, b.BackingSSTNum))
+	})
+	for _, table := range own {
+		names = append(names, table.BackingSSTNum.String()+".sst")
 	}
-	slices.Sort(own)
-	return own
+	return names
 }
 
 // opensDamaged reports whether a store opens whose table is damaged. If so, it wants all users to be
