@@ -78,7 +78,7 @@ func searchCell(g *result.Group, name string) string {
 	return text
 }
 
-// fastestCell names the fastest contestant of those that wanted keeps.
+// fastestCell names the fastest of the contestants for which wanted is true.
 func fastestCell(wanted func(*result.Series) bool) func(*result.Group) string {
 	return func(g *result.Group) string {
 		var fastest *result.Series

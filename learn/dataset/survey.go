@@ -35,8 +35,8 @@ type Survey struct {
 	Timed          bool
 	Oldest, Newest int64
 	Disorder       int64
-	// Early and Late are the rows whose times a server refuses: those before 1970, and those that
-	// are more than event.MaxFuture ahead of now.
+	// A server refuses the times of Early rows, which are before 1970, and of Late rows, which are
+	// more than event.MaxFuture ahead of now.
 	Early, Late int64
 
 	Types []Count // rows of each type, most first; nil without Options.TypeColumn

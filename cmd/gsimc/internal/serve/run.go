@@ -192,12 +192,11 @@ func (c *Cmd) openStore(
 	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
 		return nil, err
 	}
-	for flag, path := range map[string]string{"--model": c.Model, "--shadow-model": c.ShadowModel} {
-		if path == "" {
-			continue
-		}
-		if err := cli.FindModel(flag, path); err != nil { // before there is a new store
-			return nil, err
+	for _, given := range [][2]string{{"--model", c.Model}, {"--shadow-model", c.ShadowModel}} {
+		if flag, path := given[0], given[1]; path != "" {
+			if err := cli.FindModel(flag, path); err != nil { // before there is a new store
+				return nil, err
+			}
 		}
 	}
 	return stores.Open(ctx, c.Store, stores.Settings{Env: env, Log: cfg.Logger, ID: c.StoreID,
