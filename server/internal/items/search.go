@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -82,9 +83,9 @@ func (s service) findByID(
 		}
 		return ids, nil
 	}
-	for _, i := range m.ItemsByPrefix(query, n) {
-		ids = append(ids, m.ItemID(i))
-	}
+	known, all := int32(m.Base().NumItems()), int32(m.NumItems())
+	ids = appendByPrefix(ids, m.ItemID, 0, known, query, n)
+	ids = appendByPrefix(ids, m.ItemID, known, all, query, n)
 	// The item whose id is the query itself is not behind it.
 	if _, found, err := s.catalogueItem(ctx, query); err != nil {
 		return nil, err
@@ -155,4 +156,18 @@ func (s service) catalogueItem(
 		return store.Item{Hidden: true}, true, nil
 	}
 	return item, found, err
+}
+
+// appendByPrefix appends the first n of the ids from number from up to end that begin with prefix;
+// id gives them, bytewise sorted.
+func appendByPrefix(
+	ids []string, id func(i int32) string, from, end int32, prefix string, n int,
+) []string {
+	at := from + int32(sort.Search(int(end-from), func(j int) bool {
+		return id(from+int32(j)) >= prefix
+	}))
+	for ; at < end && n > 0 && strings.HasPrefix(id(at), prefix); at++ {
+		ids, n = append(ids, id(at)), n-1
+	}
+	return ids
 }
