@@ -24,20 +24,26 @@ type Index struct {
 	quantised bool // there are copies; if not, everything is done in float32
 	columns   int  // k, rounded up to a multiple of eight
 
-	memory   []byte    // of all arrays of the copies
-	bytes    copied    // in int8
-	five     copied    // in five bits, or empty
-	row      []int32   // n, the row of the matrix of each row of the copies
-	place    []int32   // n, its inverse
-	reach    []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
-	few      order     // of a scan for few items
-	many     order     // and for many, with a larger sample
-	rotation rotation  // of the rows of the copies
-	relative float64   // e_max, of both copies
-	maxDigit int       // largest |h| of a query
+	norms  []float64 // n, ‖v_i‖
+	memory []byte    // of all arrays of the copies, unless it is of the Go heap
+	bytes  copied    // in int8
+	five   copied    // in five bits, or empty
+	row    []int32   // n, the row of the matrix of each row of the copies
+	place  []int32   // n, its inverse
+	reach  []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
+	orders
+	rotation rotation // of the rows of the copies
+	relative float64  // e_max, of both copies
+	maxDigit int      // largest |h| of a query
 
 	searches sync.Pool // of *search
 	cleanup  runtime.Cleanup
+}
+
+// orders are those in which scans read the blocks.
+type orders struct {
+	few  order // of a scan for few items
+	many order // and for many, with a larger sample
 }
 
 // copied is a copy of the rows in small integers.
@@ -94,9 +100,9 @@ func newIndex(rows, gain []float32, k int, first int32, five bool) *Index {
 	if max(slices.Max(norms), slices.Max(plain)) > longest {
 		return x
 	}
-	x.quantised = true
+	x.quantised, x.norms = true, norms
 	x.rotation = x.chooseRotation(norms)
-	x.layOut(norms, five)
+	x.layOut(five, x.allocate)
 	relative := make([]float64, x.blocks())
 	parallel.TasksWith(x.blocks(), func() func(b int) {
 		room := rowRoom{make([]float64, x.k), make([]int8, x.columns), make([]uint8, x.columns)}
@@ -145,8 +151,15 @@ func (o *order) after(c *copied, at int) []byte {
 	return c.block(int(o.blocks[at+1]))
 }
 
+// allocate allocates the memory of copies outside of the Go heap.
+func (x *Index) allocate(size int) []byte {
+	x.memory = allocate(size)
+	x.cleanup = runtime.AddCleanup(x, release, x.memory)
+	return x.memory
+}
+
 // layOut orders the rows and allocates.
-func (x *Index) layOut(norms []float64, five bool) {
+func (x *Index) layOut(five bool, allocate func(size int) []byte) {
 	x.columns = (x.k + 7) &^ 7
 	// |c·h| ≤ 127·columns·maxDigit must stay below 2^31.
 	x.maxDigit = min(vec.MaxDigit, math.MaxInt32/(127*x.columns))
@@ -154,23 +167,25 @@ func (x *Index) layOut(norms []float64, five bool) {
 	for i := range x.row {
 		x.row[i] = int32(i)
 	}
-	slices.SortStableFunc(x.row, func(a, b int32) int { return cmp.Compare(norms[b], norms[a]) })
+	slices.SortStableFunc(x.row, func(a, b int32) int {
+		return cmp.Compare(x.norms[b], x.norms[a])
+	})
 	x.place = make([]int32, x.n)
 	for place, row := range x.row {
 		x.place[row] = int32(place)
 	}
-	x.cutMemory(five)
+	x.cutMemory(five, allocate)
 	most := underflow(x.k, float64(slices.Max(x.gain)))
 	x.reach = make([]float32, x.blocks())
 	for b := range x.reach {
-		x.reach[b] = up(norms[x.row[b*vec.BlockRows]] + most)
+		x.reach[b] = up(x.norms[x.row[b*vec.BlockRows]] + most)
 	}
 	x.few = x.sampled(sampledForFew, mostForFew)
 	x.many = x.sampled(sampledForMany, mostForMany)
 }
 
 // cutMemory allocates the copies.
-func (x *Index) cutMemory(five bool) {
+func (x *Index) cutMemory(five bool, allocate func(size int) []byte) {
 	x.bytes.blockSize = vec.BlockBytes(x.columns)
 	copies := []*copied{&x.bytes}
 	if five {
@@ -182,9 +197,7 @@ func (x *Index) cutMemory(five bool) {
 	for _, c := range copies {
 		size += blocks*c.blockSize + 2*4*rows // scale and slack
 	}
-	x.memory = allocate(size)
-	x.cleanup = runtime.AddCleanup(x, release, x.memory)
-	rest := x.memory
+	rest := allocate(size)
 	for _, c := range copies {
 		end := blocks * c.blockSize
 		c.numbers = rest[:end:end]

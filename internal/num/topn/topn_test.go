@@ -315,6 +315,10 @@ func TestManyItems(t *testing.T) {
 func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, k int, five bool) {
 	t.Helper()
 	x := newIndex(rows, gain, k, 0, five)
+	if rng.IntN(2) == 0 {
+		x = x.Times(randomFactors(rng, len(gain)))
+		gain = x.Gains()
+	}
 	batch := make([]ranking.Request, []int{1, 1, 2, 3, 40}[rng.IntN(5)])
 	for i := range batch {
 		batch[i] = randomRequest(rng, s, rows, len(gain), k)
@@ -337,6 +341,15 @@ func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, 
 				len(r.Top), len(w), at, r.Top[at:min(at+3, len(r.Top))], w[at:min(at+3, len(w))])
 		}
 	}
+}
+
+// randomFactors are such as trends make.
+func randomFactors(rng *rand.Rand, n int) []float32 {
+	factors := make([]float32, n)
+	for i := range factors {
+		factors[i] = float32(math.Exp(1.5 * rng.NormFloat64()))
+	}
+	return factors
 }
 
 // TestLostStaysLost: a search that is given up has not seen every block, so no later floor may
@@ -393,7 +406,11 @@ func TestBoundHolds(t *testing.T) {
 			if !x.quantised {
 				continue
 			}
-			for range 20 {
+			other := x.Times(randomFactors(rng, n))
+			for round := range 40 {
+				if round == 20 && other.quantised {
+					x = other
+				}
 				q := s.query(rng, rows, k)
 				search := &search{ix: x, order: &x.few}
 				boosts := randomBoosts(rng, rows, n, k, q)

@@ -45,6 +45,25 @@ func SetBlockRow(block []byte, r int, c []int8) {
 	}
 }
 
+// CopyBlockRow copies row s of the block from to row r of the block to, of as many columns.
+func CopyBlockRow(to []byte, r int, from []byte, s int) {
+	for at := 0; at < len(to); at += groupBytes {
+		copy(to[at+columnGroup*r:][:columnGroup], from[at+columnGroup*s:][:columnGroup])
+	}
+}
+
+// CopyFiveBitRow is CopyBlockRow for blocks of five bits. The row must be zero before.
+func CopyFiveBitRow(to []byte, r int, from []byte, s int) {
+	for j := range len(to) / fiveBytes * 8 {
+		half, low := fivePlaces(s, j)
+		toHalf, toLow := fivePlaces(r, j)
+		if j%8 < columnGroup {
+			to[toHalf] = from[half] // the numbers of two columns
+		}
+		to[toLow] |= from[low] >> (s / 16) & 1 << (r / 16)
+	}
+}
+
 // SetFiveBitRow writes row r of a block of five bits: the b of the numbers, one for each column.
 // The row must be zero before.
 func SetFiveBitRow(block []byte, r int, b []uint8) {
