@@ -97,8 +97,7 @@
 //
 //	local_source, local_target                F64 [n]
 //	row_offsets, row_items, row_values        I64 [n+1], I32 [·], F32 [·]   items of the base
-//	column_offsets, column_items, …           likewise
-//	other_offsets, other_items, other_values  likewise; numbers of names
+//	column_…, other_… likewise; the items of other_… are numbers of names
 //	other_columns                             F32 [·]   beside other_values
 //	name_offsets, name_ids                    I64 [·], U8 [bytes]
 package model

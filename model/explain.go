@@ -12,7 +12,7 @@ import (
 // up to the rounding of the float32 fold.
 type Explanation struct {
 	Base    []float64 // the score without events: the part of μ that is left
-	Trend   []float64 // what the trend of the item adds, see WithTrends
+	Trend   []float64 // by how much the trend of the item makes the score higher, see WithTrends
 	Earlier []float64 // the contribution of the state before the events
 	Events  []float64 // items × Length, row-major: the contribution of each event
 	Local   []float64 // as Events: the part of it from the local term; nil for a model without one
@@ -48,6 +48,7 @@ type Explanation struct {
 func (m *Model) Explain(
 	before *kalman.State, h History, items []int32, est Estimator,
 ) *Explanation {
+	plain := m.WithoutTrends()
 	for _, i := range items {
 		m.checkItem(i)
 	}
@@ -56,22 +57,34 @@ func (m *Model) Explain(
 		Earlier: make([]float64, len(items)),
 	}
 	u := &unrolling{
-		m: m, before: before, h: h, est: est,
+		m: plain, before: before, h: h, est: est,
 		base: make([]float64, m.k), earlier: make([]float64, m.k),
 		each: func(s int, c []float64) {
 			for j, i := range items {
-				x.Events[j*len(h)+s] = m.scoreOf(i, c)
+				x.Events[j*len(h)+s] = plain.scoreOf(i, c)
 			}
 		},
 	}
-	m.transition.unroll(u)
-	m.explainLocal(x, before, h, items)
+	plain.transition.unroll(u)
+	plain.explainLocal(x, before, h, items)
 	for j, i := range items {
-		x.Base = append(x.Base, m.scoreOf(i, u.base))
+		x.Base = append(x.Base, plain.scoreOf(i, u.base))
+		x.Earlier[j] += plain.scoreOf(i, u.earlier)
 		x.Trend = append(x.Trend, float64(m.trendOf(i)))
-		x.Earlier[j] += m.scoreOf(i, u.earlier)
+		if m.factors != nil {
+			x.Trend[j] += (float64(m.factors[i]) - 1) * x.without(j)
+		}
 	}
 	return x
+}
+
+// without is the score of the item at place j without its trend.
+func (x *Explanation) without(j int) float64 {
+	sum := x.Base[j] + x.Earlier[j]
+	for _, part := range x.Events[j*x.Length:][:x.Length] {
+		sum += part
+	}
+	return sum
 }
 
 // scoreOf returns the score v_i·c of item i in float64.

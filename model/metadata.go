@@ -63,6 +63,7 @@ func optionalFields(s *Spec) [][]metaField {
 		{{"local_discount", &s.Local.Discount}},
 		{{"trend_half_life", &s.Trend.HalfLife}, {"trend_span", &s.Trend.Span},
 			{"trend_gain", &s.Trend.Gain}},
+		{{"trend_power", &s.Trend.Power}},
 		{{"again_decay", &s.Again.Decay}, {"again_days", &s.Again.Days},
 			{"again_constant", &s.Again.Constant}, {"again_recency", &s.Again.Recency},
 			{"again_newest", &s.Again.Newest}},

@@ -62,6 +62,8 @@ type identity struct {
 type additions struct {
 	plain   *Model // without the trends; nil: there are none
 	unruled *Model // without the rules; nil: there are none
+
+	factors []float32 // of scores, by item, which decoderScale has; nil: 1
 }
 
 // variances are those of states.
@@ -267,7 +269,7 @@ func (m *Model) Popularity(i int32) float64 {
 // out, must not be used any more, nor must extensions of m and models with trends or rules. Closing
 // one of these does not close the model that it was made of.
 func (m *Model) Close() error {
-	if m.extension == nil && m.added == nil && m.top != nil {
+	if m.extension == nil && m.plain == nil && m.unruled == nil && m.top != nil {
 		m.top.Close()
 	}
 	m.table, m.extension, m.kappa, m.lambda, m.response = table{ids: m.ids}, nil, nil, nil, nil

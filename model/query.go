@@ -41,6 +41,7 @@ func (m *Model) QueryTo(q *Query, s *kalman.State, est Estimator) {
 	sum := m.localSums.Get().(*local.Sum)
 	q.Boosts = m.local.BoostsTo(q.Boosts, s.Recent, sum)
 	m.localSums.Put(sum)
+	ranking.MultiplyBoosts(q.Boosts, m.factors)
 }
 
 func (m *Model) checkQuery(q []float32) {

@@ -22,18 +22,19 @@ func (m *Model) SetLive(trends trend.Spec, own again.Spec) error {
 	return nil
 }
 
-// WithTrends returns a model whose score of item i is higher by s.Gain·g_i, and whose popular items
-// are those of now, if s tells them. It shares the memory of m and must not outlive it; states,
-// queries and all else are those of m. Trends that m has do not count. The sums must be finite.
-// O(n log n).
+// WithTrends returns a model whose score of item i is s.Factors_i times that of m, and higher by
+// s.Gain·g_i. Its popular items are those of now, if s tells them. It shares the memory of m and
+// must not outlive it; states are those of m. Trends that m has do not count. The sums must be
+// finite. O(nk) with factors, else O(n log n).
 func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 	m = m.WithoutTrends()
 	if n := len(s.G) - len(s.Names); n != m.n || s.Now != nil && len(s.Now) != len(s.G) {
 		panic(fmt.Sprintf("model: %d items, but %d trends", m.n, n))
 	}
 	added, now, expected := s.OfAll(m.NumItems(), m.ItemID, m.Degree)
-	x := m.withAdditions(added)
-	x.plain = m
+	factors := s.FactorsOfAll(m.NumItems(), m.ItemID)
+	x := m.rescored(factors, added)
+	x.plain, x.factors = m, factors
 	if s.Name != "" {
 		x.trended = "~" + s.Name
 	}
@@ -44,16 +45,29 @@ func (m *Model) WithTrends(s *trend.Snapshot) *Model {
 	return x
 }
 
-// withAdditions returns a model whose scores have these additions and no others.
-func (m *Model) withAdditions(added []float32) *Model {
+// rescored returns a model with these factors, unless they are nil, and these additions, or none.
+func (m *Model) rescored(factors, added []float32) *Model {
 	x := *m
-	x.memory, x.added = sealed.Memory{}, topn.NewAdditions(m.top, added[:m.n])
+	x.memory = sealed.Memory{}
+	x.table.rescore(factors, added, 0)
 	if m.extension != nil {
 		e := *m.extension
-		e.added = topn.NewAdditions(e.top, added[m.n:])
+		e.table.rescore(factors, added, m.n)
 		x.extension = &e
 	}
 	return &x
+}
+
+// rescore is rescored for a table whose first item has the index first.
+func (t *table) rescore(factors, added []float32, first int) {
+	end := first + len(t.ids)
+	if factors != nil {
+		t.top = t.top.Times(factors[first:end])
+		t.decoderScale = t.top.Gains()
+	}
+	if t.added = nil; added != nil {
+		t.added = topn.NewAdditions(t.top, added[first:end])
+	}
 }
 
 // WithRules returns a model whose score of item i is higher by rules[i], beside its trend, which it
@@ -67,7 +81,7 @@ func (m *Model) WithRules(rules []float32) *Model {
 	for i := range sums {
 		sums[i] = m.trendOf(int32(i)) + rules[i]
 	}
-	x := m.withAdditions(sums)
+	x := m.rescored(nil, sums)
 	x.unruled = m
 	return x
 }

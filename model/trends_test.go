@@ -2,16 +2,18 @@ package model
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model/trend"
 )
 
-// withTrends returns m with random trends, and what they add.
+// withTrends returns m with random trends, and what they add to its scores times x.factors.
 func withTrends(rng *rand.Rand, m *Model) (x *Model, added []float32) {
 	g := make([]float32, m.NumItems())
 	added = make([]float32, len(g))
@@ -19,7 +21,8 @@ func withTrends(rng *rand.Rand, m *Model) (x *Model, added []float32) {
 		g[i] = float32(rng.NormFloat64())
 		added[i] = float32(0.5 * float64(g[i]))
 	}
-	s := &trend.Snapshot{Gain: 0.5, G: g}
+	s := &trend.Snapshot{G: g}
+	s.SetBy(&trend.Spec{Gain: 0.5, Power: 0.25})
 	for i := m.n; i < m.NumItems(); i++ {
 		s.Names = append(s.Names, m.ItemID(int32(i)))
 	}
@@ -54,14 +57,11 @@ func testTrends(t *testing.T, spec Spec, ruled bool) {
 	}
 	q, _ := randomQuery(rng, m)
 	plain, scores := make([]float32, m.NumItems()), make([]float32, m.NumItems())
-	boosts := q.Boosts
-	q.Boosts = nil
-	m.ScoresTo(plain, q)
-	q.Boosts = boosts
 	for i := range plain {
-		plain[i] += added[i]
+		u, g := m.decoder(int32(i))
+		plain[i] = vec.Dot(u, q.Spectrum)*(g*x.factors[i]) + 0 + added[i]
 	}
-	ranking.AddBoosts(plain, boosts)
+	ranking.AddBoosts(plain, q.Boosts)
 	x.ScoresTo(scores, q)
 	for i, want := range plain {
 		if alone := x.Score(int32(i), q); scores[i] != want || alone != want {
@@ -76,6 +76,28 @@ func testTrends(t *testing.T, spec Spec, ruled bool) {
 	check.Must(t, x.Close())
 	if len(m.TopN(nil, q, 12, skip)) != 12 {
 		t.Error("the model without trends is closed with the one that has them")
+	}
+}
+
+// With trends, the score of each item is its factor times as large as without them, the local term
+// included, and higher by the addition.
+func TestFactors(t *testing.T) {
+	rng := rand.New(rand.NewPCG(19, 20))
+	m := extendedLocal(t, 120, 5, 40)
+	x, added := withTrends(rng, m)
+	for range 20 {
+		s := m.StateOf(explainHistory(rng, m.NumItems(), 6))
+		q, lifted := m.NewQuery(), x.NewQuery()
+		m.QueryTo(q, s, EstimatorBGS)
+		x.QueryTo(lifted, s, EstimatorBGS)
+		for i := range int32(m.NumItems()) {
+			was, got := float64(m.Score(i, q)), float64(x.Score(i, lifted))
+			want := was*float64(x.factors[i]) + float64(added[i])
+			if d := math.Abs(got - want); d > 1e-5*(1+math.Abs(want)) {
+				t.Fatalf("item %d has %v, want %v times %v and %v: %v", i, got, x.factors[i], was,
+					added[i], want)
+			}
+		}
 	}
 }
 

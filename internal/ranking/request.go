@@ -18,6 +18,16 @@ func AddBoosts(scores []float32, boosts []Boost) {
 	}
 }
 
+// MultiplyBoosts multiplies the scores of boosts by the factors of their items; nil: by 1.
+func MultiplyBoosts(boosts []Boost, factors []float32) {
+	if factors == nil {
+		return
+	}
+	for j := range boosts {
+		boosts[j].Score *= factors[boosts[j].Item]
+	}
+}
+
 // BoostOf returns the boost of an item, 0 if it has none.
 func BoostOf(boosts []Boost, item int32) float32 {
 	for _, b := range boosts {

@@ -189,15 +189,16 @@ func (a *arrivals) at(span int64) (models [3]*model.Model, index []int32, err er
 		index[i] = of[place]
 	}
 	rates := a.counts.RatesAfter(span-1, a.spec.HalfLife, len(of))
-	s := rates.Of(numbers, a.m.NumItems()).Snapshot(a.spec.Gain, shares)
+	s := rates.Of(numbers, a.m.NumItems()).Snapshot(&a.spec, shares)
 	s.Names = names
 	models[2] = m.WithTrends(s)
 	still := *s
 	still.G = slices.Clone(s.G)
 	clear(still.G[a.m.NumItems():])
+	still.SetBy(&a.spec)
 	models[1] = m.WithTrends(&still)
 	known := rates.Of(numbers[:a.m.NumItems()], a.m.NumItems())
-	models[0] = a.m.WithTrends(known.Snapshot(a.spec.Gain, shares[:a.m.NumItems()]))
+	models[0] = a.m.WithTrends(known.Snapshot(&a.spec, shares[:a.m.NumItems()]))
 	return models, index, nil
 }
 

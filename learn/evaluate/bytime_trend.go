@@ -19,6 +19,7 @@ const Trending = "dynamics-trend"
 const (
 	ChosenHalfLife = "half_life" // in events
 	ChosenGain     = "gain"
+	ChosenPower    = "power"
 )
 
 // stream are the events that a server sees until a target: those of all users.
@@ -49,7 +50,8 @@ func timeOfTarget(h *dataset.Histories, u int) int64 {
 // runTrending ranks all targets by m and trends, with the constants that a training chooses.
 func (x *ByTime) runTrending(m *model.Model, spec trend.Spec) Result {
 	r := newResult(Trending, x.rankTrending(m, spec))
-	r.Chosen = map[string]float64{ChosenHalfLife: spec.HalfLife, ChosenGain: spec.Gain}
+	r.Chosen = map[string]float64{ChosenHalfLife: spec.HalfLife, ChosenGain: spec.Gain,
+		ChosenPower: spec.Power}
 	return r
 }
 
@@ -64,7 +66,9 @@ func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
 		return func(b int) {
 			rates := log.RatesAfter(spans[b]-1, len(shares))
 			rates.TrendsTo(g, shares)
-			rising := m.WithTrends(&trend.Snapshot{Gain: spec.Gain, G: g})
+			s := &trend.Snapshot{G: g}
+			s.SetBy(&spec)
+			rising := m.WithTrends(s)
 			for _, u := range groups[spans[b]] {
 				if u >= warm.Len() {
 					ranks[u] = rank(rates.Popular(shares), x.targets.cold[u-warm.Len()], nil)

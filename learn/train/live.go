@@ -50,7 +50,7 @@ func FindLive(p *dataset.Partition, m *model.Model, progress Progress) (live Liv
 		return Live{}, nil
 	}
 	live.Trend = x.likeliest(choices, times, early.Degrees())
-	if live.Trend.Gain > 0 || !live.Again.None() {
+	if !live.Trend.None() || !live.Again.None() {
 		then, now := spreadOf(choices), x.spreadNow(m)
 		live.Trend.Gain = scaled(live.Trend.Gain, then, now)
 		live.Again = live.Again.Scaled(now / then)

@@ -202,7 +202,7 @@ func (x *past) likeliest(choices []trend.Choice, times, degrees []int64) trend.S
 		}
 	}
 	x.addTrends(choices, times, best, degrees)
-	best.Gain = trend.ChooseGain(choices, best.Gain)
+	best.Power, best.Gain = trend.Choose(choices, best.Gain)
 	return best
 }
 

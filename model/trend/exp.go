@@ -13,8 +13,8 @@ var expTable = func() (t [expSteps]float64) {
 	return t
 }()
 
-// exp is e^x for x ≤ 0, to 12 digits, and 0 below e^−700: a softmax over all items spends most of
-// its time in it, and math.Exp takes longer. With n the integer next to x·expSteps/ln 2,
+// exp is e^x for x up to 700, to 12 digits, and 0 below e^−700: a softmax over all items spends
+// most of its time in it, and math.Exp takes longer. With n the integer next to x·expSteps/ln 2,
 //
 //	e^x = 2^(n/expSteps) · e^r          |r| ≤ ln 2/(2·expSteps)
 //

@@ -32,7 +32,7 @@ const significant = 3.3
 
 // Gain returns γ/τ, the gain at which the scores are most likely. It is 0 if the trends do not tell
 // the choices better than chance would have it, or if they tell them the wrong way. See
-// [ChooseGain].
+// [Choose].
 func (l *Likelihood) Gain() float64 {
 	if !(l.Tau > 0 && l.Gamma > 0) || l.Value-l.Without < significant {
 		return 0

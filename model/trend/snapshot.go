@@ -17,6 +17,7 @@ import (
 // and the same snapshot give the same lists.
 type Snapshot struct {
 	Gain     float64   // of the Spec
+	Factors  []float32 // e^{b g_i} of the items of G; nil: 1
 	Expected float64   // R π_i of an item that one training user has
 	G        []float32 // g_i: of the items of a model as it was learned, then of those of Names
 	Now      []int64   // likewise, π_i e^g_i as of [Rates.Popular]; nil: not counted
@@ -61,8 +62,25 @@ func rescaled(now, counted, share int64) int64 {
 	return int64(min(most, math.Round(float64(now)*float64(share)/float64(counted))))
 }
 
-// OfAll returns what the trends add to the scores of all items of a model that may be extended,
-// their shares now, which are all 0 if they were not counted, and their expected events.
+// FactorsOfAll returns the factors of the scores of all items of a model that may be extended; nil
+// if all are 1.
+func (s *Snapshot) FactorsOfAll(items int, id func(i int32) string) []float32 {
+	if s.Factors == nil {
+		return nil
+	}
+	factors, known := make([]float32, items), len(s.G)-len(s.Names)
+	for i := copy(factors, s.Factors[:known]); i < items; i++ {
+		factors[i] = 1
+		if at, found := slices.BinarySearch(s.Names, id(int32(i))); found {
+			factors[i] = s.Factors[known+at]
+		}
+	}
+	return factors
+}
+
+// OfAll returns what the trends add to the scores of all items of a model that may be extended, nil
+// for nothing, their shares now, which are all 0 if they were not counted, and their expected
+// events.
 func (s *Snapshot) OfAll(
 	items int, id func(i int32) string, share func(i int32) int64,
 ) (added []float32, now []int64, expected []float64) {
@@ -78,30 +96,47 @@ func (s *Snapshot) OfAll(
 		}
 		added[i] = float32(s.Gain * float64(g))
 	}
+	if s.Gain == 0 {
+		added = nil
+	}
 	return added, now, expected
 }
 
 // Snapshot returns the trends of all items at these faded counts, without a name. shares are in
 // proportion to π_i, with a sum above 0.
-func (r *Rates) Snapshot(gain float64, shares []int64) *Snapshot {
-	s := &Snapshot{Gain: gain, Expected: r.expected(shares), G: make([]float32, len(shares)),
+func (r *Rates) Snapshot(spec *Spec, shares []int64) *Snapshot {
+	s := &Snapshot{Expected: r.expected(shares), G: make([]float32, len(shares)),
 		Now: r.Popular(shares)}
 	r.TrendsTo(s.G, shares)
+	s.SetBy(spec)
 	for i := r.known; i < len(shares); i++ {
 		s.Exposed, s.Shares = append(s.Exposed, r.exposed(i)), append(s.Shares, shares[i])
 	}
 	return s
 }
 
+// SetBy sets the gain and the factors.
+func (s *Snapshot) SetBy(spec *Spec) {
+	s.Gain, s.Factors = spec.Gain, nil
+	if spec.Power > 0 {
+		s.Factors = make([]float32, len(s.G))
+		for i, g := range s.G {
+			s.Factors[i] = float32(exp(spec.Power * float64(g)))
+		}
+	}
+}
+
 // Constants of the documents of snapshots, which have the format of model files otherwise.
 const (
 	format      = "trends 1"
+	withFactors = "trends 2" // has factors, which servers of before would leave out
 	formatKey   = "format"
 	ofKey       = "model"
 	gainKey     = "gain"
 	expectedKey = "expected"
 	exposedName = "exposed" // it and the next are not in documents of before
 	sharesName  = "shares"
+	factorsName = "factors"
 	alignment   = 64
 )
 
@@ -113,6 +148,10 @@ func (s *Snapshot) Encode(version string) ([]byte, error) {
 		gainKey:     strconv.FormatFloat(s.Gain, 'g', -1, 64),
 		expectedKey: strconv.FormatFloat(s.Expected, 'g', -1, 64)}
 	ts := []sealed.Tensor{sealed.Numbers("g", s.G), sealed.Numbers("now", s.Now)}
+	if s.Factors != nil {
+		meta[formatKey] = withFactors
+		ts = append(ts, sealed.Numbers(factorsName, s.Factors))
+	}
 	if s.Exposed != nil {
 		ts = append(ts, sealed.Numbers(exposedName, s.Exposed))
 	}
@@ -136,7 +175,7 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("they are damaged: %w", err)
 	}
-	if got := f.Meta[formatKey]; got != format {
+	if got := f.Meta[formatKey]; got != format && got != withFactors {
 		return nil, fmt.Errorf("the format is %+q, want %q", got, format)
 	}
 	s := &Snapshot{}
@@ -163,6 +202,9 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 	if _, has := f.Arrays[sharesName]; has {
 		s.Shares = safetensors.Array[int64](r, sharesName, int64(len(s.Names)))
 	}
+	if f.Meta[formatKey] == withFactors {
+		s.Factors = safetensors.Array[float32](r, factorsName, all)
+	}
 	if r.Err != nil {
 		return nil, r.Err
 	}
@@ -177,6 +219,11 @@ func (s *Snapshot) check() error {
 		}
 		if s.Now[i] < 0 {
 			return fmt.Errorf("item %d is taken %d times now", i, s.Now[i])
+		}
+	}
+	for i, factor := range s.Factors {
+		if !(factor > 0 && factor <= math.MaxFloat32) {
+			return fmt.Errorf("item %d has the factor %v", i, factor)
 		}
 	}
 	for at, part := range s.Exposed {

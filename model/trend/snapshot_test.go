@@ -11,7 +11,8 @@ import (
 )
 
 func snapshot() *Snapshot {
-	return &Snapshot{Gain: 0.25, Expected: 0.125, G: []float32{0, 1.5, -2, 3}, Now: []int64{1, 2, 0, 1 << 40},
+	return &Snapshot{Gain: 0.25, Expected: 0.125, G: []float32{0, 1.5, -2, 3},
+		Factors: []float32{1, 2.5, 0.125, 20}, Now: []int64{1, 2, 0, 1 << 40},
 		Names: []string{"new", "newer"}, Exposed: []float32{1, 0.25}, Shares: []int64{7, 1 << 30}}
 }
 
@@ -29,7 +30,7 @@ func TestSnapshotDocuments(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
 	old := snapshot()
-	old.Exposed, old.Shares = nil, nil // as in documents of before
+	old.Exposed, old.Shares, old.Factors = nil, nil, nil // as in documents of before
 	before, err := old.Encode("base")
 	check.Must(t, err)
 	if got, err = Decode(before, "base", 2); !cmp.Equal(old, got) || err != nil {
@@ -79,11 +80,14 @@ func TestRatesMakeSnapshots(t *testing.T) {
 	}
 	shares := []int64{5, 5, 5}
 	rates := c.RatesAfter(1, 10, 3)
-	s := rates.Snapshot(0.5, shares)
+	s := rates.Snapshot(&Spec{Gain: 0.5, Power: 0.5}, shares)
 	for i := range shares {
 		more := (rates.Item(int32(i)) + Prior) / (4 + Prior)
 		if d := math.Abs(float64(s.G[i]) - math.Log(more)); d > 1e-6 {
 			t.Errorf("g_%d is %v, want %v", i, s.G[i], math.Log(more))
+		}
+		if d := math.Abs(float64(s.Factors[i]) - math.Sqrt(more)); d > 1e-6 {
+			t.Errorf("item %d has the factor %v, want %v", i, s.Factors[i], math.Sqrt(more))
 		}
 		if d := math.Abs(float64(s.Now[i])/1024 - 5*more); d > 1e-3 {
 			t.Errorf("item %d has %d now, want %v", i, s.Now[i], 1024*5*more)

@@ -6,18 +6,26 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
-// Spec are the constants of the trends that are added to scores.
+// Spec are the constants of trends: with them, the score of an item is e^{b g_i} ŷ_i + c g_i.
 type Spec struct {
 	HalfLife float64 // H, in events
 	Span     int64   // length of a span, in seconds
-	Gain     float64 // c of the addition c g_i to the score of an item; 0: nothing is added
+	Gain     float64 // c
+	Power    float64 // b
 }
+
+// maxPower is the largest power: with 1, an item that is taken twice as often as in the training
+// has twice the score.
+const maxPower = 1
+
+// None reports whether trends leave scores as they are.
+func (s *Spec) None() bool { return s.Gain == 0 && s.Power == 0 }
 
 // Validate returns the fault of a field that is out of range. A half-life of 0 stands for no trends
 // at all.
 func (s *Spec) Validate() error {
 	switch {
-	case s.HalfLife == 0 && s.Span == 0 && s.Gain == 0:
+	case s.HalfLife == 0 && s.Span == 0 && s.None():
 		return nil
 	case !(s.HalfLife >= 1) || math.IsInf(s.HalfLife, 0):
 		return fault.New("HalfLife", s.HalfLife, "a number of events from 1 on, or 0 for no trends")
@@ -25,6 +33,8 @@ func (s *Spec) Validate() error {
 		return fault.New("Span", s.Span, "a number of seconds from 1 on")
 	case !(s.Gain >= 0) || math.IsInf(s.Gain, 0):
 		return fault.New("Gain", s.Gain, "a finite number from 0 on")
+	case !(s.Power >= 0 && s.Power <= maxPower):
+		return fault.New("Power", s.Power, "a number from 0 to 1")
 	}
 	return nil
 }
@@ -39,8 +49,8 @@ const (
 	shortestSpan     = 60 // seconds
 )
 
-// Candidates returns the constants to choose from, without a gain, for a training of the first n
-// events of a log.
+// Candidates returns the constants to choose from, without a gain and a power, for a training of
+// the first n events of a log.
 func Candidates(l *Log, n int) []Spec {
 	specs := make([]Spec, len(halfLives))
 	for at, share := range halfLives {

@@ -210,13 +210,18 @@ func TestFitFindsTheTop(t *testing.T) {
 	}
 }
 
-// TestChooseGain: where users choose by what they are shown, the likeliest gain is about the best.
-// Where the trends matter for other items only, it is none.
-func TestChooseGain(t *testing.T) {
+// TestChoose: where users choose by what they are shown, the likeliest gain is about the best. Where
+// items that are taken twice as often have twice the score, so is the power 1. Where the trends
+// matter for other items only, it is none.
+func TestChoose(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	choices := simulate(rng, 2000, 300, 2, 1)
-	if got := ChooseGain(choices, 0.5); got < 0.25 || got > 0.75 {
-		t.Errorf("the gain is %v, want about 0.5", got)
+	if power, got := Choose(choices, 0.5); power != 0 || got < 0.25 || got > 0.75 {
+		t.Errorf("the power is %v and the gain %v, want 0 and about 0.5", power, got)
+	}
+	lifted := simulateLifted(rng, 2000, 300)
+	if power, gain := Choose(lifted, 0.05); power != 1 || gain > 0.01 {
+		t.Errorf("the power is %v and the gain %v, want 1 and 0", power, gain)
 	}
 	for t := range choices { // the best of the scores is chosen, and rises less than others
 		c := &choices[t]
@@ -227,8 +232,35 @@ func TestChooseGain(t *testing.T) {
 		}
 		c.Trends[c.Target] = -1
 	}
-	check.Same(t, 0.0, ChooseGain(choices, 0.5), "the gain")
-	check.Same(t, 0.0, ChooseGain(nil, 0.5), "the gain without choices")
+	for name, choices := range map[string][]Choice{"others": choices, "none": nil} {
+		if power, gain := Choose(choices, 0.5); power != 0 || gain != 0 {
+			t.Errorf("%s: the power is %v and the gain %v, want 0", name, power, gain)
+		}
+	}
+}
+
+// simulateLifted has choices in proportion to e^g times the score: a few items have one.
+func simulateLifted(rng *rand.Rand, n, items int) []Choice {
+	choices := make([]Choice, n)
+	for t := range choices {
+		c := Choice{
+			Scores: make([]float32, items), Trends: make([]float32, items), User: int32(t),
+		}
+		most := math.Inf(-1)
+		for i := range items {
+			c.Trends[i] = float32(1.5 * rng.NormFloat64())
+			if i%10 == 0 {
+				c.Scores[i] = float32(rng.ExpFloat64()) / 100
+			}
+			noisy := math.Log(float64(c.Scores[i])) + float64(c.Trends[i]) -
+				math.Log(rng.ExpFloat64())
+			if noisy > most {
+				c.Target, most = int32(i), noisy
+			}
+		}
+		choices[t] = c
+	}
+	return choices
 }
 
 // TestGainNeedsEvidence has trends that say nothing, the wrong, or nothing that tells items apart.
@@ -266,7 +298,7 @@ func TestTrendsOfNewItems(t *testing.T) {
 		for _, e := range events {
 			c.Add(e.span, e.item, 1)
 		}
-		s := c.RatesAfter(last, halfLife, items).Of(numbers, known).Snapshot(1, shares)
+		s := c.RatesAfter(last, halfLife, items).Of(numbers, known).Snapshot(&Spec{Gain: 1}, shares)
 		r, all := oracle(events, last, halfLife, items), 0.
 		for i := range r {
 			all += r[i]

@@ -32,6 +32,21 @@ var ofModels = []mutant{
 		pkg: "./internal/num/topn", test: "TestSearchIsTheScan",
 	},
 	{
+		name: "topnfactors", breaks: "a list lacks items: rows have factors, and their errors not",
+		file: "internal/num/topn/factors.go",
+		was:  `up(f*float64(from.slack[was]) + more)`,
+		is:   `up(float64(from.slack[was]) + more)`,
+		pkg:  "./internal/num/topn", test: "TestBoundHolds",
+	},
+	{
+		name: "unliftedlocal", breaks: "the factor of a trend leaves the local term out",
+		file: "model/query.go",
+		was: `	ranking.MultiplyBoosts(q.Boosts, m.factors)
+`,
+		is:  ``,
+		pkg: "./model", test: "TestFactors",
+	},
+	{
 		name: "topnrounding", breaks: "a list lacks an item: the bound leaves out roundings",
 		file: "internal/num/topn/query.go",
 		was:  `+ rounding(ix.k)*q.norm) *`,

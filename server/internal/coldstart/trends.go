@@ -19,7 +19,7 @@ func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.A
 		return err
 	}
 	span := a.Tally.Span(x.Now().Unix())
-	if l.Base().Spec().Trend.Gain == 0 {
+	if spec := l.Base().Spec().Trend; spec.None() {
 		return nil
 	}
 	m := x.stage.Extended(l)

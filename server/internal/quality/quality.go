@@ -185,7 +185,7 @@ func (q *Meter) count(arm int, base *model.Model, item string) {
 		}
 	}
 	rank := of.rank(of.model, item, q.Estimator)
-	if arm == 0 && base.Spec().Trend.Gain > 0 {
+	if spec := base.Spec().Trend; arm == 0 && !spec.None() {
 		plain := rank
 		if m := of.model.WithoutTrends(); m != of.model {
 			plain = of.rank(m, item, q.Estimator)

@@ -113,8 +113,8 @@ func describeDynamics(line func(name, format string, args ...any), d *model.Desc
 	line("regression", "ridge %v, %s positions of a user", s.Ridge, positions)
 	describeLocal(line, &d.Spec.Local)
 	if t := d.Spec.Trend; t.HalfLife > 0 {
-		line("trends", "half-life %.0f events, by spans of %v, gain %.3g", t.HalfLife,
-			time.Duration(t.Span)*time.Second, t.Gain)
+		line("trends", "half-life %.0f events, by spans of %v, power %g, gain %.3g", t.HalfLife,
+			time.Duration(t.Span)*time.Second, t.Power, t.Gain)
 	}
 	if a := d.Spec.Again; !a.None() {
 		line("again", "%s", a)

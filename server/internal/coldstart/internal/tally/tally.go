@@ -246,7 +246,7 @@ func (t *Tally) Snapshot(m *model.Model, after int64) *trend.Snapshot {
 		}
 	}
 	rates := t.counts.RatesAfter(after, t.halfLife(), int(t.others.end()))
-	s := rates.Of(numbers, t.base.NumItems()).Snapshot(t.spec.Gain, shares)
+	s := rates.Of(numbers, t.base.NumItems()).Snapshot(&t.spec, shares)
 	s.Names = names
 	return s
 }
