@@ -110,3 +110,20 @@ func TestTrainCompare(t *testing.T) {
 			"--compare", right)
 	}
 }
+
+// TestTrainCompareWithoutTimes compares with a model of events without times. It has seen all that
+// there was at its training.
+func TestTrainCompareWithoutTimes(t *testing.T) {
+	events, _ := smallModel(t)
+	dir := t.TempDir()
+	old, out := filepath.Join(dir, "old.gsimc"), filepath.Join(dir, "out.gsimc")
+	timeless := writeFile(t, "timeless.csv", strings.Replace(
+		mustRead(t, firstEvents(t, events, 300, 1000, 0)), "timestamp", "unused", 1))
+	mustRun(t, "train", "--data", timeless, "--rank", "16", "--out", old)
+	args := []string{"train", "--like", old, "--compare", old, "--out", out, "--data"}
+	refused(t, cli.ExitTooFew, "--compare: 0 of the 300 users can be held out",
+		append(args, events)...)
+	mustRun(t, append(args, firstEvents(t, events, 300, 1000, 100))...)
+	_, note := mustRunIn(t, nil, append(args, timeless)...)
+	says(t, "a comparison on events without times", note, "--compare favours a model that was")
+}

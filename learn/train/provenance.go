@@ -93,18 +93,21 @@ func LastEvent(d *dataset.Interactions) string {
 	return time.Unix(slices.Max(d.Time), 0).UTC().Format(time.RFC3339)
 }
 
-// KnownUntil returns the time of the newest event that a model with this provenance was trained on,
-// but no time after the training itself: a single event from the future must not make all others
-// old. Events that a model has seen cannot tell how well it foresees. Without these entries the
-// model has seen nothing, and the result is the smallest time.
+// KnownUntil returns the time up to which a model with this provenance may have seen events. It is
+// that of the newest event of the training, but no time after the training itself: a single event
+// from the future must not make all others old. A model of events without times, or with positions
+// in their place, may have seen all that there was at its training. Events that a model has seen
+// cannot tell how well it foresees. Without these entries the model has seen nothing, and the
+// result is the smallest time.
 func KnownUntil(provenance map[string]string) int64 {
-	until := int64(math.MaxInt64)
+	until, known := int64(math.MaxInt64), false
 	for _, key := range []string{KeyLastEvent, KeyTrainedAt} {
-		at, err := time.Parse(time.RFC3339, provenance[key])
-		if err != nil {
-			return math.MinInt64
+		if at, err := time.Parse(time.RFC3339, provenance[key]); err == nil {
+			until, known = min(until, at.Unix()), true
 		}
-		until = min(until, at.Unix())
+	}
+	if !known {
+		return math.MinInt64
 	}
 	return until
 }

@@ -15,8 +15,8 @@ func TestKnownUntil(t *testing.T) {
 		last, trained string
 		want          int64
 	}{
-		{early, late, at}, {late, early, at}, {early, "", math.MinInt64}, {"", late, math.MinInt64},
-		{"yesterday", late, math.MinInt64},
+		{early, late, at}, {late, early, at}, {early, "", at}, {"", early, at},
+		{"yesterday", early, at}, {"", "", math.MinInt64},
 	} {
 		if got := train.KnownUntil(map[string]string{"last_event": c.last,
 			"trained_at": c.trained}); got != c.want {

@@ -96,7 +96,10 @@ func (c *Cmd) config() train.Config {
 }
 
 // holdOut opens the model of --compare and takes the events out; without --compare it returns nil.
-func (c *Cmd) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Model, error) {
+// Nothing tells which events without times are new to that model.
+func (c *Cmd) holdOut(
+	a *cli.App, events *dataset.Interactions,
+) (*train.HeldOut, *model.Model, error) {
 	if c.Compare == "" {
 		return nil, nil, nil
 	}
@@ -108,6 +111,10 @@ func (c *Cmd) holdOut(events *dataset.Interactions) (*train.HeldOut, *model.Mode
 	if err != nil {
 		return nil, nil, errors.Join(old.Close(),
 			cli.WithCode(cli.ExitTooFew, cli.Flag("--compare", err)))
+	}
+	if events.Time == nil {
+		fmt.Fprintln(a.Stderr, "note: the events have no times: --compare favours a model that "+
+			"was trained on the same events")
 	}
 	return held, old, nil
 }

@@ -161,7 +161,7 @@ func (c *Cmd) learn(a *cli.App, p progress.Progress, j *job) (err error) {
 	if err != nil {
 		return err
 	}
-	held, old, err := c.holdOut(events)
+	held, old, err := c.holdOut(a, events)
 	if err != nil {
 		return err
 	}
