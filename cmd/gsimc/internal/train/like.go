@@ -125,10 +125,14 @@ func comparisonRows(old string, c *train.Comparison) [][]string {
 	if c.LeftOut > 0 {
 		on += fmt.Sprintf(" (%d more on items new to a model)", c.LeftOut)
 	}
+	verdict := ""
+	if c.Worse {
+		verdict = ": the new model is worse"
+	}
 	figure := func(x, stderr float64) string { return fmt.Sprintf("%.4f ± %.4f", x, stderr) }
 	return [][]string{
 		{fmt.Sprintf("recall@%d", c.N), figure(c.New, c.NewErr) + " on " + on},
 		{"  of the other", figure(c.Old, c.OldErr) + ", " + old},
-		{"  difference", fmt.Sprintf("%+.4f ± %.4f", c.Difference, c.DifferenceErr)},
+		{"  difference", fmt.Sprintf("%+.4f ± %.4f%s", c.Difference, c.DifferenceErr, verdict)},
 	}
 }

@@ -117,7 +117,16 @@ func (c *Cmd) printSummary(a *cli.App, j *job) {
 		fmt.Fprintln(a.Stderr, "skipped:", message)
 	}
 	cli.PrintTable(a.Stdout, rows)
-	a.Printf("\nnext: gsimc serve --model %s\n", c.Out)
+	a.Printf("\nnext: gsimc serve --model %s\n", c.better(j.compared))
+}
+
+// better returns the file of the model to be served. A model that the new one has replaced is no
+// longer there.
+func (c *Cmd) better(compared *train.Comparison) string {
+	if compared == nil || !compared.Worse || c.Compare == c.Out {
+		return c.Out
+	}
+	return c.Compare
 }
 
 // repeatRows tells how often users come back to items, and what to make of it.
