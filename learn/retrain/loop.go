@@ -56,7 +56,7 @@ const (
 	Swapped    = "swapped"    // the new model serves
 	Kept       = "kept"       // the new model is worse, the old one serves
 	Superseded = "superseded" // a third model was loaded meanwhile
-	Skipped    = "skipped"    // too few new events to compare models on
+	Skipped    = "skipped"    // too few events to learn from, or too few new ones to compare on
 	Failed     = "failed"     // there is no new model
 )
 

@@ -29,11 +29,14 @@ func (a *Attempt) log(ctx context.Context, log *slog.Logger) {
 		message = "retrained: another model was loaded meanwhile and goes on serving"
 	case Skipped:
 		message = "not retrained: too few new events to judge a new model by"
+		if a.First {
+			message = "no first model yet: it takes users with two items or more"
+		}
 		attrs = append(attrs, slog.String("reason", a.Err.Error()))
 	case Failed:
 		level, message = slog.LevelError, "retraining failed, the old model goes on serving"
 		if a.First {
-			level, message = slog.LevelWarn, "no first model yet: too few events, or a fault"
+			message = "retraining failed, there is no first model yet"
 		}
 		attrs = append(attrs, slog.String("error", a.Err.Error()))
 	}

@@ -63,6 +63,9 @@ func actAsTrainer() {
 	case "too few":
 		fmt.Println(`{"too_few": {"users": 5, "of": 20, "want": 30}}`)
 		os.Exit(3)
+	case "nothing yet":
+		fmt.Println(`{"too_few": {"reason": "no interactions: 0 events"}}`)
+		os.Exit(1)
 	case "says why":
 		fmt.Println(`{"failure": "no room"}`)
 		os.Exit(1)
@@ -166,6 +169,7 @@ func TestRetrainOutcomes(t *testing.T) {
 		{"says why", "says why", nil, Failed, `"error":"no room"`, 0},
 		{"too few", "too few", nil, Skipped,
 			`"reason":"5 of the 20 users can be held out, want at least 30`, 0},
+		{"empty store", "nothing yet", nil, Skipped, `"reason":"no interactions: 0 events"`, 0},
 		{"babbles", "babble", nil, Failed, "the summary of the training cannot be read", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,6 +196,25 @@ func TestRetrainOutcomes(t *testing.T) {
 			}
 			wantFiles(t, r)
 		})
+	}
+}
+
+// TestFirstModelNotYet tells a store that has too few events for a first model, which is no fault,
+// from a training that fails.
+func TestFirstModelNotYet(t *testing.T) {
+	for kind, want := range map[string][3]string{
+		"nothing yet": {Skipped, `"level":"INFO"`, "no first model yet: it takes users"},
+		"says why":    {Failed, `"level":"ERROR"`, "retraining failed, there is no first model yet"},
+	} {
+		r, s, log, done := newTestRetrainer(t, kind)
+		s.version = ""
+		r.once(t.Context())
+		text := log.String()
+		last := text[strings.LastIndex(strings.TrimSpace(text), "\n")+1:]
+		if len(*done) != 1 || (*done)[0].Outcome != want[0] ||
+			!strings.Contains(last, want[1]) || !strings.Contains(last, want[2]) {
+			t.Errorf("%s: counted %+v, the log ends in %s\nwant %q", kind, *done, last, want)
+		}
 	}
 }
 

@@ -1,16 +1,20 @@
 package train_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/learntest"
+	"github.com/gsimc/gsimc/kalman"
+	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -175,4 +179,26 @@ func meanOf(x []float64) (mean, stderr float64) {
 		stderr += (v - mean) * (v - mean) / n
 	}
 	return mean, math.Sqrt(stderr / (n - 1))
+}
+
+// TestTooFew tells errors about too few events from faults.
+func TestTooFew(t *testing.T) {
+	nothing := dynamics.Predictable(slices.Values(make([]kalman.History, 7)))
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("state: %w: 0 events", dataset.ErrNoData), "state: no interactions: 0 events"},
+		{nothing, "Histories: there is nothing to predict: none of 7 users has two items, " +
+			"want users with two items or more"}, // without the advice
+		{&train.TooFewError{Users: 5, Of: 20, Want: 30}, "5 of the 20 users can be held out"},
+	} {
+		if few := train.TooFew(c.err); few == nil || !strings.HasPrefix(few.Error(), c.want) ||
+			strings.Contains(few.Error(), "Preset") {
+			t.Errorf("%v: got %v, want %q", c.err, few, c.want)
+		}
+	}
+	if few := train.TooFew(errors.New("no room")); few != nil {
+		t.Errorf("a fault: %v", few)
+	}
 }

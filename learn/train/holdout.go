@@ -1,8 +1,11 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 )
@@ -23,15 +26,39 @@ type HeldOut struct {
 	old     *model.Model
 }
 
-// TooFewError tells that there are too few users with recent events to compare models on.
+// TooFewError tells that there are too few users with recent events to compare models on, or too
+// few events to learn from.
 type TooFewError struct {
 	Users int `json:"users"` // users with such events, of whom a quarter of all may be taken
 	Of    int `json:"of"`    // all users
 	Want  int `json:"want"`  // users that a comparison needs
+
+	// Reason says in words that there is too little to learn from. No other field is set.
+	Reason string `json:"reason,omitempty"`
+}
+
+// TooFew returns the *[TooFewError] in err, or that of an error which says that there is nothing to
+// learn from. It is nil for other errors.
+func TooFew(err error) *TooFewError {
+	if few, ok := errors.AsType[*TooFewError](err); ok {
+		return few
+	}
+	if !errors.Is(err, dataset.ErrNoData) && !errors.Is(err, dynamics.ErrNothingToPredict) {
+		return nil
+	}
+	if f, ok := errors.AsType[*fault.Fault](err); ok {
+		bare := *f
+		bare.Advice = nil // more events will do
+		err = &bare
+	}
+	return &TooFewError{Reason: err.Error()}
 }
 
 // Error implements error.
 func (e *TooFewError) Error() string {
+	if e.Reason != "" {
+		return e.Reason
+	}
 	return fmt.Sprintf(
 		"%d of the %d users can be held out, want at least %d: a quarter of the users at most, "+
 			"each with two items or more, the last of them after those that the old model was "+

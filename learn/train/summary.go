@@ -12,8 +12,8 @@ type Summary struct {
 	Choice     string      `json:"choice,omitempty"`     // of rank, ridge and bands
 	Comparison *Comparison `json:"comparison,omitempty"` // with another model, if one was asked for
 
-	// TooFew is set if the training was given up because there are too few events to compare models
-	// on.
+	// TooFew is set if the training was given up because there are too few events to learn from, or
+	// to compare models on.
 	TooFew *TooFewError `json:"too_few,omitempty"`
 	// Failure says in words why the training failed. No other field is set.
 	Failure string `json:"failure,omitempty"`

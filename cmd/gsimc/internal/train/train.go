@@ -88,7 +88,7 @@ func (c *Cmd) Run(a *cli.App) error {
 		return err
 	}
 	failed := &train.Summary{Failure: err.Error()}
-	if few := new(train.TooFewError); errors.As(err, &few) {
+	if few := train.TooFew(err); few != nil {
 		failed = &train.Summary{TooFew: few}
 	}
 	return errors.Join(err, a.PrintJSON(failed))
