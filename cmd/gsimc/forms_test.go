@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -61,6 +62,11 @@ func TestFormsOfFiles(t *testing.T) {
 			[]string{"--columns", "user_id,item_id,timestamp"}},
 		{"two colons", table("", "::", rows, seconds),
 			[]string{"--delimiter", ":", "--columns", "user_id,,item_id,,timestamp"}},
+		{"unused at the end", table("", "|", rows, func(s int64) string { return seconds(s) + "|x|" }),
+			[]string{"--columns", "user_id,item_id,timestamp,,"}},
+		{"other names", table("User ID,item,when\n", ",", rows, seconds) + ",,\n",
+			[]string{"--user-column", "User ID", "--item-column", "item", "--time-column", "when",
+				"--max-bad-rows", "1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path, out := filepath.Join(dir, tt.name), filepath.Join(dir, tt.name+".gsimc")
@@ -76,6 +82,10 @@ func TestFormsOfFiles(t *testing.T) {
 			}
 			if strings.Contains(stderr, "note:") {
 				t.Errorf("standard error: %s", stderr)
+			}
+			for flag := range slices.Chunk(tt.args, 2) {
+				says(t, "the command in the model", provenance(t, out, "command"),
+					flag[0]+" "+cli.ShellWord(flag[1]))
 			}
 		})
 	}

@@ -18,7 +18,7 @@ type FormFlags struct {
 	WeightColumn string `placeholder:"NAME" help:"Column of the event weights, above 0. Default: every event weighs 1."`
 	TypeColumn   string `placeholder:"NAME" help:"Column of the event types, such as view or purchase. Default: the events have no types."`
 
-	Columns   []string `placeholder:"NAMES" help:"Names of the columns of a CSV file without a header, such as user_id,item_id,timestamp. Leave the name of an unused column empty."`
+	Columns   []string `sep:"none" placeholder:"NAMES" help:"Names of the columns of a CSV file without a header, such as user_id,item_id,timestamp. Leave the name of an unused column empty."`
 	Delimiter string   `placeholder:"CHAR" help:"Character between the fields of CSV files, or tab. Default: comma, tab, semicolon or bar, recognised by the first row."`
 }
 
@@ -27,7 +27,10 @@ func (f *FormFlags) Options(a *App) dataset.Options {
 	opt := dataset.Options{
 		UserColumn: f.UserColumn, ItemColumn: f.ItemColumn, TimeColumn: f.TimeColumn,
 		TimeUnit:     f.TimeUnit,
-		WeightColumn: f.WeightColumn, TypeColumn: f.TypeColumn, Columns: f.Columns,
+		WeightColumn: f.WeightColumn, TypeColumn: f.TypeColumn,
+	}
+	if names := f.names(); names != "" {
+		opt.Columns = strings.Split(names, ",") // the parser of flags drops an empty last name
 	}
 	switch {
 	case f.Delimiter == "tab":
@@ -39,6 +42,25 @@ func (f *FormFlags) Options(a *App) dataset.Options {
 		opt.Stdin = a.Stdin
 	}
 	return opt
+}
+
+func (f *FormFlags) names() string { return strings.Join(f.Columns, ",") }
+
+// Differing returns the flags whose values are not the defaults, with these values.
+func (f *FormFlags) Differing() (flags [][2]string) {
+	for _, flag := range []struct{ name, value, usual string }{
+		{"user-column", f.UserColumn, dataset.DefaultUserColumn},
+		{"item-column", f.ItemColumn, dataset.DefaultItemColumn},
+		{"time-column", f.TimeColumn, dataset.DefaultTimeColumn},
+		{"time-unit", f.TimeUnit, "auto"}, {"weight-column", f.WeightColumn, ""},
+		{"columns", f.names(), ""}, {"delimiter", f.Delimiter, ""},
+		{"type-column", f.TypeColumn, ""},
+	} {
+		if flag.value != flag.usual {
+			flags = append(flags, [2]string{flag.name, flag.value})
+		}
+	}
+	return flags
 }
 
 // Check returns the faults of opt, which is made of [FormFlags.Options], and of the flags.

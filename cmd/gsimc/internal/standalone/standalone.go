@@ -116,17 +116,8 @@ func (c *Cmd) data() (args []string) {
 	for _, file := range c.Files {
 		args = append(args, "--data", file)
 	}
-	for _, flag := range []struct{ name, value, usual string }{
-		{"--user-column", c.UserColumn, dataset.DefaultUserColumn},
-		{"--item-column", c.ItemColumn, dataset.DefaultItemColumn},
-		{"--time-column", c.TimeColumn, dataset.DefaultTimeColumn},
-		{"--time-unit", c.TimeUnit, "auto"}, {"--weight-column", c.WeightColumn, ""},
-		{"--type-column", c.TypeColumn, ""}, {"--columns", strings.Join(c.Columns, ","), ""},
-		{"--delimiter", c.Delimiter, ""},
-	} {
-		if flag.value != flag.usual {
-			args = append(args, flag.name, flag.value)
-		}
+	for _, flag := range c.Differing() {
+		args = append(args, "--"+flag[0], flag[1])
 	}
 	return args
 }

@@ -22,12 +22,13 @@ type commandLine []string
 // add adds flags: their names and values in turn.
 func (l *commandLine) add(flags ...any) {
 	for pair := range slices.Chunk(flags, 2) {
-		*l = append(*l, fmt.Sprintf("--%s %v", pair...))
+		*l = append(*l, fmt.Sprintf("--%s %s", pair[0], cli.ShellWord(fmt.Sprint(pair[1]))))
 	}
 }
 
 // command is the training command with everything that decides the result; files by their base
-// names. What was chosen on the validation users is left out.
+// names. What was chosen on the validation users is left out, and --out, since the same model may
+// have any name.
 func (c *Cmd) command(cfg *train.Config, rank int) string {
 	line := commandLine{"gsimc train"}
 	if c.FromSpectrum != "" {
@@ -58,13 +59,16 @@ func (c *Cmd) command(cfg *train.Config, rank int) string {
 	return strings.Join(line, " ")
 }
 
-// addSource adds the files of events.
+// addSource adds the files of events, and how they are read.
 func (c *Cmd) addSource(line *commandLine) {
 	for _, path := range c.Data {
 		line.add("data", filepath.Base(path))
 	}
-	if c.WeightColumn != "" {
-		line.add("weight-column", c.WeightColumn)
+	if c.MaxBadRows > 0 {
+		line.add("max-bad-rows", c.MaxBadRows)
+	}
+	for _, flag := range c.Differing() {
+		line.add(flag[0], flag[1])
 	}
 }
 
@@ -73,9 +77,6 @@ func (c *Cmd) addEvents(line *commandLine) {
 	c.addSource(line)
 	if c.FromStore != "" {
 		line.add("from-store", c.StoreName())
-	}
-	if c.TypeColumn != "" {
-		line.add("type-column", c.TypeColumn)
 	}
 	for _, t := range slices.Sorted(maps.Keys(c.EventWeight)) {
 		line.add("event-weight", fmt.Sprintf("%s=%v", t, c.EventWeight[t]))
