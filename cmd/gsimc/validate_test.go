@@ -17,6 +17,8 @@ func TestValidate(t *testing.T) {
 	bad, more := writeFile(t, "bad.csv", text), writeFile(t, "more.csv", text+"a,w,2024-01-04,view\n")
 	odd := writeFile(t, "odd.csv", "user_id,item_id,timestamp\na,x,1950-01-02\na,1.0,2024-01-01\n"+
 		"b,x,9998-01-01\nb,y,9999-01-01\n")
+	none := writeFile(t, "none.csv", "user_id,item_id,timestamp\na,x,then\nb,x,now\n")
+	spaced := writeFile(t, "spaced.csv", "user_id,item_id\na,x\na,y\n b,x\nb,y\nb,x \n")
 	for _, c := range []struct {
 		args     string
 		code     int
@@ -38,6 +40,9 @@ func TestValidate(t *testing.T) {
 		{bad + " --max-bad-rows 3 --type-column event_type --event-weight view=0,buy=0",
 			cli.ExitFailure, []string{"2 of a weight that is not above 0"},
 			[]string{"no interactions"}},
+		{none, cli.ExitFailure, []string{"times  none: no row is good"}, nil},
+		{spaced, cli.ExitOK, []string{`2 rows with an id such as " 12"`,
+			"none: rows count in the order of the file"}, nil},
 		{"/does/not/exist", cli.ExitFailure, nil, []string{"/does/not/exist: no such file"}},
 	} {
 		code, out, stderr := runCLI(t, nil, append([]string{"validate"},

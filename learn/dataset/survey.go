@@ -45,6 +45,7 @@ type Survey struct {
 	BadColumns []Count     // bad rows by column, most first; an empty name: the row as a whole
 	LongIDs    int64       // bad rows with an id of more than event.MaxIDBytes
 	OddIDs     int64       // good rows with an id such as NULL, NaN or 1.0
+	SpacedIDs  int64       // good rows with an id that begins or ends with white space
 }
 
 // Count is how often a name comes.
@@ -116,6 +117,9 @@ func (w *surveyor) row(r *rows.Row, err error, timed bool) {
 	if oddID(r.User) || oddID(r.Item) {
 		s.OddIDs++
 	}
+	if spacedID(r.User) || spacedID(r.Item) {
+		s.SpacedIDs++
+	}
 	if !timed {
 		return
 	}
@@ -145,6 +149,8 @@ func oddID(id []byte) bool {
 	whole, float := bytes.CutSuffix(id, []byte(".0"))
 	return float && len(whole) > 0 && len(bytes.Trim(whole, "0123456789")) == 0
 }
+
+func spacedID(id []byte) bool { return len(bytes.TrimSpace(id)) < len(id) }
 
 // whole is called with the interactions before the filters.
 func (w *surveyor) whole(d *Interactions) {

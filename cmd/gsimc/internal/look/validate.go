@@ -120,6 +120,7 @@ type Report struct {
 	Bad          []string             `json:"bad"`
 	LongIDs      int64                `json:"long_ids"`
 	OddIDs       int64                `json:"odd_ids"`
+	SpacedIDs    int64                `json:"spaced_ids"`
 	Unliked      int64                `json:"unliked"`
 	Users        int                  `json:"users"`
 	Items        int                  `json:"items"`
@@ -161,8 +162,8 @@ type trainingReport struct {
 func newReport(s *dataset.Survey) *Report {
 	r := &Report{
 		Files: s.Files, Rows: s.Rows, BadRows: s.BadRows, BadColumns: s.BadColumns,
-		LongIDs: s.LongIDs, OddIDs: s.OddIDs, Unliked: s.Unliked, Users: s.Users, Items: s.Items,
-		Interactions: s.Interactions, Repeated: s.Duplicates,
+		LongIDs: s.LongIDs, OddIDs: s.OddIDs, SpacedIDs: s.SpacedIDs, Unliked: s.Unliked,
+		Users: s.Users, Items: s.Items, Interactions: s.Interactions, Repeated: s.Duplicates,
 		OneItemUsers: s.OneItemUsers, OneUserItems: s.OneUserItems,
 		RareUsers: s.FilteredUsers, RareItems: s.FilteredItems,
 		Ordinals: s.OrdinalTimes, Disorder: s.Disorder, Early: s.Early, Late: s.Late,
@@ -237,6 +238,10 @@ func (r *Report) rows() [][]string {
 		add("  odd ids", "%s with an id such as NULL, NaN or 1.0: some program may have made it "+
 			"of a number or of nothing", cli.Counted(r.OddIDs, "row"))
 	}
+	if r.SpacedIDs > 0 {
+		add("  spaces", "%s with an id such as \" 12\", which is another one than \"12\"",
+			cli.Counted(r.SpacedIDs, "row"))
+	}
 	if r.Unliked > 0 {
 		add("  not liked", "%d of a weight that is not above 0", r.Unliked)
 	}
@@ -267,6 +272,8 @@ func (r *Report) rows() [][]string {
 
 func (r *Report) addTimes(add func(name, format string, args ...any)) {
 	switch {
+	case !r.timed && r.Rows == r.BadRows:
+		add("times", "none: no row is good")
 	case !r.timed:
 		add("times", "none: rows count in the order of the file")
 	case r.Ordinals:
