@@ -34,6 +34,8 @@ func TestArmsServe(t *testing.T) {
 				Share  float64 `json:"share_percent"`
 				Canary *struct{ Returned bool }
 
+				Answers string `json:"model_version"`
+
 				Outcome *struct {
 					Users int64 `json:"user_count"`
 				}
@@ -49,7 +51,8 @@ func TestArmsServe(t *testing.T) {
 			t.Errorf("%d users were shown lists: %s", users, out)
 		}
 		table := execute(t, "models", "--server", server.Admin)
-		for _, column := range []string{"failed", "time", "hits per user", "against main", "users needed"} {
+		for _, column := range []string{list.Models[1].Answers, "failed", "time", "hits per user",
+			"against main", "users needed"} {
 			if !strings.Contains(table, column) {
 				t.Errorf("there is no %q in\n%s", column, table)
 			}

@@ -73,8 +73,9 @@ func (c *Models) shares() (all []*pb.ArmShare, err error) {
 // armModel is a model as `gsimc models --json` prints it.
 type armModel struct {
 	Arm        string  `json:"arm"`
-	Version    string  `json:"version"`
-	Items      int64   `json:"item_count"`
+	Version    string  `json:"version"`       // of the file
+	Answers    string  `json:"model_version"` // of the model with its new items and trends
+	Items      int64   `json:"item_count"`    // new items included
 	Share      float64 `json:"share_percent"`
 	Configured float64 `json:"configured_share_percent"`
 	Canary     *canary `json:"canary,omitempty"`
@@ -112,7 +113,8 @@ func (c *Models) Run(a *cli.App) error {
 	list := []armModel{}
 	for _, m := range models {
 		of := armModel{Arm: m.GetArm(), Version: m.GetModel().GetVersion(),
-			Items: m.GetModel().GetItemCount(), Share: m.GetSharePercent(),
+			Answers: m.GetModel().GetModelVersion(),
+			Items:   m.GetModel().GetItemCount(), Share: m.GetSharePercent(),
 			Configured: m.GetConfiguredSharePercent(), Outcome: outcomeOf(m.GetOutcome())}
 		if t := m.GetCanary(); t != nil {
 			of.Canary = &canary{t.GetReturned(), t.GetGain(), t.GetMainGain(),
@@ -143,7 +145,7 @@ func printModels(a *cli.App, list []armModel) {
 				trial = "worse, its users went to main: " + trial
 			}
 		}
-		rows = append(rows, []string{m.Arm, m.Version, strconv.FormatInt(m.Items, 10),
+		rows = append(rows, []string{m.Arm, m.Answers, strconv.FormatInt(m.Items, 10),
 			strconv.FormatFloat(m.Share, 'g', 4, 64) + " %", trial})
 	}
 	cli.PrintTable(a.Stdout, rows, 2, 3)

@@ -1,8 +1,10 @@
 package call
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -26,6 +28,16 @@ func TestHitsByType(t *testing.T) {
 			Value:  map[string]float64{"buy": 3.001, "like": .1 + .2, "view": 3 + 1e-9}}},
 	} {
 		check.Same(t, tt.want, tt.of.byType(), "hits")
+	}
+}
+
+// Items that came after the training do not stand under the version of the file alone.
+func TestModelsOfNewItems(t *testing.T) {
+	var out strings.Builder
+	printModels(&cli.App{Stdout: &out}, []armModel{{Arm: "main", Version: "ab", Answers: "ab+cd",
+		Items: 5, Share: 100}})
+	if !strings.Contains(out.String(), "main  ab+cd      5  100 %") {
+		t.Errorf("the table is\n%s", out.String())
 	}
 }
 
