@@ -17,6 +17,7 @@ func TestValidate(t *testing.T) {
 	bad, more := writeFile(t, "bad.csv", text), writeFile(t, "more.csv", text+"a,w,2024-01-04,view\n")
 	odd := writeFile(t, "odd.csv", "user_id,item_id,timestamp\na,x,1950-01-02\na,1.0,2024-01-01\n"+
 		"b,x,9998-01-01\nb,y,9999-01-01\n")
+	one := writeFile(t, "one.csv", "user_id,item_id\na,x\n")
 	none := writeFile(t, "none.csv", "user_id,item_id,timestamp\na,x,then\nb,x,now\n")
 	spaced := writeFile(t, "spaced.csv", "user_id,item_id\na,x\na,y\n b,x\nb,y\nb,x \n")
 	for _, c := range []struct {
@@ -40,6 +41,7 @@ func TestValidate(t *testing.T) {
 		{bad + " --max-bad-rows 3 --type-column event_type --event-weight view=0,buy=0",
 			cli.ExitFailure, []string{"2 of a weight that is not above 0"},
 			[]string{"no interactions"}},
+		{one, cli.ExitFailure, []string{"one.csv: csv, 1 row\n", "1, and 0 rows of an item"}, nil},
 		{none, cli.ExitFailure, []string{"times  none: no row is good"}, nil},
 		{spaced, cli.ExitOK, []string{`2 rows with an id such as " 12"`,
 			"none: rows count in the order of the file"}, nil},

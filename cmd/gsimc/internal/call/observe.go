@@ -158,9 +158,10 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 	})
 	p.End()
 	a.Printf("%d of %d events acknowledged in %s: %d applied, %d on unknown items, "+
-		"%d duplicates, %d rejected; %d reconnects\n",
+		"%s, %d rejected; %s\n",
 		sent.Acknowledged, events.Len(), time.Since(begin).Round(time.Millisecond),
-		sent.Applied(), sent.Pending, sent.Duplicates, sent.Rejected, sent.Reconnects)
+		sent.Applied(), sent.Pending, cli.Counted(sent.Duplicates, "duplicate"), sent.Rejected,
+		cli.Counted(sent.Reconnects, "reconnect"))
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted("the server keeps the %d acknowledged events; the same command "+
@@ -172,9 +173,9 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 		return cli.Advise(err)
 	case sent.Rejected > 0:
 		first := events.Event(sent.FirstRejected)
-		return fmt.Errorf("%d events were rejected; the first, of user %s and item %s: %s",
-			sent.Rejected, cli.IDText(first.GetUserId()), cli.IDText(first.GetItemId()),
-			sent.FirstRejection)
+		return fmt.Errorf("%s rejected; the first, of user %s and item %s: %s",
+			cli.Counted(sent.Rejected, "event"), cli.IDText(first.GetUserId()),
+			cli.IDText(first.GetItemId()), sent.FirstRejection)
 	}
 	return nil
 }

@@ -228,7 +228,7 @@ func (r *Report) rows() [][]string {
 		if f.TimeUnit != "" && !r.Ordinals {
 			form += ", times in " + f.TimeUnit
 		}
-		add("file", "%s: %s, %d rows", f.Path, form, f.Rows)
+		add("file", "%s: %s, %s", f.Path, form, cli.Counted(f.Rows, "row"))
 	}
 	add("rows", "%d, %d bad%s", r.Rows, r.BadRows, parenthesised(r.BadColumns))
 	if r.LongIDs > 0 {
@@ -256,14 +256,17 @@ func (r *Report) rows() [][]string {
 		cli.IDText(r.Busiest.Name), r.Busiest.Rows)
 	add("items", "%d, %d of them with one user; the item %s has %d", r.Items, r.OneUserItems,
 		cli.IDText(r.Popular.Name), r.Popular.Rows)
-	add("interactions", "%d, and %d rows repeat an item of their user", r.Interactions, r.Repeated)
+	add("interactions", "%d, and %s of an item that the user had", r.Interactions,
+		cli.Counted(r.Repeated, "row"))
 	add("density", "%.3g %% of all pairs", 100*r.Density)
 	if r.RareUsers+r.RareItems > 0 {
-		add("rare", "%d users and %d items are left out", r.RareUsers, r.RareItems)
+		add("rare", "%s and %s are left out", cli.Counted(r.RareUsers, "user"),
+			cli.Counted(r.RareItems, "item"))
 	}
 	if t := r.Training; t != nil {
-		add("training", "%d users, %d items, %d interactions; %d users to measure on", t.Users,
-			t.Items, t.Interactions, t.Validation)
+		add("training", "%s, %s, %s; %s to measure on", cli.Counted(t.Users, "user"),
+			cli.Counted(t.Items, "item"), cli.Counted(t.Interactions, "interaction"),
+			cli.Counted(t.Validation, "user"))
 		add("  takes about", "%s and %s, at a rank of at most %d", cli.SecondsText(t.Seconds),
 			cli.BytesText(t.Bytes), t.Rank)
 	}

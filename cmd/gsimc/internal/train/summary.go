@@ -57,8 +57,8 @@ func measureQuality(p progress.Progress, part *dataset.Partition, m *model.Model
 func (q *quality) rows(validationUsers int) [][]string {
 	if q == nil {
 		return [][]string{
-			{"quality", fmt.Sprintf("not measured: %d validation users with two items",
-				validationUsers)},
+			{"quality", fmt.Sprintf("not measured: %s with two items",
+				cli.Counted(validationUsers, "validation user"))},
 			{"", fmt.Sprintf("or more, want at least %d", fewestMeasured)},
 		}
 	}
