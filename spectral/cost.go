@@ -10,10 +10,8 @@ import (
 // Work of the iteration. The true numbers are known only at its end; these are typical of graphs of
 // shops, films and clicks.
 const (
-	eigenWork     = 45  // operations for each m³ of an eigenproblem of size m, as fast as products
 	eigenProblems = 3   // eigenproblems of the size of the whole space that all checks amount to
 	tallSlowdown  = 1.4 // factor of the time of products of tall matrices with blocks
-	measuringWork = 16  // operations for each n·k² of the last Rayleigh–Ritz step
 	blockPasses   = 20  // passes over the n×b numbers of a block for each product with K
 )
 
@@ -45,7 +43,7 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 	}
 	graph, products := graphCost(r, opt, vectors, size)
 	iteration := size/4*(tallSlowdown*4*n*m*m+2*n*m*k)/cost.Single +
-		(eigenProblems*eigenWork*m*m*m+measuringWork*n*k*k)/cost.Double +
+		(eigenProblems*eigen.EigenWork*m*m*m+eigen.MeasuringWork*n*k*k)/cost.Double +
 		blockPasses*size*n*vectors/cost.Stream
 	basis, limit := 8*n*k, float64(eigen.SpaceLimit(r.NumItems, opt.Rank))
 	space := size*n*limit + 8*limit*limit + 3*8*m*m

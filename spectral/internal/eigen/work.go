@@ -18,10 +18,10 @@ type workload struct {
 	iteration      float64 // the share of the iteration in the whole, as first expected
 }
 
-// Operations of the dense work, by shape. The cost model of package spectral counts the same.
+// Operations of the dense work, by shape, as fast as products of large matrices.
 const (
-	eigenWork     = 45 // for each m³ of an eigenproblem of size m
-	measuringWork = 16 // for each n·k² of the last Rayleigh–Ritz step
+	EigenWork     = 25 // for each m³ of an eigenproblem of size m
+	MeasuringWork = 16 // for each n·k² of the last Rayleigh–Ritz step
 	projectWork   = 8  // for each n·p·b of a block step: four products
 )
 
@@ -37,7 +37,7 @@ func newWorkload[T gemm.Float](p Problem, n int) *workload {
 	}
 	square := float64(p.K) * float64(p.K)
 	w.finish = float64(p.K)*w.product +
-		measuringWork*float64(n)*square/cost.Double + w.eigen(p.K)
+		MeasuringWork*float64(n)*square/cost.Double + w.eigen(p.K)
 	probe := probeSteps * BlockSize
 	first := min(firstCheck(p.K, BlockSize), TypicalSpace(n, p.K))
 	w.expected = w.between(0, probe, 1) + w.eigen(probe) +
@@ -81,7 +81,7 @@ func (w *workload) eigen(m int) float64 {
 	if w == nil {
 		return 0
 	}
-	return eigenWork * float64(m) * float64(m) * float64(m) / cost.Double
+	return EigenWork * float64(m) * float64(m) * float64(m) / cost.Double
 }
 
 // add counts work that begins at this moment, and reports the work before.
