@@ -155,6 +155,36 @@ func TestSalvageCommand(t *testing.T) {
 	mustRun(t, "verify", "--data-dir", to)
 }
 
+// TestDamageThatRefusesAStart damages the journal of a small store, and then the catalogue: the last
+// line says what to do, and no line that others are served.
+func TestDamageThatRefusesAStart(t *testing.T) {
+	for _, of := range []string{"journal", "catalogue"} {
+		dir := filepath.Join(t.TempDir(), "state")
+		for i := range 2 { // an opening writes tables of what is in the log
+			s := check.Get(pebble.Open(t.Context(), dir, pebble.Options{ReserveBytes: -1}))(t)
+			for n := 0; i == 0 && n < 100; n++ {
+				item := sortedEvent(0, n).ID
+				if of == "catalogue" {
+					check.Must(t, s.PutItems(t.Context(), []store.Item{{ID: item}}))
+				} else {
+					check.Get(s.Append(t.Context(), []store.Record{{User: "u",
+						Event: store.Event{ID: item, Item: item, Value: 1}}}))(t)
+				}
+			}
+			check.Must(t, s.Close())
+		}
+		flipTable(t, dir)
+		code, _, stderr := runCLI(t, nil, serveFlags("--data-dir", dir)...)
+		lines := strings.Split(strings.TrimSpace(stderr), "\n")
+		if last := lines[len(lines)-1]; code != cli.ExitFailure ||
+			!strings.HasSuffix(last, "gsimc restore, or write what is whole to a new folder with "+
+				"gsimc salvage --data-dir "+dir+" --to DIR") {
+			t.Errorf("damaged %s: exit code %d, %s", of, code, stderr)
+		}
+		says(t, "damaged "+of, stderr, "is damaged: run gsimc verify; a server that runs refuses")
+	}
+}
+
 // TestListOutlivesWrongFolder looks for a store where there is none: the lists of an earlier look
 // stay. One that finds nothing empties them.
 func TestListOutlivesWrongFolder(t *testing.T) {

@@ -84,6 +84,9 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		}
 		return m, err
 	})
+	if err != nil && stores.OnDisk(c.Store) {
+		err = stores.WayOut(err, c.DataDir) // the catalogue is read now
+	}
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func openPebble(ctx context.Context, _ string, s *Settings) (store.Store, error)
 			small)
 	}
 	if err != nil {
-		return nil, err
+		return nil, WayOut(err, local.Dir)
 	}
 	if begins {
 		log.Warn("a new store begins: give its id by --store-id from now on, and an emptied "+
@@ -54,6 +54,17 @@ func openPebble(ctx context.Context, _ string, s *Settings) (store.Store, error)
 			slog.String("store_id", st.Identity().Name()))
 	}
 	return st, nil
+}
+
+// WayOut adds to an error that damage in a folder of a store is the cause of what to do about it.
+func WayOut(err error, dir string) error {
+	_, lost := errors.AsType[*pebble.LossError](err)
+	if _, changed := errors.AsType[*pebble.SealError](err); lost || changed || // which say it
+		!errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	return fmt.Errorf("%w: restore a backup with gsimc restore, or write what is whole to a new "+
+		"folder with gsimc salvage --data-dir %s --to DIR", err, cli.ShellWord(dir))
 }
 
 func pebbleEvents(log *slog.Logger, synced func(time.Duration)) pebble.Events {
@@ -68,8 +79,9 @@ func pebbleEvents(log *slog.Logger, synced func(time.Duration)) pebble.Events {
 				slog.Float64("duration_ms", float64(took.Microseconds())/1e3))
 		},
 		Damaged: func(file string) {
-			log.Error("a file of the store is damaged: users whose rows it holds get "+
-				"DATA_LOSS, all others are served; run gsimc verify", slog.String("file", file))
+			log.Error("a file of the store is damaged: run gsimc verify; a server that runs "+
+				"refuses users whose rows it holds with DATA_LOSS, and serves all others",
+				slog.String("file", file))
 		},
 		Unmarked: func(err error) {
 			log.Warn("the mark of acknowledged commits cannot be written, a later loss may "+

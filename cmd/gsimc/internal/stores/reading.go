@@ -81,7 +81,7 @@ func (s *Source) Open(ctx context.Context) (Reading, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, cli.Flag(s.Flag, cli.PathError(err))
 	}
-	return nil, cli.Flag(s.Flag, err)
+	return nil, cli.Flag(s.Flag, WayOut(err, s.From))
 }
 
 type folder struct {
