@@ -54,8 +54,8 @@ type Config struct {
 	// TLSClientCA names a PEM file of authorities: clients must have a certificate of one of them.
 	// Empty (the default): they need none.
 	TLSClientCA string
-	// Insecure allows gRPC addresses, and profiles, that other machines reach without TLS, or
-	// without tokens and client certificates. Default false.
+	// Insecure allows addresses of gRPC and JSON, the console and profiles, that other machines
+	// reach without TLS, or without tokens and client certificates. Default false.
 	Insecure bool
 
 	// BuildVersion is reported by GetStatus and gsimc_build_info. Default "unknown".

@@ -28,7 +28,7 @@ func (s *Server) newOps() *http.Server {
 	mux.HandleFunc("GET /readyz", s.readyz)
 	pages := "/metrics\n/livez\n/readyz"
 	if s.cfg.servesConsole() {
-		pages += "\n" + console.Path
+		pages += "\n" + strings.Join(console.Paths(), "\n")
 		h := origin.Policy{}.Handler(console.NewHandler(console.Deps{API: s.json.handler,
 			Past: s.past, Models: http.HandlerFunc(s.listModels)}))
 		for _, path := range console.Paths() {
