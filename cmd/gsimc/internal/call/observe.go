@@ -26,7 +26,7 @@ type Observe struct {
 
 	User    string   `group:"One event:" placeholder:"ID" help:"User id."`
 	Item    string   `group:"One event:" placeholder:"ID" help:"Item id."`
-	Type    string   `group:"One event:" placeholder:"NAME" help:"Event type, also for --data. Default: like."`
+	Type    string   `group:"One event:" placeholder:"NAME" help:"Event type, also for --data: small letters, digits, _, . and -. Default: like."`
 	Time    string   `group:"One event:" placeholder:"TIME" help:"When it happened: a date, RFC 3339 or seconds since 1970. Default: now, by the server's clock."`
 	Value   *float64 `group:"One event:" placeholder:"X" help:"Strength, -1000 to 1000. Default: 1."`
 	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with the same key changes nothing. Default: made from --time, or random without it."`
@@ -40,7 +40,7 @@ type Observe struct {
 
 // observeFile are the flags for streaming a file.
 type observeFile struct {
-	Data          []string `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events, as for train. Every row of a weight above 0 is sent, those of a user in the order of time. Events without times get the time of the last change of the file. May be given several times."`
+	Data          []string `group:"A file of events:" sep:"none" placeholder:"FILE" help:"Events, as for train. Every good row is sent, those of a user in the order of time. Events without times get the time of the last change of the file. May be given several times."`
 	cli.FormFlags `group:"A file of events:"`
 	MaxBadRows    int64         `group:"A file of events:" default:"0" help:"Bad rows to skip and count before giving up."`
 	InFlight      int           `group:"A file of events:" default:"1024" help:"Events sent ahead of the server's acknowledgements, 1 to 100000."`
@@ -206,10 +206,6 @@ func (c *Observe) read(a *cli.App, p progress.Progress) (*fileEvents, error) {
 	if report.BadRows > 0 {
 		fmt.Fprintf(a.Stderr, "note: %d of %d rows left out as bad, the first: %s\n",
 			report.BadRows, report.Rows, report.BadRowMessages[0])
-	}
-	if report.Unliked > 0 {
-		fmt.Fprintf(a.Stderr, "note: %d of %d rows left out, of a weight that is not above 0\n",
-			report.Unliked, report.Rows)
 	}
 	cli.DataNotes(a.Stderr, report, "the events get the time at which the file was last written")
 	return events, nil

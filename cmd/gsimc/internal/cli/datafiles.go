@@ -16,7 +16,7 @@ type FormFlags struct {
 	TimeColumn   string `default:"timestamp" help:"Column of the times: numbers, dates such as 2024-01-31 or 2024-01-31 10:00:00, or RFC 3339. Without this column rows count in file order."`
 	TimeUnit     string `default:"auto" enum:"auto,s,ms,us,ns" help:"Unit of times that are numbers: s, ms, us or ns since 1970. auto recognises it, and positions: no fading by time is learned from these."`
 	WeightColumn string `placeholder:"NAME" help:"Column of the event weights, above 0. Default: every event weighs 1."`
-	TypeColumn   string `placeholder:"NAME" help:"Column of the event types, such as view or purchase. Default: the events have no types."`
+	TypeColumn   string `placeholder:"NAME" help:"Column of the event types, such as view or purchase; View counts as view. Default: the events have no types."`
 
 	Columns   []string `sep:"none" placeholder:"NAMES" help:"Names of the columns of a CSV file without a header, such as user_id,item_id,timestamp. Leave the name of an unused column empty."`
 	Delimiter string   `placeholder:"CHAR" help:"Character between the fields of CSV files, or tab. Default: comma, tab, semicolon or bar, recognised by the first row."`
