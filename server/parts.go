@@ -38,6 +38,15 @@ func (s *Server) openFiles() (named *filters.Set, err error) {
 	return filters.Open(s.cfg.FiltersFile, s.log, s.metrics.filters)
 }
 
+// CheckFiles returns the error of [New] about the files of tokens, certificates, event types and
+// filters, for a caller who does not have a store yet.
+func (c *Config) CheckFiles() error {
+	s := newServer(*c, nil, bounds{})
+	s.log, s.metrics = slog.New(slog.DiscardHandler), NewMetrics() // those of c tell it once
+	_, err := s.openFiles()
+	return fault.In("server configuration", err)
+}
+
 // watching watches files as work in the background.
 func watching(files interface {
 	Watch(ctx context.Context, every time.Duration)

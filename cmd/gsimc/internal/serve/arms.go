@@ -26,15 +26,12 @@ func (f *armFlags) arms() (list []server.Arm, err error) {
 	var errs []error
 	canaries := slices.Clone(f.Canary)
 	for _, text := range f.Arm {
-		name, rest, _ := strings.Cut(text, "=")
-		at := strings.LastIndexByte(rest, ':')
-		share, bad := strconv.ParseFloat(strings.TrimSuffix(rest[at+1:], "%"), 64)
-		if at <= 0 || bad != nil {
+		name, file, share, ok := cutArm(text)
+		if !ok {
 			errs = append(errs, cli.Flagf("--arm", "%q, want NAME=FILE:PERCENT, such as "+
 				"next=next.gsimc:10", text))
 			continue
 		}
-		file := rest[:at]
 		list = append(list, server.Arm{Name: name, Share: share,
 			Open:   func() (*model.Model, error) { return cli.LoadModel("--arm", file) },
 			Canary: slices.Contains(canaries, name)})
@@ -44,6 +41,17 @@ func (f *armFlags) arms() (list []server.Arm, err error) {
 		errs = append(errs, cli.Flagf("--canary", "there is no --arm of the name %q", name))
 	}
 	return list, errors.Join(errs...)
+}
+
+// cutArm returns the parts of NAME=FILE:PERCENT.
+func cutArm(text string) (name, file string, share float64, ok bool) {
+	name, rest, _ := strings.Cut(text, "=")
+	at := strings.LastIndexByte(rest, ':')
+	share, err := strconv.ParseFloat(strings.TrimSuffix(rest[at+1:], "%"), 64)
+	if at <= 0 || err != nil {
+		return "", "", 0, false
+	}
+	return name, rest[:at], share, true
 }
 
 func (f *armFlags) check() error {

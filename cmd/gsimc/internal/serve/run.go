@@ -195,12 +195,8 @@ func (c *Cmd) openStore(
 	if tables, cfg.MaxConnections, err = limitFiles(cfg.Logger, cfg.MaxConnections); err != nil {
 		return nil, err
 	}
-	for _, given := range [][2]string{{"--model", c.Model}, {"--shadow-model", c.ShadowModel}} {
-		if flag, path := given[0], given[1]; path != "" {
-			if err := cli.FindModel(flag, path); err != nil { // before there is a new store
-				return nil, err
-			}
-		}
+	if err := c.checkFiles(cfg); err != nil {
+		return nil, err
 	}
 	return stores.Open(ctx, c.Store, stores.Settings{Env: env, Log: cfg.Logger, ID: c.StoreID,
 		Flag: stores.Flag,
@@ -209,4 +205,27 @@ func (c *Cmd) openStore(
 			ReserveBytes: int64(c.StoreReserve), OpenTables: tables,
 			Synced: cfg.Metrics.StoreSynced,
 		}})
+}
+
+// checkFiles returns the error of a file that a start needs, before there is a new store. Models
+// are looked at and not loaded.
+func (c *Cmd) checkFiles(cfg *server.Config) error {
+	given := [][2]string{{"--model", c.Model}, {"--shadow-model", c.ShadowModel}}
+	for _, text := range c.Arm {
+		_, file, _, _ := cutArm(text)
+		given = append(given, [2]string{"--arm", file})
+	}
+	for _, g := range given {
+		if flag, path := g[0], g[1]; path != "" {
+			if err := cli.FindModel(flag, path); err != nil {
+				return err
+			}
+		}
+	}
+	if c.ModelDir != "" {
+		if _, err := os.ReadDir(c.ModelDir); err != nil {
+			return cli.Flag("--model-dir", cli.PathError(err))
+		}
+	}
+	return cfg.CheckFiles()
 }
