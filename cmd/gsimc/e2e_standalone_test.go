@@ -1,12 +1,16 @@
 package main
 
 import (
+	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/check"
@@ -53,6 +57,29 @@ func TestStandalone(t *testing.T) {
 	mustBeEmpty(t, temp)
 }
 
+// A second signal ends it at once, while a call holds up its end, and leaves nothing behind either.
+func TestStandaloneEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	events, _ := smallModel(t)
+	temp := t.TempDir()
+	p := proctest.Start(t, []string{"TMPDIR=" + temp}, binary(t), "standalone", events, "--quick",
+		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+		"--json-listen", "127.0.0.1:0")
+	await(t, "it serves", func() bool { return strings.Contains(p.Out.String(), "/similar'\n") })
+	address := regexp.MustCompile(`curl 'http://([^/]+)/`).FindStringSubmatch(p.Out.String())[1]
+	call := check.Get(net.Dial("tcp", address))(t)
+	defer call.Close()
+	check.Get(io.WriteString(call, "POST /v1/events HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Length: 99\r\n\r\n{"))(t)
+	time.Sleep(200 * time.Millisecond) // nothing shows that the call has begun
+	p.Signal(t, syscall.SIGINT)
+	p.Signal(t, syscall.SIGTERM) // which is not taken for the first one
+	if code := p.Wait(); code != cli.ExitInterrupted {
+		t.Errorf("it ends with %d: %s", code, &p.Err)
+	}
+	mustBeEmpty(t, temp)
+}
+
 // What cannot work is refused before anything is trained, and nothing is left.
 func TestStandaloneRefuses(t *testing.T) {
 	busy := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -60,13 +87,19 @@ func TestStandaloneRefuses(t *testing.T) {
 	free := []string{"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen",
 		"127.0.0.1:0", "--json-listen", "127.0.0.1:0"}
 	bad := writeFile(t, "bad.csv", "user_id,item_id\n,x\n")
+	earlier := t.TempDir()
+	check.Must(t, os.Mkdir(filepath.Join(earlier, "state"), 0o700))
+	taken := busy.Addr().String()
+	bothTaken := []string{"--ops-listen", taken, "--json-listen", taken}
+	inUse := "listen tcp " + taken + ": bind: address already in use: port 0 takes a free one"
 	for _, c := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{bad, "--ops-listen", busy.Addr().String()}, "--ops-listen: "},
+		{append(bothTaken, bad), "--ops-listen: " + inUse + "; --json-listen: " + inUse},
 		{[]string{bad}, "no interactions"},
-		{[]string{"/does/not/exist.csv"}, "/does/not/exist.csv: no such file"},
+		{[]string{bad, "--dir", earlier}, "note: " + earlier + "/state has histories of an earlier"},
+		{append(bothTaken, "/does/not/exist.csv"), "gsimc: /does/not/exist.csv: no such file"},
 	} {
 		temp := t.TempDir()
 		t.Setenv("TMPDIR", temp)

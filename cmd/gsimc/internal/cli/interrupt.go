@@ -37,12 +37,43 @@ func UntilSignal(first func(os.Signal), second func()) (context.Context, context
 		}
 		<-signals
 		second()
+		temporary.Lock() // for ever, as a command that runs others has several such goroutines
+		_ = os.RemoveAll(temporary.dir)
 		os.Exit(ExitInterrupted)
 	}()
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel()
 	}
+}
+
+// temporary is the folder of [WorkDir]; empty: there is none.
+var temporary struct {
+	sync.Mutex
+	dir string
+}
+
+// WorkDir makes the folder of --dir, or a temporary one if there is none. remove removes a
+// temporary one, as a second signal does before it ends the process.
+func WorkDir(dir, pattern string) (_ string, remove func() error, err error) {
+	if dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return "", nil, Flag("--dir", PathError(err))
+		}
+		return dir, func() error { return nil }, nil
+	}
+	temporary.Lock()
+	defer temporary.Unlock()
+	if dir, err = os.MkdirTemp("", pattern); err != nil {
+		return "", nil, err
+	}
+	temporary.dir = dir
+	return dir, func() error {
+		temporary.Lock()
+		defer temporary.Unlock()
+		temporary.dir = ""
+		return os.RemoveAll(dir)
+	}, nil
 }
 
 // tellAgain tells a user at a terminal how to end a command that takes long to stop. A command that

@@ -50,15 +50,14 @@ const (
 func (c *Cmd) Run(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
-	dir, kept := c.Dir, "its files are in "+c.Dir
-	if dir == "" {
+	dir, remove, err := cli.WorkDir(c.Dir, "gsimc-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	kept := "its files are in " + c.Dir
+	if c.Dir == "" {
 		kept = "its files are removed"
-		if dir, err = os.MkdirTemp("", "gsimc-demo-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
-		return cli.Flag("--dir", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
 		return cli.Flagf("--dir", "%s holds the state of an earlier run: choose another folder",

@@ -23,7 +23,7 @@ import (
 type Cmd struct {
 	look.SurveyFlags
 
-	Dir   string `group:"Files:" placeholder:"DIR" help:"Folder for the model and the histories; kept. Default: a temporary one, removed at the end."`
+	Dir   string `group:"Files:" placeholder:"DIR" help:"Folder for the model and the histories; kept, and a later run adds to the histories. Default: a temporary one, removed at the end."`
 	Quick bool   `group:"Files:" help:"Keep the default rank, ridge and bands instead of choosing them."`
 
 	Listen      string `group:"Network:" default:"127.0.0.1:50051" help:"gRPC address; port 0 takes a free one, here and below."`
@@ -56,17 +56,23 @@ func (c *Cmd) Check() error {
 func (c *Cmd) Run(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
+	for _, file := range c.Files {
+		if _, err := os.Stat(file); err != nil {
+			return cli.PathError(err)
+		}
+	}
 	if err := c.addressesFree(); err != nil {
 		return err
 	}
-	dir := c.Dir
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "gsimc-standalone-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
-		return cli.Flag("--dir", cli.PathError(err))
+	dir, remove, err := cli.WorkDir(c.Dir, "gsimc-standalone-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	state := filepath.Join(dir, "state")
+	if _, err := os.Stat(state); err == nil {
+		fmt.Fprintf(a.Stderr, "note: %s has histories of an earlier run, and those of the files "+
+			"are added to them; another --dir begins anew\n", state)
 	}
 	a.Printf("\n$ gsimc validate %s\n", strings.Join(c.Files, " "))
 	report, err := c.Survey(a)
@@ -83,21 +89,20 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	return c.serve(ctx, a, dir, report)
 }
 
-// addressesFree tells before a long training that a listener of the server will not open.
+// addressesFree tells before a long training which listeners of the server will not open.
 func (c *Cmd) addressesFree() error {
-	for flag, address := range map[string]string{
-		"--listen": c.Listen, "--admin-listen": c.AdminListen, "--ops-listen": c.OpsListen,
-		"--json-listen": c.JSONListen,
-	} {
-		l, err := net.Listen("tcp", address)
+	var errs []error
+	for _, door := range [][2]string{{"--listen", c.Listen}, {"--admin-listen", c.AdminListen},
+		{"--ops-listen", c.OpsListen}, {"--json-listen", c.JSONListen}} {
+		l, err := net.Listen("tcp", door[1])
 		if err != nil {
-			return cli.Flag(flag, fmt.Errorf("%w: port 0 takes a free one", err))
+			errs = append(errs, cli.Flag(door[0], fmt.Errorf("%w: port 0 takes a free one", err)))
+			continue
 		}
-		if err := l.Close(); err != nil {
-			return err
-		}
+		// When all are open, as two flags may name one address. Nothing was accepted.
+		defer func() { _ = l.Close() }()
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // training is the command that makes the model. It also tells how good the model is.
