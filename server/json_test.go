@@ -121,6 +121,7 @@ func TestJSON(t *testing.T) {
 	}
 
 	c.refused("GET", "/v1/users/nobody", "", 404, "USER_NOT_FOUND")
+	c.refused("GET", "/v1/users/nobody/export", "", 404, "USER_NOT_FOUND")
 	c.refused("POST", "/v1/events", `{"userId": "u"}`, 400, "INVALID_FIELD")
 	c.refused("POST", "/v1/events", `{"userId": `, 400, "INVALID_ARGUMENT")
 	c.refused("POST", "/v1/events", `{"noSuchField": 1}`, 400, "INVALID_FIELD")

@@ -127,12 +127,9 @@ func lines(responses *yaml.Node) {
 	}
 	parts := get(take(answer, "schema"), "properties")
 	set(answer, "schema", get(parts, "result"))
-	get(answer, "description").Value = "One message on each line. A line of an error, as without " +
-		"any message, ends an answer that is not whole."
+	get(answer, "description").Value = "One message on each line. The line {\"error\": Status} " +
+		"ends an answer that is not whole."
 	content(answer, "application/x-ndjson")
-	fault := parse(`{type: object, properties: {error: }}`)
-	*get(get(fault, "properties"), "error") = *get(parts, "error")
-	*get(get(responses, "default"), "schema") = *fault
 }
 
 // content says of what type a body or an answer is, if nothing has said so.

@@ -17,8 +17,12 @@ type answerWriter struct {
 	answer *admission.Answer
 	made   func() // gives back the room of a large answer that is text now
 	queued bool
-	gone   bool // the client does not read any more
+	begun  bool // something is written
+	gone   bool // the client does not read any more, or has all there is
 }
+
+// answerKey is the key of the [answerWriter] in the context of its call.
+type answerKey struct{}
 
 const (
 	// memoryOfByte is about the number of bytes that a message and its text take together for each
@@ -54,6 +58,10 @@ func (w *answerWriter) owes(bytes int) {
 // WriteHeader implements [http.ResponseWriter]. The library would challenge the client with the
 // text of the error.
 func (w *answerWriter) WriteHeader(code int) {
+	if w.gone {
+		return
+	}
+	w.begun = true
 	if code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
@@ -64,6 +72,7 @@ func (w *answerWriter) WriteHeader(code int) {
 // library would log that as a fault of the server: here it gets no error.
 func (w *answerWriter) Write(text []byte) (int, error) {
 	w.text()
+	w.begun = true
 	for rest := text; !w.gone && len(rest) > 0; {
 		w.owes(len(rest))
 		n, err := w.ResponseWriter.Write(rest[:min(part, len(rest))])

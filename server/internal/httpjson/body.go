@@ -98,6 +98,9 @@ func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 		return errors.New("the body is not that of this call: " + printable(text))
 	case starts("unknown field"):
 		key := field[strings.LastIndex(field, ".")+1:]
+		if of != nil && field == snake(string(of.Name()))[1:] {
+			return &fault{field, "is the body itself: put what is in it there"}
+		}
 		return &fault{field, "is not a field of this call" + suggestion(key, bodyNames(at.parent))}
 	case starts("duplicate field"):
 		return &fault{field, "is there twice"}

@@ -140,6 +140,8 @@ func TestBadBodies(t *testing.T) {
 			"is not a field of this call: did you mean filter.deny_item_ids?"},
 		{"/v1/recommend", `{"filter": {"deny": ["i"]}}`, "filter.deny",
 			"is not a field of this call: did you mean deny_item_ids?"},
+		{"/v1/events", `{"event": {"userId": "a"}}`, "event",
+			"is the body itself: put what is in it there"},
 		{"/v1/recommend", `{"zzz": 1}`, "zzz", "is not a field of this call"},
 		{"/v1/recommend", `{"filter": {"anyLabels": "new"}}`, "filter.any_labels",
 			"must be a list"},

@@ -96,6 +96,20 @@ func ownError(st *status.Status) error {
 	return own.status().Err()
 }
 
+// streamError answers an error before the first line of a stream as that of any other call. The
+// library would write it as a line. It writes the line of an error that comes later.
+func streamError(ctx context.Context, err error) *status.Status {
+	st := status.Convert(err)
+	if len(st.Details()) == 0 {
+		st = status.Convert(ownError(st))
+	}
+	if w, ok := ctx.Value(answerKey{}).(*answerWriter); ok && !w.begun {
+		writeStatus(w, runtime.HTTPStatusFromCode(st.Code()), st)
+		w.gone = true
+	}
+	return st
+}
+
 // writeError answers with the status of an error. A client that may try again is told when.
 func writeError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
 	w http.ResponseWriter, r *http.Request, err error,

@@ -5,7 +5,8 @@
 // Names of fields are in lower camel case, and are taken in either case. Numbers of 64 bits are
 // strings, as JSON's numbers do not hold them. Fields with their default value are written too. An
 // error is a google.rpc.Status, and its HTTP status follows from the gRPC code. A stream of answers
-// is a line of JSON for each. What a call does not take is refused, in a query as in a body.
+// is a line of JSON for each, and {"error": …} if it breaks off. What a call does not take is
+// refused, in a query as in a body.
 //
 // The files below gsimc, and openapi.json, are generated: make generate.
 package httpjson
@@ -67,6 +68,7 @@ func NewHandler(
 		}),
 		runtime.WithOutgoingHeaderMatcher(requestIDOnly),
 		runtime.WithErrorHandler(writeError),
+		runtime.WithStreamErrorHandler(streamError),
 		runtime.WithRoutingErrorHandler(all.refuseMethod),
 		// An id, which is one part of a path, may contain a slash as %2F.
 		runtime.WithUnescapingMode(runtime.UnescapingModeAllExceptSlash),
@@ -88,7 +90,7 @@ func NewHandler(
 		defer answer.end()
 		read := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if !read || r.URL.Path != "/openapi.json" {
-			call(mux, answer, r)
+			call(mux, answer, r.WithContext(context.WithValue(r.Context(), answerKey{}, answer)))
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -126,8 +128,8 @@ func EndUnread(h http.Handler) http.Handler {
 	})
 }
 
-// lines writes each message of a stream as a line of its own, and an error that ends the stream as
-// {"error": …}. The library would wrap the messages as well.
+// lines writes each message of a stream as a line of its own, and an error behind the first one as
+// {"error": …}, which tells it from them. The library would wrap the messages as well.
 type lines struct{ *runtime.JSONPb }
 
 // Marshal implements [runtime.Marshaler].

@@ -28,6 +28,9 @@ import (
 type calls struct {
 	grpc.ClientConnInterface
 	last proto.Message
+	// messages of a stream, and the error behind them; nil: its end
+	messages int
+	err      error
 }
 
 func (c *calls) Invoke(_ context.Context, _ string, args, _ any, _ ...grpc.CallOption) error {
@@ -38,21 +41,34 @@ func (c *calls) Invoke(_ context.Context, _ string, args, _ any, _ ...grpc.CallO
 func (c *calls) NewStream(
 	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	return &emptyStream{calls: c}, nil
+	return &stream{calls: c}, nil
 }
 
-type emptyStream struct {
+// stream is one of empty messages.
+type stream struct {
 	grpc.ClientStream
-	calls *calls
+	calls    *calls
+	received int
 }
 
-func (s *emptyStream) SendMsg(m any) error {
+func (s *stream) SendMsg(m any) error {
 	s.calls.last = m.(proto.Message)
 	return nil
 }
-func (*emptyStream) CloseSend() error             { return nil }
-func (*emptyStream) Header() (metadata.MD, error) { return nil, nil }
-func (*emptyStream) RecvMsg(any) error            { return io.EOF }
+func (*stream) CloseSend() error             { return nil }
+func (*stream) Header() (metadata.MD, error) { return nil, nil }
+
+func (s *stream) RecvMsg(any) error {
+	switch {
+	case s.received < s.calls.messages:
+		s.received++
+	case s.calls.err != nil:
+		return s.calls.err
+	default:
+		return io.EOF
+	}
+	return nil
+}
 
 // bounds are those of a server that knows everybody.
 func bounds() Limits {
