@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -76,7 +77,7 @@ func Dial(opt Options) (*Client, error) {
 	if opt.Retry == (Retry{}) {
 		opt.Retry = DefaultRetry()
 	}
-	if err := opt.Retry.validate(); err != nil {
+	if err := errors.Join(opt.Retry.validate(), validAddress(opt.Address)); err != nil {
 		return nil, err
 	}
 	c := &Client{opt: opt}
@@ -102,6 +103,26 @@ func Dial(opt Options) (*Client, error) {
 	}
 	c.conn = conn
 	return c, nil
+}
+
+// validAddress returns the fault of an address at which no server can be.
+func validAddress(address string) error {
+	if strings.HasPrefix(address, unixPrefix) {
+		return nil
+	}
+	bad := fault.New("Address", strconv.Quote(address), "HOST:PORT")
+	_, port, err := net.SplitHostPort(address)
+	switch {
+	case strings.Contains(address, "://"):
+		bad.Problem = "begins with a scheme, which does not belong there"
+	case err != nil && strings.Count(address, ":") > 1 && address[0] != '[':
+		bad.Problem = "has more than one colon: an IPv6 address needs [ ] around it"
+	case err != nil || port == "":
+		bad.Problem = "has no port"
+	default:
+		return nil
+	}
+	return bad
 }
 
 // Conn returns the connection, for the clients of the generated package.

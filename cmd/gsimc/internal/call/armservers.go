@@ -3,6 +3,7 @@ package call
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,7 +54,8 @@ func (s *armServer) call(fn func(context.Context, pb.AdminServiceClient) error) 
 	err := s.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
 		return fn(ctx, pb.NewAdminServiceClient(conn))
 	})
-	if flag := s.Flag(); flag != "--server" {
+	// A fault has its own flag.
+	if flag := s.Flag(); flag != "--server" && !errors.As(err, new(*fault.Fault)) {
 		return cli.Flag(flag, err)
 	}
 	return err

@@ -44,7 +44,10 @@ func (f *ServerFlags) Dial() (*client.Client, error) {
 		return nil, err
 	}
 	c, err := client.Dial(client.Options{Address: f.Server, Access: access, Timeout: f.Timeout})
-	if errors.As(err, new(*fault.Fault)) {
+	if bad := new(fault.Fault); errors.As(err, &bad) {
+		if bad.Field == "Address" {
+			bad.Field = f.Flag()
+		}
 		return nil, err
 	}
 	return c, Flag(f.Flag(), err)

@@ -30,6 +30,33 @@ func (m *moody) Observe(
 	return nil, status.Error(codes.Unavailable, "the store is away")
 }
 
+// An address at which no server can be is refused before anything asks whether one is running.
+func TestAddressesOfNoServer(t *testing.T) {
+	for _, c := range []struct{ address, flag, want string }{
+		{"localhost", "", `--server: "localhost" has no port, want HOST:PORT`},
+		{"localhost:", "--with", `--with: "localhost:" has no port, want HOST:PORT`},
+		{"", "", `--server: "" has no port, want HOST:PORT`},
+		{"http://h:1", "", `--server: "http://h:1" begins with a scheme, which does not belong ` +
+			`there, want HOST:PORT`},
+		{"::1", "", `--server: "::1" has more than one colon: an IPv6 address needs [ ] around ` +
+			`it, want HOST:PORT`},
+		{"[::1]", "", `--server: "[::1]" has no port, want HOST:PORT`},
+	} {
+		f := ServerFlags{}.At(c.address, c.flag)
+		if _, err := f.Dial(); err == nil || err.Error() != c.want {
+			t.Errorf("%v\nwant %s", err, c.want)
+		}
+	}
+	for _, address := range []string{"localhost:1", "[::1]:1", "unix:/tmp/s"} {
+		f := ServerFlags{Server: address}
+		if c, err := f.Dial(); err != nil {
+			t.Error(err)
+		} else {
+			_ = c.Close()
+		}
+	}
+}
+
 // Only of a server that never answered a command asks whether it is running.
 func TestServerThatAnswered(t *testing.T) {
 	for _, c := range []struct {
