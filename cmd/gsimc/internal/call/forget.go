@@ -31,21 +31,22 @@ func (c *UserForget) Run(a *cli.App) error {
 			return err
 		}
 		a.Printf("%s erased\n", cli.Counted(r.GetDeletedEventCount(), "event"))
-		printRecord(a, "deleted", r.GetDeleteTime(), r)
+		printRecord(a, "deleted", r.GetDeleteTime(), "erasure "+r.GetErasureId())
 		if !c.Wait {
 			return nil
 		}
 		if r, err = c.waitOn(ctx, users); err == nil {
-			printRecord(a, "gone from all files", r.GetEraseTime(), r)
+			printRecord(a, "gone from all files", r.GetEraseTime(),
+				"in the log as erasure "+r.GetErasureId())
 		}
 		return err
 	})
 }
 
 // printRecord prints a line of a record of deletion, if there is something to say.
-func printRecord(a *cli.App, what string, at *timestamppb.Timestamp, r *pb.DeleteUserResponse) {
+func printRecord(a *cli.App, what string, at *timestamppb.Timestamp, id string) {
 	if at != nil {
-		a.Printf("%s %s, erasure %s\n", what, at.AsTime().Format(time.RFC3339), r.GetErasureId())
+		a.Printf("%s %s, %s\n", what, at.AsTime().Format(time.RFC3339), id)
 	}
 }
 
