@@ -191,11 +191,14 @@ func (all *issuers) reread(ctx context.Context, i *issuer) {
 	issuer := slog.String("issuer", i.name)
 	switch {
 	case news:
-		all.log.LogAttrs(ctx, slog.LevelWarn,
-			"keys of an issuer cannot be read: those from before stay", issuer,
+		stay := "those from before stay"
+		if left == 0 {
+			stay = "its tokens do not count yet"
+		}
+		all.log.LogAttrs(ctx, slog.LevelWarn, "keys of an issuer cannot be read: "+stay, issuer,
 			slog.Int("keys", left), slog.String("error", fmt.Sprint(err)))
 	case changed && len(set.keys) == 0:
-		all.log.LogAttrs(ctx, slog.LevelWarn, "an issuer has no keys any more", issuer)
+		all.log.LogAttrs(ctx, slog.LevelWarn, "an issuer has no keys", issuer)
 	case changed:
 		all.log.LogAttrs(ctx, slog.LevelInfo, "keys of an issuer read", issuer,
 			slog.Int("keys", len(set.keys)))

@@ -75,7 +75,7 @@ func (t *tokens) refuse(
 	}
 	told, _ := t.told.LoadOrStore(refusal{by, why}, rate.NewLimiter(1, 1))
 	if told.(*rate.Limiter).AllowN(now, 1) {
-		t.log.LogAttrs(context.Background(), slog.LevelWarn, "signed token refused",
+		t.log.LogAttrs(context.Background(), slog.LevelWarn, "token refused",
 			append(attrs, detail...)...)
 	}
 	return err

@@ -171,7 +171,7 @@ func TestWhyTokensAreRefused(t *testing.T) {
 				check.Same(t, false, d.Knows([]string{"Bearer " + token}) == nil, "%s", want)
 			}
 			_, line, _ := strings.Cut(strings.TrimSpace(logs.String()), " level=")
-			check.Same(t, `WARN msg="signed token refused" why=`+want, line, "second %d", second)
+			check.Same(t, `WARN msg="token refused" why=`+want, line, "second %d", second)
 			c.Add(1)
 		}
 	}
@@ -233,6 +233,27 @@ func TestKeysChange(t *testing.T) {
 	must(t, look(after))
 	c.Add(1000)
 	check.Fails(t, look(after), ErrEnded, "a token whose time is over")
+}
+
+// The log tells an issuer whose keys were never read from one whose keys stay.
+func TestUnreadKeysAreLogged(t *testing.T) {
+	i := issuertest.New(t)
+	path := certtest.Write(t, t.TempDir(), "tokens", []byte("a recommend jwt "+i.URL+" gsimc\n"))
+	var logs bytes.Buffer
+	d := check.Get(Open(Files{Tokens: path}, roles, time.Now,
+		slog.New(slog.NewTextHandler(&logs, nil)), NewMetrics()))(t)
+	read := func(away bool, want string) {
+		t.Helper()
+		logs.Reset()
+		i.Away.Store(away)
+		d.issuers.reread(t.Context(), d.tokens.Get().signed[0].issuer)
+		if !strings.Contains(logs.String(), want) {
+			t.Errorf("the log has %q, want %s", &logs, want)
+		}
+	}
+	read(true, "cannot be read: its tokens do not count yet")
+	read(false, "keys of an issuer read")
+	read(true, "cannot be read: those from before stay")
 }
 
 // failedReads is the number of failed readings of keys.
