@@ -316,7 +316,7 @@ func TestEmbeddingsHaveOneLength(t *testing.T) {
 			t.Errorf("%v does not say %q", err, text)
 		}
 	}
-	refused("must have 2", of("a", 1, 0), of("b", 1, 0, 0))
+	refused(`must have 2 numbers, as that of item "a" before it`, of("a", 1, 0), of("b", 1, 0, 0))
 	refused("finite ones", of("a", 1, 0), of("b", 1, float32(math.Inf(1))))
 	refused("not all 0", of("a", 1, 0), of("b", 0, 0))
 	refused("at most 1024", of("a", 1, 0), of("b", make([]float32, store.MaxEmbedding+1)...))

@@ -46,10 +46,15 @@ func (e *LargeError) Error() string {
 type MixedError struct {
 	At   []int // the items whose embeddings do not fit, in the order of the change
 	Want int   // numbers of an embedding
+	// the item of the change whose embedding has them; empty: those of the catalogue do
+	Like string
 }
 
 // Error has the length.
 func (e *MixedError) Error() string {
+	if e.Like != "" {
+		return fmt.Sprintf("must have %d numbers, as that of item %q before it", e.Want, e.Like)
+	}
 	return fmt.Sprintf("must have %d numbers, as the other embeddings of the catalogue: empty "+
 		"those before another length is written", e.Want)
 }
@@ -68,7 +73,7 @@ func (x *index) mixed(items []store.Item) error {
 		switch {
 		case n == 0 || found && slices.Equal(x.embeddings[slot], items[at].Embedding):
 		case e.Want == 0:
-			e.Want = n
+			e.Want, e.Like = n, items[at].ID
 		case n != e.Want:
 			e.At = append(e.At, at)
 		}
