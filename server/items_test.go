@@ -466,6 +466,13 @@ func randomFilter(rng *rand.Rand) *pb.ItemFilter {
 				*bound = proto.Float64(float64(rng.IntN(9) - 4))
 			}
 		}
+		for _, least := range []*float64{r.Gt, r.Gte} {
+			for _, most := range []*float64{r.Lt, r.Lte} {
+				if least != nil && most != nil {
+					*least, *most = min(*least, *most), max(*least, *most)
+				}
+			}
+		}
 		if rng.IntN(4) == 0 {
 			r.AnyOf = []float64{0, 1, -2, 3}
 		}

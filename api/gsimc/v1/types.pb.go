@@ -551,7 +551,8 @@ func (x *ItemFilter) GetNamedFilters() []string {
 }
 
 // NumberRange lets the items pass whose number of a name, see Item.numbers, is within all of the
-// bounds that are set. An item without that number does not pass.
+// bounds that are set. An item without that number does not pass. An upper bound must not be
+// below a lower one.
 type NumberRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.

@@ -79,6 +79,14 @@ func checkRanges(c *checker, ranges []*pb.NumberRange) {
 				c.checkAt(list, i, field, "must be a number")
 			}
 		}
+		for at, most := range bounds[2:] {
+			for of, least := range bounds[:2] {
+				if least != nil && most != nil && *least > *most {
+					c.checkAt(list, i, [...]string{"lt", "lte"}[at], fmt.Sprintf(
+						"must not be below %s, which is %g", [...]string{"gt", "gte"}[of], *least))
+				}
+			}
+		}
 		c.checkAt(list, i, "any_of", badCount(len(r.GetAnyOf()), 0, maxAnyOf))
 		if slices.ContainsFunc(r.GetAnyOf(), math.IsNaN) {
 			c.checkAt(list, i, "any_of", "must be numbers")

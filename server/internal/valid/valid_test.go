@@ -58,6 +58,25 @@ func TestBadNamesAreNamed(t *testing.T) {
 	}
 }
 
+// A range that no number is in is a mistake, and the bound is named.
+func TestRangesThatNothingIsIn(t *testing.T) {
+	lower, upper := 5.0, 1.0
+	for want, r := range map[string]*pb.NumberRange{
+		"filter.ranges[0].lte must not be below gte, which is 5": {Gte: &lower, Lte: &upper},
+		"filter.ranges[0].lt must not be below gt, which is 5":   {Gt: &lower, Lt: &upper},
+		"": {Gte: &upper, Lte: &lower, Lt: &lower},
+	} {
+		r.Name = "price"
+		err := Recommend(&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "a"},
+			Filter: &pb.ItemFilter{Ranges: []*pb.NumberRange{r}}}, testNow)
+		if want == "" {
+			check.Pass(t, err, "a range with a number in it")
+		} else if err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // A request cannot make its own refusal large.
 func TestFaultsAreBounded(t *testing.T) {
 	ids := make([]string, MaxFilterIDs)
