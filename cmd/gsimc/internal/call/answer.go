@@ -1,6 +1,7 @@
 package call
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,8 @@ type Answer struct {
 	UnknownItemIDs []string `json:"unknown_item_ids,omitempty"`
 	Excluded       []string `json:"excluded_item_ids,omitempty"` // of `gsimc score`
 	Degradations   []string `json:"degradations,omitempty"`
+
+	explain bool // explanations were asked for
 }
 
 // Item is an entry of a list.
@@ -132,6 +135,10 @@ func (r *Answer) print(a *cli.App, titles map[string]string, asJSON bool) error 
 	}
 	for _, d := range r.Degradations {
 		a.Printf("note: %s\n", d)
+	}
+	if r.explain && len(r.Items) > 0 && !slices.ContainsFunc(r.Items,
+		func(i Item) bool { return i.Explanation != nil }) {
+		a.Printf("note: no explanations: only personal scores have one, and none is here\n")
 	}
 	if len(r.UnknownItemIDs) > 0 {
 		var unknown []string

@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,6 +38,13 @@ revision 0, model v
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	out.Reset()
+	r = Answer{ModelVersion: "v", Items: []Item{{ID: "i", Source: "popular"}}, explain: true}
+	check.Must(t, r.print(&cli.App{Stdout: &out}, nil, false))
+	const why = "\nnote: no explanations: only personal scores have one, and none is here\n"
+	if !strings.HasSuffix(out.String(), why) {
+		t.Errorf("without explanations:\n%s", out.String())
 	}
 	if got := (&Explanation{}).rows()[0][1]; got != "0 %" {
 		t.Errorf("the share of nothing is %q", got)
