@@ -54,6 +54,11 @@ func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, a
 	if err != nil {
 		return fail(stderr, l.text(ctx, err)+hint(ctx), ExitUsage)
 	}
+	if p.Process {
+		for _, text := range l.settings.mistyped(flagNames(l.parser.Model.Node)) {
+			_, _ = fmt.Fprintf(stderr, "gsimc: %s\n", text)
+		}
+	}
 	LimitMemory(env, 0)
 	if err := ctx.Run(a); err != nil {
 		return fail(stderr, l.text(ctx, err), exitCode(err))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -40,6 +41,40 @@ func newSettings(env []string) *settings {
 // envName returns the environment variable of a flag.
 func envName(flag string) string {
 	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// mistyped tells of the variables that are twins of no flag, but nearly are. Of others nothing is
+// said: they may be another program's, or those of a Kubernetes service named gsimc.
+func (s *settings) mistyped(flags []string) (texts []string) {
+	known := map[string]bool{}
+	for _, flag := range flags {
+		known[envName(flag)] = true
+	}
+	names := slices.Sorted(maps.Keys(known))
+	for _, name := range slices.Sorted(maps.Keys(s.env)) {
+		at := slices.IndexFunc(names, func(right string) bool { return nearly(name, right) })
+		if !known[name] && at >= 0 {
+			texts = append(texts, fmt.Sprintf("%s is not a variable of any flag: did you mean %s?",
+				name, names[at]))
+		}
+	}
+	return texts
+}
+
+// nearly reports whether two names differ in one place, by up to two letters. In short names that
+// says nothing.
+func nearly(a, b string) bool {
+	long := len(EnvPrefix) + 5
+	if min(len(a), len(b)) < long {
+		return false
+	}
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return max(len(a), len(b)) <= 2
 }
 
 // source returns where the value of a flag such as "--rank" is from; empty: not from the settings.

@@ -122,6 +122,22 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// A variable that is nearly one of a flag is a mistake. Any other may be there for another program.
+func TestMistypedVariables(t *testing.T) {
+	env := []string{"GSIMC_STATE_CACHE=1", "GSIMC_PORT=tcp://10.0.0.1", "GSIMC_SERVICE_HOST=10.0.0.1",
+		"GSIMC_USR=short", "LISTN=x"}
+	flags := []string{"listen", "state-cache", "user", "store", "server"}
+	for name, want := range map[string]string{"GSIMC_LISTN": "GSIMC_LISTEN",
+		"GSIMC_LITSEN": "GSIMC_LISTEN", "GSIMC_STATECACHE": "GSIMC_STATE_CACHE",
+		"GSIMC_SERVERS": "GSIMC_SERVER", "GSIMC_STORED_AT": "", "GSIMC_USER": ""} {
+		var all []string
+		if want != "" {
+			all = []string{name + " is not a variable of any flag: did you mean " + want + "?"}
+		}
+		check.Same(t, all, newSettings(append(env, name+"=x")).mistyped(flags), "%s", name)
+	}
+}
+
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct{ name, yaml, want string }{
 		{"unknown key", "items: 3\nitmes: 4\n",
