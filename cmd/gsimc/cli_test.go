@@ -217,6 +217,8 @@ func TestBadFlags(t *testing.T) {
 			`--json-origin: "shop.example" is not an origin such as https://`},
 		{serve + "--estimator als", `--estimator must be one of "bgs-imc","gs-imc"`},
 		{serve + "--state-cache 5furlongs", `"5furlongs" is not a size`},
+		{serve + "--state-cache 256", "--state-cache: 256 has no unit: want one, such as 256MiB"},
+		{serve + "--drain-delay 1.5d", `"1.5d" is not a duration: want one such as 90s, 1h30m or 30d`},
 		{serve + "--max-catalogue-size many", `--max-catalogue-size: "many" is not a size`},
 		{serve + "--store-reserve 1MiB", "--store-reserve"},
 		{serve + "--event-weight view=high", "--event-weight"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/kong"
 )
@@ -95,6 +96,7 @@ func (p *Program) newLine(a *App) (*line, error) {
 		kong.Resolvers(l.settings),
 		kong.Bind(l.settings, a),
 		kong.TypeMapper(reflect.TypeFor[map[string]float64](), kong.MapperFunc(weights)),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(duration)),
 		kong.WithHyphenPrefixedParameters(true), // --value -1
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
 		kong.PostBuild(p.insertVars),

@@ -120,6 +120,8 @@ func TestPrecedence(t *testing.T) {
 		!got.Recommend.JSON || got.Recommend.Timeout.String() != "7s" {
 		t.Errorf("list, switch or duration of the file not taken: %+v %s", got.Recommend, diff)
 	}
+	got = check.Get(parse(t, []string{"recommend", "--user", "u", "--timeout", "30d"}, nil))(t)
+	check.Same(t, 720*time.Hour, got.Recommend.Timeout, "a duration in days")
 }
 
 // A variable that is nearly one of a flag is a mistake. Any other may be there for another program.
