@@ -24,7 +24,8 @@ type Calibration struct {
 	Reliability *Reliability `json:"reliability,omitempty"`
 }
 
-// Evidence compares the error of queries with their variance, both summed over the coordinates.
+// Evidence compares the error of queries with their variance, both summed over the coordinates. The
+// error is a mean of products, which noise makes negative where there are few pairs.
 type Evidence struct {
 	Events   float64 `json:"events"` // in the history, in the mean
 	Pairs    int     `json:"pairs"`  // of events that the error was measured on
