@@ -142,6 +142,8 @@ func TestBadBodies(t *testing.T) {
 			"is not a field of this call: did you mean deny_item_ids?"},
 		{"/v1/events", `{"event": {"userId": "a"}}`, "event",
 			"is the body itself: put what is in it there"},
+		{"/v1/events:batch", `{"userId": "a"}`, "userId",
+			"is not a field of this call: did you mean events[0].user_id?"},
 		{"/v1/recommend", `{"zzz": 1}`, "zzz", "is not a field of this call"},
 		{"/v1/recommend", `{"filter": {"anyLabels": "new"}}`, "filter.any_labels",
 			"must be a list"},

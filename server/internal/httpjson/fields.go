@@ -99,7 +99,7 @@ func (s spot) member(key string) (name string, of spot) {
 }
 
 // bodyNames are the names of the fields of a message, which may be nil, and those of its parts with
-// their paths.
+// their paths. A list is a part if it is the first field: the call is about its elements.
 func bodyNames(of protoreflect.MessageDescriptor) (names []string) {
 	if of == nil {
 		return nil
@@ -109,9 +109,12 @@ func bodyNames(of protoreflect.MessageDescriptor) (names []string) {
 		field := of.Fields().Get(i)
 		name := string(field.Name())
 		names = append(names, name)
-		if field.Message() == nil || field.IsList() || field.IsMap() ||
+		if field.Message() == nil || field.IsList() && i > 0 || field.IsMap() ||
 			wantedByMessage[field.Message().FullName()] != "" {
 			continue
+		}
+		if field.IsList() {
+			name += "[0]"
 		}
 		for j := range field.Message().Fields().Len() {
 			parts = append(parts, name+"."+string(field.Message().Fields().Get(j).Name()))
