@@ -198,9 +198,12 @@ func TestSettingsExist(t *testing.T) {
 			if all["GSIMC_MODEL"] != "" { // in a volume, too
 				all["GSIMC_MODEL"] = model
 			}
-			ends := "absent"
+			if all["GSIMC_MODEL_DIR"] != "" {
+				all["GSIMC_MODEL_DIR"] = t.TempDir()
+			}
+			ends, door := "absent", []string{"--token-file", t.TempDir() + "/absent"}
 			if address := all["GSIMC_STORE"]; address != "" {
-				all["GSIMC_STORE"], ends = here(t, address), "connect"
+				all["GSIMC_STORE"], ends, door = here(t, address), "connect", []string{"--insecure"}
 			}
 			printed := exec.Command(gsimc, "config", "print", "serve")
 			printed.Env = variables(all)
@@ -214,10 +217,15 @@ func TestSettingsExist(t *testing.T) {
 					t.Errorf("%s sets no flag", variable)
 				}
 			}
+			if ends == "connect" { // files of the cluster, which are read before a store is opened
+				for _, file := range []string{"TOKEN_FILE", "TLS_CERT", "TLS_KEY", "TLS_CLIENT_CA"} {
+					delete(all, "GSIMC_"+file)
+				}
+			}
 			ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 			defer stop()
-			serve := exec.CommandContext(ctx, gsimc, "serve", "--token-file",
-				t.TempDir()+"/absent", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+			serve := exec.CommandContext(ctx, gsimc, append([]string{"serve",
+				"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"}, door...)...)
 			serve.Env, serve.Dir = variables(all), t.TempDir() // where ./state is
 			out, err = serve.CombinedOutput()
 			if code := serve.ProcessState.ExitCode(); code == 2 || ctx.Err() != nil ||
