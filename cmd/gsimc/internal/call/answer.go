@@ -25,7 +25,7 @@ type Answer struct {
 	Excluded       []string `json:"excluded_item_ids,omitempty"` // of `gsimc score`
 	Degradations   []string `json:"degradations,omitempty"`
 
-	explain bool // explanations were asked for
+	Explain bool `json:"-"` // explanations were asked for
 }
 
 // Item is an entry of a list.
@@ -136,7 +136,7 @@ func (r *Answer) print(a *cli.App, titles map[string]string, asJSON bool) error 
 	for _, d := range r.Degradations {
 		a.Printf("note: %s\n", d)
 	}
-	if r.explain && len(r.Items) > 0 && !slices.ContainsFunc(r.Items,
+	if r.Explain && len(r.Items) > 0 && !slices.ContainsFunc(r.Items,
 		func(i Item) bool { return i.Explanation != nil }) {
 		a.Printf("note: no explanations: only personal scores have one, and none is here\n")
 	}

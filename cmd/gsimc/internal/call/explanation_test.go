@@ -40,7 +40,7 @@ revision 0, model v
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	out.Reset()
-	r = Answer{ModelVersion: "v", Items: []Item{{ID: "i", Source: "popular"}}, explain: true}
+	r = Answer{ModelVersion: "v", Items: []Item{{ID: "i", Source: "popular"}}, Explain: true}
 	check.Must(t, r.print(&cli.App{Stdout: &out}, nil, false))
 	const why = "\nnote: no explanations: only personal scores have one, and none is here\n"
 	if !strings.HasSuffix(out.String(), why) {

@@ -202,7 +202,7 @@ func (c *Recommend) Run(a *cli.App) error {
 			return err
 		}
 		answer, titles := answerOf(ctx, conn, got, titles)
-		answer.explain = c.Explain > 0
+		answer.Explain = c.Explain > 0
 		return answer.print(a, titles, c.JSON)
 	})
 }

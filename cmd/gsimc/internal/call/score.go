@@ -81,7 +81,7 @@ func (c *Score) Run(a *cli.App) error {
 			UserRevision: got.GetUserRevision(), Uncertainty: got.Uncertainty,
 			UnknownItemIds: got.GetUnknownItemIds(), Degradations: got.GetDegradations(),
 		}, titles)
-		answer.Excluded, answer.explain = got.GetExcludedItemIds(), c.Explain > 0
+		answer.Excluded, answer.Explain = got.GetExcludedItemIds(), c.Explain > 0
 		return answer.print(a, titles, c.JSON)
 	})
 }
