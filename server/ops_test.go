@@ -51,7 +51,8 @@ func TestHealthAndProbes(t *testing.T) {
 		}
 	}
 	_, pages := ts.get(t, "/")
-	same(t, "/metrics\n/livez\n/readyz\n/console/\n/v1/\n/openapi.json\n/debug/pprof/\n", pages, "the list of pages")
+	same(t, "/metrics\n/livez\n/readyz\n/console/\n/v1/\n/openapi.json\n/debug/pprof/\n", pages,
+		"the list of pages")
 	refl, err := grpc_reflection_v1.NewServerReflectionClient(ts.adminConn).ServerReflectionInfo(ctx(t))
 	must(t, err)
 	list := &grpc_reflection_v1.ServerReflectionRequest{

@@ -155,8 +155,8 @@ func TestSalvageCommand(t *testing.T) {
 	mustRun(t, "verify", "--data-dir", to)
 }
 
-// TestDamageThatRefusesAStart damages the journal of a small store, and then the catalogue: the last
-// line says what to do, and no line that others are served.
+// TestDamageThatRefusesAStart damages the journal of a small store, and then the catalogue: the
+// last line says what to do, and no line says that others are served.
 func TestDamageThatRefusesAStart(t *testing.T) {
 	for _, of := range []string{"journal", "catalogue"} {
 		dir := filepath.Join(t.TempDir(), "state")

@@ -64,8 +64,8 @@ func TestForgetWaitsOn(t *testing.T) {
 	const deleted = "3 events erased\ndeleted 2023-11-14T22:13:20Z, erasure first\n"
 	pending := &slowToForget{pending: 4, code: codes.DeadlineExceeded, reason: reasonPending}
 	got, err := pending.forget(t, time.Minute)
-	if want := deleted + "gone from all files 2023-11-14T22:13:20Z, in the log as erasure later\n"; err != nil ||
-		got != want {
+	want := deleted + "gone from all files 2023-11-14T22:13:20Z, in the log as erasure later\n"
+	if err != nil || got != want {
 		t.Errorf("printed %q, %v, want %q", got, err, want)
 	}
 	for want, s := range map[string]*slowToForget{

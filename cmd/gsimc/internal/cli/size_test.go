@@ -4,8 +4,8 @@ import "testing"
 
 func TestByteSize(t *testing.T) {
 	for text, want := range map[string]ByteSize{
-		"0": 0, "65536": 65536, "4096B": 4096, "64MiB": 64 << 20, "1.5 GiB": 3 << 29, "2kB": 2000, "1GB": 1e9,
-		"7B": 7, "3KiB": 3 << 10,
+		"0": 0, "65536": 65536, "4096B": 4096, "64MiB": 64 << 20, "1.5 GiB": 3 << 29,
+		"2kB": 2000, "1GB": 1e9, "7B": 7, "3KiB": 3 << 10,
 	} {
 		var got ByteSize
 		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
