@@ -69,7 +69,7 @@ func New(base *model.Model) *Tally {
 	t := &Tally{Pending: NewPending(), base: base, spec: base.Spec().Trend,
 		trained: trend.DegreesOf(base.NumItems(), base.Degree), users: map[string][]entry{},
 		others: newOthers(base.NumItems()), oldest: math.MinInt64, most: minEntries}
-	if t.spec.Gain == 0 { // as many events as in the training fade
+	if t.spec.None() { // as many events as in the training fade
 		t.spec = trend.Spec{HalfLife: t.trained.Events / fadedAfter, Span: longestSpan}
 		return t
 	}
@@ -82,7 +82,7 @@ func New(base *model.Model) *Tally {
 // Shards is the number of parts of a store with so many users of which the first one has all users
 // that count.
 func (t *Tally) Shards(users int64) int {
-	for t.spec.Gain == 0 && users>>t.halved > agesUsers {
+	for t.spec.None() && users>>t.halved > agesUsers {
 		t.Halve(t.halved + 1)
 	}
 	return 1 << t.halved

@@ -139,6 +139,22 @@ func TestRoomIsBounded(t *testing.T) {
 	}
 }
 
+// Trends that only multiply scores are counted as those that add to them.
+func TestFactorsAreCounted(t *testing.T) {
+	spec := trend.Spec{HalfLife: 30, Span: 10, Power: 1}
+	tally := New(servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
+		s.Trend = spec
+	}))
+	check.Same(t, 1, tally.Shards(1_000_000), "shards of users in the trends")
+	for u := range 10 {
+		tally.count(fmt.Sprint(u), []event{{3, 55}})
+	}
+	s := tally.Snapshot(tally.base, 5)
+	if tally.spec != spec || s.Factors == nil || !(s.Factors[3] > 1) {
+		t.Errorf("with %+v the factors are %v, want the one of item 3 above 1", tally.spec, s.Factors)
+	}
+}
+
 // Events that a snapshot comes too early for make the next one due, and nothing else does.
 func TestSnapshotsAreDue(t *testing.T) {
 	tally := newTally(t, 30)
