@@ -334,7 +334,8 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 			x.Version(), again.Version(), y.Version(), base.Version())
 	}
 	path := filepath.Join(t.TempDir(), "model")
-	check.Must(t, x.WriteFile(path))
+	trending, _ := withTrends(rand.New(rand.NewPCG(21, 22)), x)
+	check.Must(t, trending.WriteFile(path))
 	m, err := Open(path)
 	check.Must(t, err)
 	defer m.Close()

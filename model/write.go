@@ -61,7 +61,7 @@ func (m *Model) tensors() []sealed.Tensor {
 		sealed.Numbers("response", m.response, k),
 		sealed.Numbers("degrees", m.degrees, n),
 		sealed.Numbers("encoder_scale", m.encoderScale, n),
-		sealed.Numbers("decoder_scale", m.decoderScale, n),
+		sealed.Numbers("decoder_scale", m.WithoutTrends().decoderScale, n),
 		sealed.Numbers("graph_scale", m.graphScale, n),
 		sealed.Numbers("inside_at_training", []float64{m.insideAtTraining}, 1))
 	return append(ts, sealed.Texts("item", m.ids)...)
