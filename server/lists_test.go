@@ -27,7 +27,7 @@ func TestListKinds(t *testing.T) {
 	ts := start(t, setup{
 		open: func() (*model.Model, error) {
 			return servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
-				s.Trend = trend.Spec{HalfLife: 100, Span: 1, Gain: 0.5}
+				s.Trend = trend.Spec{HalfLife: 100, Span: 1, Gain: 0.5, Power: 0.5}
 			}), nil
 		},
 		config: func(c *Config) {

@@ -83,7 +83,7 @@ func TestTrendsOfSharedStores(t *testing.T) {
 		su := setup{
 			open: func() (*model.Model, error) {
 				return servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
-					s.Trend = trend.Spec{HalfLife: 100, Span: 1, Gain: 0.5}
+					s.Trend = trend.Spec{HalfLife: 100, Span: 1, Gain: 0.5, Power: 0.5}
 				}), nil
 			},
 			config: func(c *Config) { c.ExtendEvery, c.Now = 20*time.Millisecond, nil },

@@ -18,7 +18,7 @@ import (
 func newTrendingRig(t *testing.T, st store.Store) *rig {
 	t.Helper()
 	return newRig(t, st, servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
-		s.Trend = trend.Spec{HalfLife: 30, Span: 60, Gain: 0.5}
+		s.Trend = trend.Spec{HalfLife: 30, Span: 60, Gain: 0.5, Power: 0.5}
 	}))
 }
 
