@@ -12,8 +12,8 @@ var (
 	shares = []float64{0, 0.125, 0.25, 0.5, 0.75, 1, 1.5}
 )
 
-// Choose returns the power b and the gain c, out of parts of the likeliest one, with which the
-// scores e^{b g} ŷ + c g put the targets of choices at the best places. Both are 0 if none are
+// Choose returns the power β and the gain c, out of parts of the likeliest one, with which the
+// scores e^{β g} ŷ + c g put the targets of choices at the best places. Both are 0 if none are
 // better than that by local.Certainty. Likelihood by itself is no measure of lists. Where users
 // seldom take what the model lists, trends make all other items likelier and the lists worse.
 func Choose(choices []Choice, likeliest float64) (power, gain float64) {

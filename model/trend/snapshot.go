@@ -17,7 +17,7 @@ import (
 // and the same snapshot give the same lists.
 type Snapshot struct {
 	Gain     float64   // of the Spec
-	Factors  []float32 // e^{b g_i} of the items of G; nil: 1
+	Factors  []float32 // e^{β g_i} of the items of G; nil: 1
 	Expected float64   // R π_i of an item that one training user has
 	G        []float32 // g_i: of the items of a model as it was learned, then of those of Names
 	Now      []int64   // likewise, π_i e^g_i as of [Rates.Popular]; nil: not counted
@@ -211,6 +211,9 @@ func Decode(document []byte, version string, items int) (*Snapshot, error) {
 	return s, errors.Join(sealed.CheckIDs(s.Names), s.check())
 }
 
+// mostFactor is larger than any factor of counts, and lets scores be finite.
+const mostFactor = 1 << 60
+
 // check reports numbers that are not those of trends.
 func (s *Snapshot) check() error {
 	for i, g := range s.G {
@@ -222,7 +225,7 @@ func (s *Snapshot) check() error {
 		}
 	}
 	for i, factor := range s.Factors {
-		if !(factor > 0 && factor <= math.MaxFloat32) {
+		if !(factor > 0 && factor <= mostFactor) {
 			return fmt.Errorf("item %d has the factor %v", i, factor)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
-// Spec are the constants of trends: with them, the score of an item is e^{b g_i} ŷ_i + c g_i.
+// Spec are the constants of trends: with them, the score of an item is e^{β g_i} ŷ_i + c g_i.
 type Spec struct {
 	HalfLife float64 // H, in events
 	Span     int64   // length of a span, in seconds
 	Gain     float64 // c
-	Power    float64 // b
+	Power    float64 // β
 }
 
 // maxPower is the largest power: with 1, an item that is taken twice as often as in the training

@@ -74,7 +74,7 @@ popularity ranks items by the number of their users. dynamics is the model that 
 		`history. Items that nobody has before the point of time are no targets, and users ` +
 		`without a history are shown popular items. Constants are chosen likewise at an earlier ` +
 		`point of time. ± counts the targets of a user as one. dynamics-trend is dynamics with ` +
-		`an addition for what users take at the time of the target. Where users come back to ` +
+		`scores that follow what users take at the time of the target. Where users come back to ` +
 		`items, a second table has all next events, up to 20 of a user. With several --time-cuts ` +
 		`all of this is done at each of them, with what is known by then, and the last tables ` +
 		`join them: spread is the standard deviation between cuts. The frozen methods keep the ` +
