@@ -3,6 +3,7 @@ package topn
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
 	"github.com/gsimc/gsimc/internal/num/vec"
@@ -11,11 +12,29 @@ import (
 // Times returns an index of the same rows, whose gains are those of x times the factors. These must
 // be above 0, and the products finite. The numbers of the copies are those of x, in another order:
 // the integers of a row are the same with any gain. Its memory is of the Go heap. x must not be
-// closed meanwhile. O(nk), on all processors, and much faster than New.
+// closed meanwhile. O(nk), on all processors, and much faster than New; O(n) with the factors of
+// the call before. It keeps the slice, which must not change.
 func (x *Index) Times(factors []float32) *Index {
 	if len(factors) != x.n {
 		panic(fmt.Sprintf("topn: %d factors, want %d", len(factors), x.n))
 	}
+	if y := x.times.last.Load(); y != nil && slices.Equal(y.times.factors, factors) {
+		return y
+	}
+	y := x.multiply(factors)
+	y.times.factors = factors
+	x.times.last.Store(y)
+	return y
+}
+
+// multiple is what [Index.Times] has made of an index, and what it was made by.
+type multiple struct {
+	last    atomic.Pointer[Index]
+	factors []float32
+}
+
+// multiply is Times, always anew.
+func (x *Index) multiply(factors []float32) *Index {
 	y := &Index{rows: x.rows, gain: make([]float32, x.n), n: x.n, k: x.k, first: x.first,
 		rotation: x.rotation, relative: x.relative + factorRounding}
 	y.searches.New = func() any { return new(search) }

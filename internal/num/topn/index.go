@@ -28,22 +28,24 @@ type Index struct {
 	memory []byte    // of all arrays of the copies, unless it is of the Go heap
 	bytes  copied    // in int8
 	five   copied    // in five bits, or empty
-	row    []int32   // n, the row of the matrix of each row of the copies
-	place  []int32   // n, its inverse
-	reach  []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
-	orders
+	layout
 	rotation rotation // of the rows of the copies
 	relative float64  // e_max, of both copies
 	maxDigit int      // largest |h| of a query
+
+	times multiple
 
 	searches sync.Pool // of *search
 	cleanup  runtime.Cleanup
 }
 
-// orders are those in which scans read the blocks.
-type orders struct {
-	few  order // of a scan for few items
-	many order // and for many, with a larger sample
+// layout says where the rows stand in the copies.
+type layout struct {
+	row   []int32   // n, the row of the matrix of each row of the copies
+	place []int32   // n, its inverse
+	reach []float32 // R of each block: largest ‖v_i‖ in it or in any block behind it
+	few   order     // of a scan for few items
+	many  order     // and for many, with a larger sample
 }
 
 // copied is a copy of the rows in small integers.
@@ -118,6 +120,7 @@ func (x *Index) Close() {
 	release(x.memory)
 	x.memory, x.bytes, x.five, x.quantised = nil, copied{}, copied{}, false
 	x.rows, x.gain, x.n = nil, nil, 0
+	x.times.last.Store(nil)
 }
 
 // Bytes is the memory of the copies, which is not part of the Go heap.

@@ -316,8 +316,13 @@ func checkSearches(t *testing.T, rng *rand.Rand, s shape, rows, gain []float32, 
 	t.Helper()
 	x := newIndex(rows, gain, k, 0, five)
 	if rng.IntN(2) == 0 {
-		x = x.Times(randomFactors(rng, len(gain)))
-		gain = x.Gains()
+		factors := randomFactors(rng, len(gain))
+		x.Times(randomFactors(rng, len(gain)))
+		y := x.Times(factors)
+		if x.Times(slices.Clone(factors)) != y {
+			t.Error("the same factors make another index")
+		}
+		x, gain = y, y.Gains()
 	}
 	batch := make([]ranking.Request, []int{1, 1, 2, 3, 40}[rng.IntN(5)])
 	for i := range batch {
