@@ -28,8 +28,9 @@ const (
 	settledDegree = 0.1
 )
 
-// update lets items borrow rows and folds in those that have changed, and lets the results serve.
-// What nobody has does not wait for histories.
+// update lets items borrow rows, counts the users who have changed, folds in the items that have,
+// and lets the results serve. What nobody has does not wait for histories. The events that have come
+// since an item did are counted before the item is placed by them.
 func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	began := time.Now()
 	failed := a.Unserved // rows may be missing that could not be folded in
@@ -45,6 +46,9 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 	}
 	if !a.Counted { // it is not known how popular items are
 		return nil
+	}
+	if err := x.countChanged(ctx, l, a); err != nil {
+		return err
 	}
 	began = time.Now()
 	more, err := x.renewRows(ctx, l.Base(), a)

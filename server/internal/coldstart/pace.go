@@ -13,12 +13,12 @@ import (
 // pace tells how many users an item would have in the training.
 type pace struct {
 	base    *model.Model
-	counted *tally.Pace // nil: the histories have not been counted
+	counted *tally.Pace // nil: too few of the histories have been counted
 	share   float64     // training users that one of the store stands for until then
 }
 
 func paceOf(a *ledger.Account, base *model.Model, now samples.Census) *pace {
-	if a.Tallied {
+	if a.Tallied && !a.Tally.Behind() {
 		return &pace{base: base, counted: a.Tally.Pace()}
 	}
 	return &pace{base: base,

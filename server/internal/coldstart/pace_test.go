@@ -86,3 +86,47 @@ func TestPaceFollowsTheStore(t *testing.T) {
 		t.Errorf("at another server %v are expected, want %v", again, then)
 	}
 }
+
+// An item of histories that are imported at once is placed by all that has come since its first
+// event, from the first look on. If that is not known yet, it is placed by its users alone.
+func TestPlacedByWhatIsCounted(t *testing.T) {
+	x := newRig(t, memory.New(), servertest.NewModel(t, 1))
+	must(t, x.look(t.Context(), true)) // the search of an empty store
+	clock := servertest.Now
+	takes := func(user, item string) {
+		clock = clock.Add(time.Minute)
+		records := []store.Record{{User: user, Event: store.Event{
+			ID: item, Item: item, Type: "like", Time: clock, Value: 1}}}
+		x.follow(records, check.Get(x.Store.Append(t.Context(), records))(t))
+	}
+	for u := range model.MinNewUsers + 3 {
+		takes(fmt.Sprint("early ", u), "old")
+	}
+	for u := range 200 {
+		for i := range 4 {
+			takes(fmt.Sprint("later ", u), servertest.Item(i))
+		}
+	}
+	expected := func() int64 {
+		t.Helper()
+		must(t, x.look(t.Context(), true))
+		_, a := x.account(t)
+		return a.Rows["old"].Item.Users
+	}
+	first := expected()
+	if again := expected(); first == 0 || again != first {
+		t.Errorf("%d users are expected of an item at the first look, and %d at the next", first,
+			again)
+	}
+	_, a := x.account(t)
+	base := x.base.Base()
+	now := a.Samples.Census()
+	counted := paceOf(a, base, now).expected(5, servertest.Now.Unix(), nil)
+	for u := range 100 {
+		a.Tally.Pending.Add(fmt.Sprint("waits ", u))
+	}
+	waits := paceOf(a, base, now).expected(5, servertest.Now.Unix(), nil)
+	if waits == counted || waits > 5 {
+		t.Errorf("%v users are expected of an item of 5 while many wait, %v before", waits, counted)
+	}
+}

@@ -11,13 +11,9 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// renewTrends reads the users whose histories have changed. If the base has trends, it lets those
-// after the last span serve, unless they serve already. A span may be an hour long: what serves too
-// early for it does not wait for the next one.
+// renewTrends lets the trends after the last span serve, if the base has some and they do not serve
+// already. A span may be an hour long: what serves too early for it does not wait for the next one.
 func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.Account) error {
-	if err := x.countChanged(ctx, l, a); err != nil {
-		return err
-	}
 	span := a.Tally.Span(x.Now().Unix())
 	if spec := l.Base().Spec().Trend; spec.None() {
 		return nil
@@ -60,7 +56,7 @@ func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.
 			return err
 		}
 	}
-	if len(users) > 0 || !a.Tally.Pending.Empty() {
+	if len(users) > 0 || a.Tally.Pending.Len() > 0 {
 		x.Wake()
 	}
 	return nil

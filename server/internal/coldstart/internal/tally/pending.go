@@ -44,11 +44,11 @@ func (p *Pending) Remove(user string) {
 	delete(p.users, user)
 }
 
-// Empty reports whether nobody waits.
-func (p *Pending) Empty() bool {
+// Len is the number of users who wait.
+func (p *Pending) Len() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.users) == 0
+	return len(p.users)
 }
 
 // TakeAll returns the users who wait, and how often the sample was halved. It begins anew with a

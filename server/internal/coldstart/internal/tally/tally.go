@@ -230,6 +230,14 @@ func sharesOf(m *model.Model) (sum float64) {
 	return sum
 }
 
+// Behind reports whether so many users wait to be read that the counts say too little of how many
+// events have come.
+func (t *Tally) Behind() bool { return t.Pending.Len() > len(t.users)/behind }
+
+// behind is the part of the counted users that may wait: as many, the events since a new item may be
+// as much more than is counted, and it is taken to be as much more popular than it is.
+const behind = 10
+
 func (t *Tally) halfLife() float64 { return math.Ldexp(t.spec.HalfLife, -t.halved) }
 
 // Snapshot returns the trends of the items of m, an extension of the base or the base itself, after
