@@ -29,8 +29,8 @@ const (
 )
 
 // update lets items borrow rows, counts the users who have changed, folds in the items that have,
-// and lets the results serve. What nobody has does not wait for histories. The events that have come
-// since an item did are counted before the item is placed by them.
+// and lets the results serve. What nobody has does not wait for histories. The events that have
+// come since an item did are counted before the item is placed by them.
 func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Account) error {
 	began := time.Now()
 	failed := a.Unserved // rows may be missing that could not be folded in

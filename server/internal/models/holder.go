@@ -226,9 +226,9 @@ func (h *Holder) Replace(l *Lease, m *model.Model) bool {
 	return true
 }
 
-// Reload opens the model anew and lets it serve. It returns the new model, which the caller must
-// release, and the version of the file that served before. On an error, a [RefusedError] or
-// [ErrClosed], the old model goes on serving.
+// Reload opens the model anew and lets it serve, unless it is the one that serves already. It
+// returns what serves now, which the caller must release, and the version of the file that served
+// before. On an error, a [RefusedError] or [ErrClosed], the old model goes on serving.
 //
 // Calls that come while a model is being opened wait for one further opening together: the file may
 // have been replaced after the running one had begun. The end of ctx ends the waiting and not the
@@ -298,8 +298,13 @@ func (h *Holder) reload() (previous string, err error) {
 	}
 	h.replace.Lock()
 	defer h.replace.Unlock()
-	if h.current.Load() == nil {
+	now := h.current.Load()
+	if now == nil {
 		return "", errors.Join(ErrClosed, m.Close())
+	}
+	if version := now.Base().Version(); m.Version() == version { // new items and trends stay
+		h.metrics.loaded(true)
+		return version, m.Close()
 	}
 	old := h.install(m)
 	h.metrics.loaded(true)

@@ -76,6 +76,26 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+// A reload of the file that serves leaves what serves as it is, with its new items and trends.
+func TestReloadOfTheSame(t *testing.T) {
+	open := func() (*model.Model, error) { return servertest.NewModel(t, 1), nil }
+	h := check.Get(Open(open, time.Now, NewMetrics()))(t)
+	defer h.Close()
+	first := h.Acquire()
+	defer first.Release()
+	with := first.WithTrends(&trend.Snapshot{G: make([]float32, first.NumItems())})
+	if !h.Extend(first, with) {
+		t.Fatal("the serving model with trends does not serve")
+	}
+	l, previous, err := h.Reload(t.Context())
+	must(t, err)
+	defer l.Release()
+	if l.Model != with || previous != first.Version() {
+		t.Errorf("after a reload %p serves, before it %q, want %p and %q", l.Model, previous, with,
+			first.Version())
+	}
+}
+
 // Reloads that come while a model is being opened share one further opening; one whose caller has
 // left goes on; Close does not wait for an opening that hangs.
 func TestReloadsAreShared(t *testing.T) {
