@@ -2,7 +2,8 @@
 //
 // An event of weight w at time t counts w·2^((t − t_0)/h) for its item, with the half-life h and
 // the time t_0 of the newest event; events without a weight above 0 do not count. Counts stand in
-// ratios only, so time alone changes none of them.
+// ratios only, so time alone changes none of them. A millionth of the number of events comes on
+// top, so that those of years ago, which one of today leaves nothing of, have an order still.
 //
 // The counts are made anew from the store, whenever something has been written. So they are right
 // after erasures, retractions and restarts, and a user who is gone counts for nothing. One
@@ -120,7 +121,7 @@ func (c *Counter) refresh(ctx context.Context) error {
 
 // Model counts the events of the store. Damaged histories count as far as they can be read.
 func (c *Counter) Model(ctx context.Context) (*model.Model, error) {
-	k := counts{halfLife: c.HalfLife, most: mostItems, of: map[string]float64{}}
+	k := counts{halfLife: c.HalfLife, most: mostItems, of: map[string]*count{}}
 	err := c.Store.Each(ctx, 0, 1, func(user string, _ store.Version) error {
 		_, _, err := c.Store.Since(ctx, user, store.Version{},
 			func(_ store.Version, e store.Event) error {
@@ -143,7 +144,13 @@ type counts struct {
 	halfLife          time.Duration
 	most              int // items of the model
 	reference, newest time.Time
-	of                map[string]float64
+	of                map[string]*count
+}
+
+// count is that of an item.
+type count struct {
+	faded  float64
+	events int64
 }
 
 func (k *counts) add(e *store.Event, weight float64) {
@@ -158,18 +165,21 @@ func (k *counts) add(e *store.Event, weight float64) {
 	}
 	after := k.halfLives(e.Time)
 	if after > farthest {
-		for item := range k.of {
-			k.of[item] *= math.Exp2(-after)
+		for _, c := range k.of {
+			c.faded *= math.Exp2(-after)
 		}
 		k.reference, after = e.Time, 0
 	}
-	if _, known := k.of[e.Item]; !known {
+	c := k.of[e.Item]
+	if c == nil {
 		if len(k.of) >= 2*k.most {
 			k.prune()
 		}
-		k.of[strings.Clone(e.Item)] = 0
+		c = &count{}
+		k.of[strings.Clone(e.Item)] = c
 	}
-	k.of[e.Item] += weight * math.Exp2(after)
+	c.faded += weight * math.Exp2(after)
+	c.events++
 }
 
 // halfLives is the number of them from the reference to a time.
@@ -183,7 +193,8 @@ func (k *counts) prune() {
 		return
 	}
 	ids := slices.SortedFunc(maps.Keys(k.of), func(a, b string) int {
-		return cmp.Or(cmp.Compare(k.of[b], k.of[a]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(k.of[b].faded, k.of[a].faded),
+			cmp.Compare(k.of[b].events, k.of[a].events), cmp.Compare(a, b))
 	})
 	for _, id := range ids[k.most:] {
 		delete(k.of, id)
@@ -196,7 +207,7 @@ func (k *counts) model() (*model.Model, error) {
 	degrees, total := make([]int64, len(ids)), int64(0)
 	now := math.Exp2(-k.halfLives(k.newest))
 	for i, id := range ids {
-		degrees[i] = int64(math.Round(k.of[id] * now * unit))
+		degrees[i] = int64(math.Round(k.of[id].faded*now*unit)) + k.of[id].events
 		total += degrees[i]
 	}
 	return model.NewPopular(ids, degrees, total)

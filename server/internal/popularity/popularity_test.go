@@ -66,7 +66,7 @@ func TestModelCounts(t *testing.T) {
 func TestCountsOfRisingTimes(t *testing.T) {
 	for _, apart := range []time.Duration{time.Millisecond, time.Hour} {
 		const n = 4000
-		k := counts{halfLife: 30 * time.Minute, most: mostItems, of: map[string]float64{}}
+		k := counts{halfLife: 30 * time.Minute, most: mostItems, of: map[string]*count{}}
 		for i := range n {
 			k.add(&store.Event{Item: fmt.Sprint("i", i%(n/2)),
 				Time: servertest.Now.Add(time.Duration(i) * apart)}, 1)
@@ -85,9 +85,25 @@ func TestCountsOfRisingTimes(t *testing.T) {
 	}
 }
 
+// Events of years ago have an order, though one of today leaves nothing of their weights.
+func TestOldCountsHaveAnOrder(t *testing.T) {
+	k := counts{halfLife: 168 * time.Hour, most: mostItems, of: map[string]*count{}}
+	old := servertest.Now.AddDate(-25, 0, 0)
+	for i, item := range []string{"a", "b", "b", "b", "c", "c"} {
+		k.add(&store.Event{Item: item, Time: old.Add(time.Duration(i) * time.Minute)}, 1)
+	}
+	k.add(&store.Event{Item: "z", Time: servertest.Now}, 1)
+	m := check.Get(k.model())(t)
+	var order []string
+	for _, i := range m.Popular() {
+		order = append(order, m.ItemID(i))
+	}
+	check.Same(t, []string{"z", "b", "c", "a"}, order, "by popularity")
+}
+
 // However many items events name, a model has the largest of them.
 func TestItemsAreBounded(t *testing.T) {
-	k := counts{halfLife: time.Hour, most: 3, of: map[string]float64{}}
+	k := counts{halfLife: time.Hour, most: 3, of: map[string]*count{}}
 	for i := range 1000 {
 		for _, item := range []string{"a", "b", "c", fmt.Sprint("rare", i)} {
 			k.add(&store.Event{Item: item, Time: servertest.Now}, 1)
@@ -99,8 +115,8 @@ func TestItemsAreBounded(t *testing.T) {
 	m := check.Get(k.model())(t)
 	check.MustSame(t, 3, m.NumItems(), "items")
 	for _, item := range []string{"a", "b", "c"} {
-		if i, known := m.ItemIndex(item); !known || m.Degree(i) != 1000*unit {
-			t.Errorf("%s has the count %d, want %d", item, m.Degree(i), 1000*unit)
+		if i, known := m.ItemIndex(item); !known || m.Degree(i) != 1000*unit+1000 {
+			t.Errorf("%s has the count %d, want %d", item, m.Degree(i), 1000*unit+1000)
 		}
 	}
 }
