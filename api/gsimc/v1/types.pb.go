@@ -951,9 +951,9 @@ type ScoredItem struct {
 	// PERSONALIZED and EXPLORATION: the model's prediction. Scores compare within one response, and
 	// those of one item between users of one model.
 	// An explored list is not in the order of this score. POPULAR: the share of the training users
-	// who interacted with the item, from 0 to 1, raised or lowered by what users take now if the model
-	// has trends; without a model (NO_MODEL), the item's share of the weight of all events, each by
-	// its age.
+	// who interacted with the item, from 0 to 1; if the model has trends, times how much more often
+	// users take it now, which may be above 1. Without a model (NO_MODEL), the item's share of the
+	// weight of all events, each by its age.
 	// TRENDING: how many times as often as in the training data users take the item now. Boosts are
 	// added to all of these.
 	Score float64 `protobuf:"fixed64,2,opt,name=score,proto3" json:"score,omitempty"`

@@ -192,7 +192,8 @@ func first(
 	return dst
 }
 
-// shareOf is the popularity of an item as a share of the training users, at most 1.
+// shareOf is the popularity of an item as a share of the training users; above 1 if trends raise it
+// beyond them.
 func shareOf(m *model.Model, item int32) float32 {
-	return min(1, float32(m.Popularity(item))/float32(max(m.NumTrainUsers(), 1)))
+	return float32(m.Popularity(item)) / float32(max(m.NumTrainUsers(), 1))
 }
