@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"path/filepath"
 	"strconv"
@@ -298,9 +299,14 @@ func (c Config) Validate() error {
 }
 
 func validAddress(field, address string) error {
-	if _, _, err := net.SplitHostPort(address); err != nil {
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
 		return &fault.Fault{Field: field,
 			Problem: strconv.Quote(address) + " is not a HOST:PORT address"}
+	}
+	// A port with a name is one that the system knows, or the listener does not open.
+	if n, err := strconv.Atoi(port); err == nil && (n < 0 || n > math.MaxUint16) {
+		return fault.New(field, strconv.Quote(address), "a port from 0 to 65535")
 	}
 	return nil
 }

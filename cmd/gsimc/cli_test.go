@@ -162,6 +162,8 @@ func TestBadFlags(t *testing.T) {
 		{generate + "--events 5", "--events: 5, want 10000 (one for each user)"},
 		{"serve --popularity-half-life 0s", "--popularity-half-life: 0s, want at least 1s"},
 		{serve + "--listen nowhere", `--listen: "nowhere" is not a HOST:PORT address`},
+		{serve + "--listen 127.0.0.1:65536",
+			`--listen: "127.0.0.1:65536", want a port from 0 to 65535`},
 		{serve + "--listen 0.0.0.0:0", "--listen: \"0.0.0.0:0\" may be reached from other machines, " +
 			"which takes TLS, and tokens or client certificates: see --tls-cert, see --token-file or " +
 			"set --insecure to do without"},

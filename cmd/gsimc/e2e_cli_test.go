@@ -149,9 +149,10 @@ func TestReload(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	_, model := smallModel(t)
 	dir := t.TempDir()
-	server := startServe(t, model, dir)
+	server, empty := startServe(t, model, dir), t.TempDir()
 	for name, args := range map[string][]string{
 		"store in use":   {"--model", model, "--data-dir", dir},
+		"no new store":   {"--model", model, "--data-dir", empty, "--listen", server.GRPC},
 		"address in use": {"--model", model, "--store", "memory", "--listen", server.GRPC},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,6 +164,7 @@ func TestServeRefuses(t *testing.T) {
 			}
 		})
 	}
+	mustBeEmpty(t, empty)
 }
 
 func TestDemo(t *testing.T) {

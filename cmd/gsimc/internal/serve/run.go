@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -207,8 +208,8 @@ func (c *Cmd) openStore(
 		}})
 }
 
-// checkFiles returns the error of a file that a start needs, before there is a new store. Models
-// are looked at and not loaded.
+// checkFiles returns the error of a file or an address that a start needs, before there is a new
+// store. Models are looked at and not loaded.
 func (c *Cmd) checkFiles(cfg *server.Config) error {
 	given := [][2]string{{"--model", c.Model}, {"--shadow-model", c.ShadowModel}}
 	for _, text := range c.Arm {
@@ -227,5 +228,19 @@ func (c *Cmd) checkFiles(cfg *server.Config) error {
 			return cli.Flag("--model-dir", cli.PathError(err))
 		}
 	}
-	return cfg.CheckFiles()
+	return errors.Join(cfg.CheckFiles(), c.checkDoors())
+}
+
+// checkDoors returns the error of an address on which the server cannot listen, before there is a
+// new store. A store that is there is opened first: another process may be about to leave both.
+func (c *Cmd) checkDoors() error {
+	if found, _ := os.ReadDir(c.DataDir); !stores.OnDisk(c.Store) || len(found) > 0 {
+		return nil
+	}
+	doors := [][2]string{{"--listen", c.Listen}, {"--ops-listen", c.OpsListen},
+		{"--json-listen", c.JSONListen}}
+	if !strings.HasPrefix(c.AdminListen, "unix:") {
+		doors = append(doors, [2]string{"--admin-listen", c.AdminListen})
+	}
+	return cli.CanListen(doors)
 }

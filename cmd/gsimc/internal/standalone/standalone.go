@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -61,7 +60,9 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 			return cli.PathError(err)
 		}
 	}
-	if err := c.addressesFree(); err != nil {
+	// Before a long training.
+	if err := cli.CanListen([][2]string{{"--listen", c.Listen}, {"--admin-listen", c.AdminListen},
+		{"--ops-listen", c.OpsListen}, {"--json-listen", c.JSONListen}}); err != nil {
 		return err
 	}
 	dir, remove, err := cli.WorkDir(c.Dir, "gsimc-standalone-")
@@ -87,22 +88,6 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		return err
 	}
 	return c.serve(ctx, a, dir, report)
-}
-
-// addressesFree tells before a long training which listeners of the server will not open.
-func (c *Cmd) addressesFree() error {
-	var errs []error
-	for _, door := range [][2]string{{"--listen", c.Listen}, {"--admin-listen", c.AdminListen},
-		{"--ops-listen", c.OpsListen}, {"--json-listen", c.JSONListen}} {
-		l, err := net.Listen("tcp", door[1])
-		if err != nil {
-			errs = append(errs, cli.Flag(door[0], fmt.Errorf("%w: port 0 takes a free one", err)))
-			continue
-		}
-		// When all are open, as two flags may name one address. Nothing was accepted.
-		defer func() { _ = l.Close() }()
-	}
-	return errors.Join(errs...)
 }
 
 // training is the command that makes the model. It also tells how good the model is.
