@@ -3,6 +3,8 @@ package train
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/kalman/dynamics"
@@ -33,6 +35,9 @@ type TooFewError struct {
 	Of    int `json:"of"`    // all users
 	Want  int `json:"want"`  // users that a comparison needs
 
+	// Until is the time up to which the old model may have seen events, if no event is newer.
+	Until *time.Time `json:"until,omitempty"`
+
 	// Reason says in words that there is too little to learn from. No other field is set.
 	Reason string `json:"reason,omitempty"`
 }
@@ -59,7 +64,12 @@ func (e *TooFewError) Error() string {
 	if e.Reason != "" {
 		return e.Reason
 	}
-	return fmt.Sprintf(
+	cause := ""
+	if e.Until != nil {
+		cause = fmt.Sprintf("no event is newer than those that the old model was trained on, "+
+			"until %s: ", e.Until.Format(time.RFC3339))
+	}
+	return cause + fmt.Sprintf(
 		"%d of the %d users can be held out, want at least %d: a quarter of the users at most, "+
 			"each with two items or more, the last of them after those that the old model was "+
 			"trained on", e.Users, e.Of, e.Want)
@@ -72,7 +82,12 @@ func HoldOut(events *dataset.Interactions, old *model.Model) (*HeldOut, error) {
 	until := KnownUntil(old.Spec().Provenance)
 	users := RecentUsers(events, until, min(compareUsers, events.NumUsers()/compareShare))
 	if len(users) < compareMinUsers {
-		return nil, &TooFewError{Users: len(users), Of: events.NumUsers(), Want: compareMinUsers}
+		few := &TooFewError{Users: len(users), Of: events.NumUsers(), Want: compareMinUsers}
+		if len(events.Time) > 0 && slices.Max(events.Time) <= until {
+			at := time.Unix(until, 0).UTC()
+			few.Until = &at
+		}
+		return nil, few
 	}
 	items := events.HoldOutLast(users)
 	held := &HeldOut{events: events.Only(users), targets: Targets{Items: items}, old: old}
