@@ -51,10 +51,29 @@ func TestStandalone(t *testing.T) {
 	if code := p.Wait(); code != cli.ExitOK {
 		t.Errorf("it ends with %d: %s", code, &p.Err)
 	}
+	says(t, "the end", p.Out.String(), "\nStopped, and the files are gone; --dir keeps them.\n")
+	if strings.Contains(p.Out.String(), "next: ") {
+		t.Errorf("it says what it does itself: %s", &p.Out)
+	}
 	if strings.Contains(p.Err.String(), "--store-id") {
 		t.Errorf("it names a flag that it does not have: %s", &p.Err)
 	}
 	mustBeEmpty(t, temp)
+}
+
+// With a folder it says at its end how the files are served again.
+func TestStandaloneKeeps(t *testing.T) {
+	t.Parallel()
+	events, _ := smallModel(t)
+	dir := filepath.Join(t.TempDir(), "my try")
+	p := proctest.Start(t, nil, binary(t), "standalone", events, "--quick", "--dir", dir,
+		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+		"--json-listen", "127.0.0.1:0")
+	await(t, "it serves", func() bool { return strings.Contains(p.Out.String(), "/similar'\n") })
+	p.Signal(t, syscall.SIGINT)
+	check.Same(t, cli.ExitOK, p.Wait(), "exit code")
+	says(t, "the end", p.Out.String(), "\nStopped. The files in "+dir+" are served again by:\n"+
+		"  gsimc serve --model '"+dir+"/model.gsimc' --data-dir '"+dir+"/state' --listen ")
 }
 
 // A second signal ends it at once, while a call holds up its end, and leaves nothing behind either.

@@ -19,6 +19,7 @@ type App struct {
 	Version        string   // of this binary
 	Quiet          bool     // show no progress
 	Process        bool     // the command line is that of this process, which may start itself anew
+	Inner          bool     // another command runs this one, and says itself what comes next
 
 	// Self runs another command line of this program in this process and returns its exit code.
 	Self func(stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int

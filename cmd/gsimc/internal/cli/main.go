@@ -20,6 +20,8 @@ type Program struct {
 	// New returns a pointer to a fresh grammar: a struct with [Root] and the commands.
 	New  func() any
 	Vars kong.Vars
+
+	inner bool // see App.Inner
 }
 
 // checker is a command that checks its flags together. Its errors are wrong usage.
@@ -35,10 +37,10 @@ func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, a
 	out := &printed{w: stdout}
 	a := &App{
 		Stdin: stdin, Stdout: out, Stderr: stderr, Env: env,
-		Version: p.Version, Process: p.Process,
+		Version: p.Version, Process: p.Process, Inner: p.inner,
 	}
 	self := *p
-	self.Process = false
+	self.Process, self.inner = false, true
 	a.Self = self.Run
 	l, err := p.newLine(a)
 	if err != nil {

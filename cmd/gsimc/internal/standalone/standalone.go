@@ -165,6 +165,15 @@ func (c *Cmd) serve(
 	if code := <-ended; code != cli.ExitOK {
 		return errors.New("the server did not end cleanly")
 	}
+	if c.Dir == "" {
+		a.Printf("\nStopped, and the files are gone; --dir keeps them.\n")
+		return nil
+	}
+	for i, arg := range args {
+		args[i] = cli.ShellWord(arg)
+	}
+	a.Printf("\nStopped. The files in %s are served again by:\n  gsimc %s\n", dir,
+		strings.Join(args, " "))
 	return nil
 }
 

@@ -117,7 +117,9 @@ func (c *Cmd) printSummary(a *cli.App, j *job) {
 		fmt.Fprintln(a.Stderr, "skipped:", message)
 	}
 	cli.PrintTable(a.Stdout, rows)
-	a.Printf("\nnext: gsimc serve --model %s\n", c.better(j.compared))
+	if !a.Inner {
+		a.Printf("\nnext: gsimc serve --model %s\n", c.better(j.compared))
+	}
 }
 
 // better returns the file of the model to be served. A model that the new one has replaced is no
