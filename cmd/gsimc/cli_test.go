@@ -237,6 +237,7 @@ func TestBadFlags(t *testing.T) {
 		{"observe", "want --user and --item, or --data"},
 		{"observe --data x.csv --user u", "--data does not go with --user"},
 		{"observe --data x.csv --in-flight 0", "--in-flight: 0, want 1 to 100000"},
+		{"observe --user u --item i --type Purchase", `--type: "Purchase", want 1 to 64 small letters`},
 		{"observe --user u --item i --time yesterday", `--time: "yesterday" is not a time`},
 		{"recommend", "want either --user, --history, --users or --similar-to"},
 		{recommend + "--history a,b", "want either --user, --history, --users or --similar-to"},

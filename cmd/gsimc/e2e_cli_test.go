@@ -36,7 +36,7 @@ func TestServeObserveRecommend(t *testing.T) {
 	liked := before.Items[3].ID
 	check.Same(t, "applied, revision 1\n", execute(t, "observe", "--server", server.GRPC, "--user",
 		"alice", "--item", liked, "--event-id", "e1"), "observe printed")
-	check.Same(t, "kept: the model does not know the item yet, revision 2\n", execute(t, "observe",
+	check.Same(t, "kept until a model knows the item, revision 2\n", execute(t, "observe",
 		"--server", server.GRPC, "--user", "alice", "--item", "no-such-item"), "observe printed")
 	after := recommend()
 	if after.Revision != 2 || len(after.Items) != 5 || after.Items[0].Source != "personalized" {
@@ -51,7 +51,7 @@ func TestServeObserveRecommend(t *testing.T) {
 	says(t, "streaming a file", execute(t, observe...), "6000 of 6000 events acknowledged",
 		"0 duplicates, 0 rejected")
 	says(t, "streaming the file again", execute(t, append(observe, "--in-flight", "7")...),
-		"0 applied, 0 on unknown items, 6000 duplicates")
+		"0 applied, 0 kept until a model knows the item, 6000 duplicates")
 	want := recommend()
 	server.mustStop(t)
 	server = startServe(t, model, dir)

@@ -17,6 +17,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
@@ -26,7 +27,7 @@ type Observe struct {
 
 	User    string   `group:"One event:" placeholder:"ID" help:"User id."`
 	Item    string   `group:"One event:" placeholder:"ID" help:"Item id."`
-	Type    string   `group:"One event:" placeholder:"NAME" help:"Event type, also for --data: small letters, digits, _, . and -. Default: like."`
+	Type    string   `group:"One event:" placeholder:"NAME" help:"Event type, also for --data: small letters, digits, _, . and -. A type to which the server gives no weight (serve --event-weight) weighs 1, a dislike too. Default: like."`
 	Time    string   `group:"One event:" placeholder:"TIME" help:"When it happened: a date, RFC 3339 or seconds since 1970. Default: now, by the server's clock."`
 	Value   *float64 `group:"One event:" placeholder:"X" help:"Strength, -1000 to 1000. Default: 1."`
 	EventID string   `group:"One event:" name:"event-id" placeholder:"ID" help:"Idempotency key: a second event of the user with the same key changes nothing. Default: made from --time, or random without it."`
@@ -74,6 +75,10 @@ func (c *Observe) Check() error {
 	if len(c.Data) > 0 {
 		errs = append(errs, c.FormFlags.Check(c.fileOptions(nil)))
 	}
+	if c.Type != "" && !event.ValidType(c.Type) {
+		errs = append(errs, cli.Flagf("--type", "%q, want 1 to %d small letters, digits, _, . "+
+			"and -, a letter first", c.Type, event.MaxTypeBytes))
+	}
 	if c.GiveUp <= 0 {
 		errs = append(errs, cli.Flagf("--give-up", "%s, want more than 0s", c.GiveUp))
 	}
@@ -89,7 +94,7 @@ func (c *Observe) Run(a *cli.App) error {
 	if err != nil {
 		return err
 	}
-	event := &pb.Event{
+	e := &pb.Event{
 		EventId: c.EventID, UserId: c.User, ItemId: c.Item, EventType: c.Type, Value: c.Value,
 		RecommendationId: c.RecommendationID,
 	}
@@ -98,13 +103,13 @@ func (c *Observe) Run(a *cli.App) error {
 		if err != nil {
 			return err
 		}
-		event.EventTime = timestamppb.New(at)
+		e.EventTime = timestamppb.New(at)
 	}
-	if event.EventId == "" && event.EventTime == nil {
-		event.EventId = rand.Text() // so that a retry by gRPC does not write a second event
+	if e.EventId == "" && e.EventTime == nil {
+		e.EventId = rand.Text() // so that a retry by gRPC does not write a second event
 	}
 	return c.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {
-		got, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: event})
+		got, err := pb.NewEventServiceClient(conn).Observe(ctx, &pb.ObserveRequest{Event: e})
 		if err == nil {
 			if title := titles[c.Item]; title != "" {
 				a.Printf("%s: ", cli.Plain(title))
@@ -124,7 +129,7 @@ func dispositionText(d pb.EventDisposition) string {
 	case pb.EventDisposition_EVENT_DISPOSITION_DUPLICATE:
 		return "duplicate: nothing changed"
 	case pb.EventDisposition_EVENT_DISPOSITION_PENDING_ITEM:
-		return "kept: the model does not know the item yet"
+		return "kept until a model knows the item"
 	}
 	return d.String()
 }
@@ -157,8 +162,8 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 		},
 	})
 	p.End()
-	a.Printf("%d of %d events acknowledged in %s: %d applied, %d on unknown items, "+
-		"%s, %d rejected; %s\n",
+	a.Printf("%d of %d events acknowledged in %s: %d applied, "+
+		"%d kept until a model knows the item, %s, %d rejected; %s\n",
 		sent.Acknowledged, events.Len(), time.Since(begin).Round(time.Millisecond),
 		sent.Applied(), sent.Pending, cli.Counted(sent.Duplicates, "duplicate"), sent.Rejected,
 		cli.Counted(sent.Reconnects, "reconnect"))
