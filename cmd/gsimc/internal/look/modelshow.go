@@ -153,10 +153,11 @@ func describeLocal(line func(name, format string, args ...any), s *local.Spec) {
 		s.TargetExponent)
 }
 
-// uncertaintyText says what events do to the uncertainty about a user.
+// uncertaintyText says what events do to the uncertainty about a user. Without it scores still have
+// a standard deviation.
 func uncertaintyText(d *model.Description) string {
 	if !d.TellsUncertainty {
-		return "not told: this data does not tell the tastes of users apart"
+		return "of scores (±), not of users: the data does not tell tastes apart"
 	}
 	return fmt.Sprintf("events bring it down to %.3g of that about a new user",
 		d.Deviation.TasteFloor)

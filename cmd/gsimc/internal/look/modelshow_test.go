@@ -139,7 +139,7 @@ func TestModelShowUncertainty(t *testing.T) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
 	d.TellsUncertainty = false
-	text, want := described(t, &d), "does not tell the tastes of users apart"
+	text, want := described(t, &d), "of scores (±), not of users: "
 	if !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
