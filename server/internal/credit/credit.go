@@ -58,8 +58,9 @@ const (
 func NewMetrics() *Metrics {
 	m := &Metrics{}
 	m.events = m.Counters("gsimc_attributed_events_total",
-		"Stored events with a recommendation_id, by their type, the arm that made the "+
-			"list, and the position of the item on it.", "event_type", "arm", "position")
+		"Stored events with a recommendation_id, by their type (other: neither like nor one "+
+			"with a weight), the arm that made the list, and the position of the item on it.",
+		"event_type", "arm", "position")
 	m.lists = m.Counters("gsimc_recommendations_total",
 		"Lists of Recommend, BatchRecommend and RecommendPage, by the arm that made them, and "+
 			"whether they have a recommendation_id.", "arm", "attributed")

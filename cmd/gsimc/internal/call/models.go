@@ -26,9 +26,10 @@ func (Models) Help() string {
 compares with main. With arms it prints below what their users did with lists that had a
 recommendation_id, since the start of the server or the last --share: hits are new events about
 items of the own arm's lists, whose weight times value is positive. The sum of their values stands
-behind their number by type, where it is another number. Intervals (95 %) and p are valid however
-often one looks. "users needed" is the number of further users who would show the present difference
-with a probability of 80 %, and "for 5 %" the number of those who would show a difference of 5 % of
+behind their number by type, where it is another number; types to which serve gives no weight
+(--event-weight), except like, are together "other". Intervals (95 %) and p are valid however often
+one looks. "users needed" is the number of further users who would show the present difference with
+a probability of 80 %, and "for 5 %" the number of those who would show a difference of 5 % of
 main's rate. --server is the address of --admin-listen.
 
   gsimc models --server a:50052 --with b:50052 --with c:50052
