@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -59,6 +60,10 @@ func TestItemCommands(t *testing.T) {
 		"\n", all[0].ID)
 	check.Same(t, want, on("items", "get", all[0].ID, "--json"), "items get")
 	says(t, "items get", on("items", "get", all[1].ID), "Title, 1  a; b        l1")
+	p := gsimc(t, "items", "get", "--server", server.GRPC, all[1].ID, "no-such-item", all[2].ID)
+	check.Same(t, cli.ExitFailure, p.Wait(), "exit code of items get of a missing item")
+	says(t, "items get", p.Out.String(), "Title, 1 ", "Title, 2 ")
+	says(t, "items get", p.Err.String(), "not in the catalogue: no-such-item\n")
 
 	if got := on("items", "search", "TITLE, 101"); !strings.Contains(got, all[101].ID) ||
 		strings.Count(got, "\n") != 2 {
@@ -70,6 +75,8 @@ func TestItemCommands(t *testing.T) {
 
 	// Lists, scores and events name items by what the catalogue says of them.
 	check.Same(t, "Title, 1", recommendJSON(t, server, "--user", "nobody").Items[0].Title, "a title")
+	says(t, "recommend --seen only", on("recommend", "--user", "nobody", "--seen", "only"),
+		"note: unknown user\n", "note: nothing to list: the history has no item")
 	says(t, "score", on("score", "--user", "nobody", "--items", all[7].ID), "Title, 7")
 	on("observe", "--user", "reader", "--item", all[5].ID)
 	says(t, "user events", on("user", "events", "--user", "reader"), "Title, 5")

@@ -25,7 +25,8 @@ type Answer struct {
 	Excluded       []string `json:"excluded_item_ids,omitempty"` // of `gsimc score`
 	Degradations   []string `json:"degradations,omitempty"`
 
-	Explain bool `json:"-"` // explanations were asked for
+	Explain  bool `json:"-"` // explanations were asked for
+	SeenOnly bool `json:"-"` // items of the history alone were asked for
 }
 
 // Item is an entry of a list.
@@ -135,6 +136,9 @@ func (r *Answer) print(a *cli.App, titles map[string]string, asJSON bool) error 
 	}
 	for _, d := range r.Degradations {
 		a.Printf("note: %s\n", d)
+	}
+	if r.SeenOnly && len(r.Items) == 0 {
+		a.Printf("note: nothing to list: the history has no item that may be shown\n")
 	}
 	if r.Explain && len(r.Items) > 0 && !slices.ContainsFunc(r.Items,
 		func(i Item) bool { return i.Explanation != nil }) {

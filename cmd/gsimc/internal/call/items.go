@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -190,18 +193,30 @@ type ItemsGet struct {
 	JSON bool     `name:"json" help:"Print JSON Lines."`
 }
 
-// Run prints the items; one that the catalogue does not have is an error.
+// Run prints the items that the catalogue has; others are an error that names them.
 func (c *ItemsGet) Run(a *cli.App) error {
 	return callItems(&c.ServerFlags, func(ctx context.Context, s pb.ItemServiceClient) error {
 		var items []*pb.Item
+		var missing []string
 		for _, id := range c.ID {
 			r, err := s.GetItem(ctx, &pb.GetItemRequest{ItemId: id})
-			if err != nil {
+			switch {
+			case status.Code(err) == codes.NotFound:
+				missing = append(missing, cli.IDText(id))
+			case err != nil:
 				return err
+			default:
+				items = append(items, r.GetItem())
 			}
-			items = append(items, r.GetItem())
 		}
-		return printItems(a, items, c.JSON)
+		if missing == nil {
+			return printItems(a, items, c.JSON)
+		}
+		err := fmt.Errorf("not in the catalogue: %s", strings.Join(missing, ", "))
+		if items == nil {
+			return err
+		}
+		return errors.Join(printItems(a, items, c.JSON), err)
 	})
 }
 

@@ -202,7 +202,7 @@ func (c *Recommend) Run(a *cli.App) error {
 			return err
 		}
 		answer, titles := answerOf(ctx, conn, got, titles)
-		answer.Explain = c.Explain > 0
+		answer.Explain, answer.SeenOnly = c.Explain > 0, c.Seen == "only"
 		return answer.print(a, titles, c.JSON)
 	})
 }
