@@ -38,6 +38,8 @@ func (l *serverLog) Write(p []byte) (int, error) {
 			fmt.Fprintln(l.out, string(line))
 		case record.StoreID != "" && strings.HasPrefix(record.Msg, "a new store begins"):
 			// It tells of a flag that standalone lacks.
+		case strings.HasPrefix(record.Msg, "background work does not end"):
+			// The process ends next, and the work with it.
 		case record.Level == "WARN" || record.Level == "ERROR":
 			fmt.Fprintln(l.out, string(line))
 		case record.Msg == "serving":
