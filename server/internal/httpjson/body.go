@@ -106,8 +106,8 @@ func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 		return &fault{field, "is there twice"}
 	case at.field == nil:
 	case at.field.ContainingOneof() != nil && strings.HasSuffix(text, "is already set"):
-		return &fault{field, "is there beside another one of " + oneOf(at.field) +
-			", of which the call takes one"}
+		return &fault{field, "stands beside another one: give only one of " +
+			oneOf(at.field)}
 	case starts("invalid value"), starts("unexpected token"), starts("invalid google.protobuf."),
 		strings.Contains(text, "contains invalid path"):
 		return &fault{field, "must be " + at.wanted()}

@@ -34,9 +34,13 @@ func snake(name string) string {
 	return b.String()
 }
 
-// suggestion says which of the names, with their paths, was probably meant, if there is one.
+// suggestion says which of the names, with their paths, was probably meant, if there is one. Else
+// it says all of them if they are few.
 func suggestion(key string, known []string) string {
-	const prefix = 1 // how far a name is from its beginning
+	const (
+		prefix = 1 // how far a name is from its beginning
+		few    = 3
+	)
 	key = plain(key)
 	best, least := "", 1+len(key)/3
 	for _, path := range known {
@@ -51,10 +55,13 @@ func suggestion(key string, known []string) string {
 			}
 		}
 	}
-	if best == "" {
-		return ""
+	switch {
+	case best != "":
+		return ": did you mean " + best + "?"
+	case len(known) > 0 && len(known) <= few:
+		return ": want one of " + strings.Join(known, ", ")
 	}
-	return ": did you mean " + best + "?"
+	return ""
 }
 
 // longest is a length that no name has.
