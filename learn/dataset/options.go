@@ -24,6 +24,8 @@ const (
 
 	// Stdin is the path that stands for [Options.Stdin].
 	Stdin = rows.Stdin
+	// StdinName stands for it in errors and reports.
+	StdinName = rows.StdinName
 )
 
 // Options says how to read interactions. The zero value is usable.

@@ -150,7 +150,11 @@ func (i *itemImport) add(row dataset.ItemRow) error {
 
 // fault is what is wrong with a row.
 func (i *itemImport) fault(row *dataset.ItemRow, column, reason string) *dataset.RowError {
-	return &dataset.RowError{File: i.File, Line: row.Line, Column: column, Reason: reason}
+	file := i.File
+	if file == dataset.Stdin {
+		file = dataset.StdinName
+	}
+	return &dataset.RowError{File: file, Line: row.Line, Column: column, Reason: reason}
 }
 
 // leaveOut counts a bad row, or ends the import.

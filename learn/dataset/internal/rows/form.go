@@ -5,8 +5,12 @@ import "github.com/gsimc/gsimc/internal/event"
 // MaxRowBytes is the longest row of a text file that is accepted, in bytes.
 const MaxRowBytes = 1 << 20
 
-// Stdin is the path that stands for standard input.
-const Stdin = "-"
+const (
+	// Stdin is the path that stands for standard input.
+	Stdin = "-"
+	// StdinName stands for it in errors and reports.
+	StdinName = "standard input"
+)
 
 // Form is the form of files as their reader knows it. A [fault.Fault] names a field that is called
 // as in the options of the packages above: Delimiter, Columns for Names, and Column.Field.

@@ -70,14 +70,11 @@ type Source struct {
 // BytesRead returns the number of bytes of the file, as it lies on disk, that were read.
 func (s *Source) BytesRead() int64 { return s.file.read.Load() }
 
-// stdinName stands for standard input in errors and reports.
-const stdinName = "standard input"
-
 // With calls do for what the path names, a file, or stdin for "-" unless it is nil, and closes it
 // after that.
 func With(path string, stdin io.Reader, do func(*Source) error) error {
 	if path == Stdin && stdin != nil {
-		s, err := NewSource(stdinName, stdin, nil, 0)
+		s, err := NewSource(StdinName, stdin, nil, 0)
 		if err != nil {
 			return err
 		}
