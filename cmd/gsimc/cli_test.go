@@ -239,6 +239,7 @@ func TestBadFlags(t *testing.T) {
 		{"observe --data x.csv --in-flight 0", "--in-flight: 0, want 1 to 100000"},
 		{"observe --user u --item i --type Purchase", `--type: "Purchase", want 1 to 64 small letters`},
 		{"observe --user u --item i --time yesterday", `--time: "yesterday" is not a time`},
+		{"observe --user u --item i --time 1700000000000", "or seconds since 1970"},
 		{"recommend", "want either --user, --history, --users or --similar-to"},
 		{recommend + "--history a,b", "want either --user, --history, --users or --similar-to"},
 		{"recommend --users x.csv", "--users goes with --out only"},

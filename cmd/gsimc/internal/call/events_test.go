@@ -51,7 +51,7 @@ func TestParseTime(t *testing.T) {
 			t.Errorf("%s is %s, want %s", text, got, want)
 		}
 	}
-	for _, text := range []string{"2026-02-30", "today", ""} {
+	for _, text := range []string{"2026-02-30", "today", "1795478400000", ""} {
 		if got, err := parseTime("--time", text); err == nil {
 			t.Errorf("%q is %s", text, got)
 		}

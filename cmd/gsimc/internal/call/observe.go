@@ -236,9 +236,10 @@ func newestFile(paths []string) (newest time.Time, err error) {
 }
 
 // parseTime reads a time of the command line: seconds since 1970, RFC 3339 or a date, whose day
-// begins in UTC.
+// begins in UTC. Seconds beyond the year 9999 are refused: they are milliseconds.
 func parseTime(flag, text string) (time.Time, error) {
-	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil {
+	const last = 253402300799
+	if seconds, err := strconv.ParseInt(text, 10, 64); err == nil && seconds <= last {
 		return time.Unix(seconds, 0), nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
