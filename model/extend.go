@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/topn"
 	"github.com/gsimc/gsimc/internal/ranking"
@@ -93,7 +94,7 @@ func (e *extension) append(m *Model, item *NewItem) {
 	e.decoderScale = append(e.decoderScale, item.decoderScale)
 	e.basis = append(e.basis, item.row...)
 	e.predictions = append(e.predictions, item.predictions...)
-	e.near = append(e.near, item.near)
+	e.near = append(e.near, slices.Clone(item.near)) // which may be a part of a document
 }
 
 // popular merges the items of e into the popularity order of the base.

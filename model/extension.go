@@ -95,8 +95,8 @@ func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
 }
 
 // DecodeExtension returns the base of m, [Model.Base], extended by a document of
-// [Model.EncodeExtension], and the items of the document. Both keep using its memory. It checks the
-// checksum and all numbers. It is an error if the document is damaged, or of another base.
+// [Model.EncodeExtension], and the items of the document, which keep using its memory. It checks
+// the checksum and all numbers. It is an error if the document is damaged, or of another base.
 func (m *Model) DecodeExtension(document []byte) (*Model, []NewItem, error) {
 	m = m.Base()
 	f, err := safetensors.Parse(document)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -62,6 +63,19 @@ func localDocument(tb testing.TB) (base *Model, document []byte) {
 	document, err = x.EncodeExtension(append(items, borrowed))
 	check.Must(tb, err)
 	return x.Base(), document
+}
+
+// TestExtensionsLetGoOfTheirDocuments: an extended model keeps nothing of the document.
+func TestExtensionsLetGoOfTheirDocuments(t *testing.T) {
+	base, document := localDocument(t)
+	read := weak.Make(&document[0])
+	x, _, err := base.DecodeExtension(document)
+	check.Must(t, err)
+	runtime.GC()
+	if read.Value() != nil {
+		t.Error("the document stays in memory")
+	}
+	runtime.KeepAlive(x)
 }
 
 // TestExtensionsAreTheirDocuments: the document of an extension depends on its items alone, makes
