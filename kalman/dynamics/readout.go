@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/vec"
 )
 
 // Readout is the result of the regression: the query that is expected after states x_b is μ +
@@ -54,6 +55,10 @@ func RowsTo(dst, e []float32, k int, w []float32, bands, rank int) {
 			len(dst), bands, rank, len(e), k))
 	}
 	n := len(e) / k
+	if n == 1 { // a product of matrices would pack the readout for one row
+		vec.ScanTo(dst, w, e[:rank])
+		return
+	}
 	readout := gemm.Matrix[float32]{Rows: bands * rank, Cols: rank, Stride: rank, Data: w}
 	clear(dst)
 	rows := gemm.Matrix[float32]{Rows: n, Cols: bands * rank, Stride: bands * rank, Data: dst}

@@ -7,8 +7,14 @@ import (
 )
 
 func TestRowsTo(t *testing.T) {
+	for _, n := range []int{1, 2, 23} {
+		testRowsTo(t, n)
+	}
+}
+
+func testRowsTo(t *testing.T, n int) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	const n, k, wide, r = 23, 5, 8, 3
+	const k, wide, r = 5, 8, 3
 	out := &Readout{R: r, K: k, Mean: make([]float64, k)}
 	for range r * k * k {
 		out.W = append(out.W, rng.NormFloat64())
