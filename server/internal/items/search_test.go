@@ -10,7 +10,7 @@ import (
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
-// The ids with a prefix are those that a look at all of them finds.
+// appendByPrefix finds the ids that a comparison of each id with the prefix finds.
 func TestAppendByPrefix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

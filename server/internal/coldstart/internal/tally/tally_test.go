@@ -139,7 +139,7 @@ func TestRoomIsBounded(t *testing.T) {
 	}
 }
 
-// Trends that only multiply scores are counted as those that add to them.
+// A model with a power and no gain has trends: its snapshots hold factors.
 func TestFactorsAreCounted(t *testing.T) {
 	spec := trend.Spec{HalfLife: 30, Span: 10, Power: 1}
 	tally := New(servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
