@@ -187,14 +187,22 @@ func (k *counts) halfLives(t time.Time) float64 {
 	return t.Sub(k.reference).Seconds() / k.halfLife.Seconds()
 }
 
+// now is what a weight of one at the reference is at the time of the newest event.
+func (k *counts) now() float64 { return math.Exp2(-k.halfLives(k.newest)) }
+
+// degree is the count of a model, in units.
+func (c *count) degree(now float64) int64 {
+	return int64(math.Round(c.faded*now*unit)) + c.events
+}
+
 // prune leaves the items with the largest counts, as many as a model may have.
 func (k *counts) prune() {
 	if len(k.of) <= k.most {
 		return
 	}
+	now := k.now()
 	ids := slices.SortedFunc(maps.Keys(k.of), func(a, b string) int {
-		return cmp.Or(cmp.Compare(k.of[b].faded, k.of[a].faded),
-			cmp.Compare(k.of[b].events, k.of[a].events), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(k.of[b].degree(now), k.of[a].degree(now)), cmp.Compare(a, b))
 	})
 	for _, id := range ids[k.most:] {
 		delete(k.of, id)
@@ -205,9 +213,9 @@ func (k *counts) model() (*model.Model, error) {
 	k.prune()
 	ids := slices.Sorted(maps.Keys(k.of))
 	degrees, total := make([]int64, len(ids)), int64(0)
-	now := math.Exp2(-k.halfLives(k.newest))
+	now := k.now()
 	for i, id := range ids {
-		degrees[i] = int64(math.Round(k.of[id].faded*now*unit)) + k.of[id].events
+		degrees[i] = k.of[id].degree(now)
 		total += degrees[i]
 	}
 	return model.NewPopular(ids, degrees, total)

@@ -101,6 +101,22 @@ func TestOldCountsHaveAnOrder(t *testing.T) {
 	check.Same(t, []string{"z", "b", "c", "a"}, order, "by popularity")
 }
 
+// Of items that have faded, those with the most events have a place in a model.
+func TestOldItemsAreBounded(t *testing.T) {
+	k := counts{halfLife: time.Hour, most: 2, of: map[string]*count{}}
+	add := func(item string, ago time.Duration) {
+		k.add(&store.Event{Item: item, Time: servertest.Now.Add(-ago)}, 1)
+	}
+	add("a", 900*time.Hour)
+	for range 3 {
+		add("b", 910*time.Hour)
+	}
+	add("z", 0)
+	m := check.Get(k.model())(t)
+	check.MustSame(t, 2, m.NumItems(), "items")
+	check.Same(t, []string{"b", "z"}, []string{m.ItemID(0), m.ItemID(1)}, "items by id")
+}
+
 // However many items events name, a model has the largest of them.
 func TestItemsAreBounded(t *testing.T) {
 	k := counts{halfLife: time.Hour, most: 3, of: map[string]*count{}}
