@@ -107,16 +107,23 @@ func TestPlacedByWhatIsCounted(t *testing.T) {
 			takes(fmt.Sprint("later ", u), servertest.Item(i))
 		}
 	}
-	expected := func() int64 {
+	for u := range model.MinNewUsers + 3 {
+		takes(fmt.Sprint("late ", u), "young")
+	}
+	expected := func() (old, young int64) {
 		t.Helper()
 		must(t, x.look(t.Context(), true))
 		_, a := x.account(t)
-		return a.Rows["old"].Item.Users
+		return a.Rows["old"].Item.Users, a.Rows["young"].Item.Users
 	}
-	first := expected()
-	if again := expected(); first == 0 || again != first {
-		t.Errorf("%d users are expected of an item at the first look, and %d at the next", first,
-			again)
+	old, young := expected()
+	if old == 0 || young <= old {
+		t.Errorf("%d users are expected of an old item, and %d of a young one with as many users",
+			old, young)
+	}
+	if again, later := expected(); again != old || later != young {
+		t.Errorf("%d and %d users are expected of items at the first look, and %d and %d at the "+
+			"next", old, young, again, later)
 	}
 	_, a := x.account(t)
 	base := x.base.Base()
