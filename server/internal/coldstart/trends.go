@@ -32,9 +32,13 @@ func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.A
 }
 
 // countChanged counts the users whose histories have changed as they are now. If that takes long,
-// or the catalogue changes, some wait for the next look, which comes at once: new items do not wait
-// for them.
+// or the catalogue changes, some wait for the next look, which comes at once: items that nobody has
+// do not wait for them. As long as a search is still to count all users, those who have changed
+// wait for its end.
 func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.Account) error {
+	if !a.Tallied {
+		return nil
+	}
 	users, halved := a.Tally.Pending.Take(maxReads)
 	a.Tally.Halve(halved)
 	defer func() {

@@ -122,3 +122,18 @@ func TestTrendsCountUsersOnce(t *testing.T) {
 		t.Errorf("the trends are %q, want the same", names)
 	}
 }
+
+// While a search is still to count all users, items are placed without those who have changed.
+func TestTheSearchComesFirst(t *testing.T) {
+	r := newTrendingRig(t, memory.New())
+	must(t, r.look(t.Context(), true)) // the search of an empty store
+	r.take(t, "user", servertest.Item(3))
+	l, a := r.account(t)
+	a.Tallied = false
+	must(t, r.update(t.Context(), l, a))
+	check.Same(t, 1, a.Tally.Pending.Len(), "users who wait for the search")
+	for range 2 {
+		must(t, r.look(t.Context(), true))
+	}
+	check.Same(t, 0, a.Tally.Pending.Len(), "users who wait after it")
+}

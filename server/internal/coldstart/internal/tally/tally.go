@@ -234,8 +234,8 @@ func sharesOf(m *model.Model) (sum float64) {
 // events have come.
 func (t *Tally) Behind() bool { return t.Pending.Len() > len(t.users)/behind }
 
-// behind is the part of the counted users that may wait. About as large a part of the events since
-// a new item is not counted then, and the item is taken to be more popular than it is by as much.
+// One user may wait for every behind who are counted. About as large a part of the events since a
+// new item is not counted then, and the item is taken to be more popular than it is by as much.
 const behind = 10
 
 func (t *Tally) halfLife() float64 { return math.Ldexp(t.spec.HalfLife, -t.halved) }
