@@ -38,9 +38,9 @@ type AdminServiceClient interface {
 	GetStatus(ctx context.Context, in *GetStatusRequest, opts ...grpc.CallOption) (*GetStatusResponse, error)
 	// ListModels tells which models serve, and for which share of the users.
 	ListModels(ctx context.Context, in *ListModelsRequest, opts ...grpc.CallOption) (*ListModelsResponse, error)
-	// ReloadModel opens the configured model file beside the serving one, checks it and swaps, and
-	// then those of the arms. Calls in flight finish on the model that they began with. Concurrent
-	// reloads wait for each other.
+	// ReloadModel opens the configured model file beside the serving one, checks it and swaps unless
+	// they are the same, and then those of the arms. Calls in flight finish on the model that they
+	// began with. Concurrent reloads wait for each other.
 	//
 	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (a file is missing or bad; its old model
 	// goes on serving, and other arms have their new ones).
@@ -157,9 +157,9 @@ type AdminServiceServer interface {
 	GetStatus(context.Context, *GetStatusRequest) (*GetStatusResponse, error)
 	// ListModels tells which models serve, and for which share of the users.
 	ListModels(context.Context, *ListModelsRequest) (*ListModelsResponse, error)
-	// ReloadModel opens the configured model file beside the serving one, checks it and swaps, and
-	// then those of the arms. Calls in flight finish on the model that they began with. Concurrent
-	// reloads wait for each other.
+	// ReloadModel opens the configured model file beside the serving one, checks it and swaps unless
+	// they are the same, and then those of the arms. Calls in flight finish on the model that they
+	// began with. Concurrent reloads wait for each other.
 	//
 	// Errors: FAILED_PRECONDITION with reason MODEL_REJECTED (a file is missing or bad; its old model
 	// goes on serving, and other arms have their new ones).
