@@ -305,7 +305,9 @@ func validAddress(field, address string) error {
 			Problem: strconv.Quote(address) + " is not a HOST:PORT address"}
 	}
 	// A port with a name is one that the system knows, or the listener does not open.
-	if n, err := strconv.Atoi(port); err == nil && (n < 0 || n > math.MaxUint16) {
+	n, err := strconv.Atoi(port)
+	number := err == nil || errors.Is(err, strconv.ErrRange)
+	if number && (n < 0 || n > math.MaxUint16) {
 		return fault.New(field, strconv.Quote(address), "a port from 0 to 65535")
 	}
 	return nil

@@ -42,3 +42,13 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 		t.Errorf("New takes a bad configuration, or hides its faults: %v", err)
 	}
 }
+
+// A port with digits is one of 16 bits.
+func TestPorts(t *testing.T) {
+	for port, good := range map[string]bool{"": true, "0": true, "65535": true, "http": true,
+		"65536": false, "-1": false, "99999999999999999999": false} {
+		if err := validAddress("Listen", "127.0.0.1:"+port); good != (err == nil) {
+			t.Errorf("port %q: %v", port, err)
+		}
+	}
+}
