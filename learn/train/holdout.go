@@ -66,8 +66,8 @@ func (e *TooFewError) Error() string {
 	}
 	cause := ""
 	if e.Until != nil {
-		cause = fmt.Sprintf("no event is newer than those that the old model was trained on, "+
-			"until %s: ", e.Until.Format(time.RFC3339))
+		cause = fmt.Sprintf("no event is newer than %s, and the old model may have seen all until "+
+			"then: ", e.Until.Format(time.RFC3339))
 	}
 	return cause + fmt.Sprintf(
 		"%d of the %d users can be held out, want at least %d: a quarter of the users at most, "+
