@@ -17,6 +17,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/recommend"
 )
@@ -275,14 +276,16 @@ func TestBoostsOfPages(t *testing.T) {
 
 // A boost raises the scores of its items and of no others, and brings them to the front: in lists
 // with exploration, pins, diversity, an allow list, no trends or items of an extension, of either
-// arm, and after the model was loaded again.
+// arm, and after other models were loaded.
 func TestBoostsBesideAllElse(t *testing.T) {
 	t.Parallel()
+	var seed atomic.Uint64
+	open := func() (*model.Model, error) { return newLearnedModel(t, seed.Add(1), true), nil }
 	ts := start(t, setup{
-		open: named(t, "learned"),
+		open: open,
 		config: func(c *Config) {
 			c.ExtendEvery, c.Now = 5*time.Millisecond, nil
-			c.Arms = []Arm{{Name: "b", Open: named(t, "learned"), Share: 50}}
+			c.Arms = []Arm{{Name: "b", Open: open, Share: 50}}
 		},
 	})
 	ts.put(t, &pb.Item{ItemId: item(3), Labels: []string{"own"}},
@@ -305,7 +308,7 @@ func TestBoostsBesideAllElse(t *testing.T) {
 		func(r *pb.RecommendRequest) { r.Pinned = []*pb.Pin{{ItemId: item(9), Position: 2}} },
 		func(r *pb.RecommendRequest) { r.Diversity = &pb.Diversity{Lambda: proto.Float64(0.99)} },
 		func(r *pb.RecommendRequest) { r.List = pb.ListKind_LIST_KIND_WITHOUT_TRENDS },
-		func(r *pb.RecommendRequest) { // few items, and a model that was loaded again
+		func(r *pb.RecommendRequest) { // few items, and another model
 			r.Filter = &pb.ItemFilter{AllowItemIds: []string{item(3), item(4), item(11), novelty}}
 			check.Get(ts.admin.ReloadModel(t.Context(), &pb.ReloadModelRequest{}))(t)
 			extended()

@@ -146,14 +146,14 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 		func(m *model.Model) bool { return m.Base().Version() != before && knows(novelty)(m) })
 }
 
-// Extensions and reloads under load: every answer is whole, and no memory is read after it was
-// unmapped.
+// Extensions and reloads of other files under load: every answer is whole, and no memory is read
+// after it was unmapped.
 func TestExtensionUnderLoad(t *testing.T) {
-	path := t.TempDir() + "/model.gsimc"
-	must(t, newModel(t, 1).WriteFile(path))
+	paths, _ := modelFiles(t)
+	var opened atomic.Uint64
 	ts := start(t, setup{
 		config: func(c *Config) { c.ExtendEvery = time.Millisecond; c.QualitySample = 1 },
-		open:   func() (*model.Model, error) { return model.Open(path) },
+		open:   func() (*model.Model, error) { return model.Open(paths[opened.Add(1)%2]) },
 	})
 	var load sync.WaitGroup
 	stop := make(chan struct{})
@@ -176,8 +176,12 @@ func TestExtensionUnderLoad(t *testing.T) {
 	}
 	for range 5 {
 		ts.awaitExtension(t, func(m *model.Model) bool { return m.NumItems() > testItems })
+		old := ts.ModelVersion()
 		if err := ts.Reload(ctx(t)); err != nil {
 			t.Error(err)
+		}
+		if ts.ModelVersion() == old {
+			t.Error("the same model serves after a reload of another file")
 		}
 	}
 	close(stop)

@@ -20,6 +20,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/items"
 	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -173,7 +174,9 @@ func TestHiddenItemsShowNowhere(t *testing.T) {
 // A hidden item stays hidden over a reload and a restart, and when the model is extended by it.
 func TestHiddenItemsStayHidden(t *testing.T) {
 	st := memory.New()
-	ts := start(t, setup{store: st, config: extending})
+	var seed atomic.Uint64
+	ts := start(t, setup{store: st, config: extending,
+		open: func() (*model.Model, error) { return newModel(t, seed.Add(1)), nil }})
 	ts.put(t, &pb.Item{ItemId: item(10), Hidden: proto.Bool(true)}, &pb.Item{ItemId: novelty, Hidden: proto.Bool(true)})
 	all := func() *pb.RecommendRequest { return page(forHistory(1), valid.MaxPageSize) }
 	check := func(moment string) {
