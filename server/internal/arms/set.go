@@ -31,7 +31,8 @@ type Member struct {
 	Name   string
 	Models *models.Holder
 	Trial  *Trial // nil: no canary
-	// OnLoad, if not nil, is told that another model serves. It is set before the first reload.
+	// OnLoad, if not nil, is told of each reload without an error, also if the same model serves
+	// on. It is set before the first one.
 	OnLoad func()
 }
 
