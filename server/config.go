@@ -80,6 +80,10 @@ type Config struct {
 	// that events name. Items that only the catalogue names do not wait for it. Default 30 s; 0:
 	// the model is never extended, by either.
 	ExtendEvery time.Duration
+	// ExtensionDir is the folder in which a server keeps what it has made of new items and trends,
+	// so that they serve again from its next start on. Servers that share a store keep it there.
+	// Empty (the default): the next start makes it anew from the histories.
+	ExtensionDir string
 	// StateCacheBytes bounds the cached user states, including their bookkeeping. Default 256 MiB.
 	StateCacheBytes int64
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -137,12 +138,20 @@ func (s *Server) newExtenders(notices *coldstart.Notices) (all follow.Extenders)
 		x := coldstart.New(s.cfg.ExtendEvery, coldstart.Deps{
 			Store: s.store, Models: a.Models, Updater: s.updater, Metrics: of,
 			Log: s.log, Guard: s.chain.Guard, Now: s.cfg.Now, Notices: notices,
-			First: a.Index == 0, Catalogue: s.catalogue,
+			First: a.Index == 0, Catalogue: s.catalogue, File: s.extensionFile(a.Name),
 		})
 		a.OnLoad = x.Wake
 		all = append(all, x)
 	}
 	return all
+}
+
+// extensionFile is the file in which an arm keeps its new items and trends for the next start.
+func (s *Server) extensionFile(arm string) string {
+	if s.cfg.ExtensionDir == "" {
+		return ""
+	}
+	return filepath.Join(s.cfg.ExtensionDir, "extension."+arm)
 }
 
 // newNotices returns what tells the other servers of the store of new items.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -203,4 +204,27 @@ func finishAndAsk(
 	}
 	server.mustStop(t)
 	return answers
+}
+
+// What a server has made of new items is kept in its data folder, and serves again after a kill.
+func TestNewItemsSurviveAKill(t *testing.T) {
+	t.Parallel()
+	_, modelFile := smallModel(t)
+	dir := t.TempDir()
+	server := startServe(t, modelFile, dir, "--extend-every", "100ms")
+	conn := server.client(t)
+	base := server.version(t)
+	for u := range model.MinNewUsers + 1 {
+		check.Get(pb.NewEventServiceClient(conn).Observe(t.Context(), &pb.ObserveRequest{
+			Event: &pb.Event{UserId: fmt.Sprint("user ", u), ItemId: "not in the model"}}))(t)
+	}
+	kept := filepath.Join(dir, "extension.main")
+	await(t, "an extension is kept", func() bool { _, err := os.Stat(kept); return err == nil })
+	before := server.version(t)
+	check.Must(t, server.Kill())
+	server = startServe(t, modelFile, dir, "--extend-every", "1h")
+	await(t, "the extension serves again", func() bool { return server.version(t) == before })
+	if before == base {
+		t.Errorf("an extension is kept, and the model %s serves", before)
+	}
 }

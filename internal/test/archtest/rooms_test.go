@@ -78,7 +78,7 @@ server/internal/credit: api internal/event store server/internal/metric server/i
 	internal/verdict
 server/internal/arms: internal/fault model server/internal/catalogue server/internal/metric
 	server/internal/models server/internal/stage
-server/internal/coldstart: model store server/internal/background server/internal/metric
+server/internal/coldstart: internal/file model store server/internal/background server/internal/metric
 	server/internal/models server/internal/state server/internal/tenure
 server/internal/popularity: model store server/internal/background server/internal/models
 	server/internal/state

@@ -20,5 +20,6 @@
 //
 // At the start, and after a reload, the whole store is searched for such items, at half speed.
 // After a reload the items that are known by then serve before that. The search finds the items
-// that only the model before knew.
+// that only the model before knew. At the start the extension and the trends of the process before
+// serve until then, from a file or from the store that several servers share.
 package coldstart

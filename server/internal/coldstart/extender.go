@@ -39,6 +39,8 @@ type Deps struct {
 	Catalogue borrow.Catalogue
 	// First is set for one of the extenders of a server.
 	First bool
+	// File keeps what serves for the next start, if the store is not shared; empty: none does.
+	File string
 }
 
 // An Extender extends the serving model by new items. A nil Extender does nothing.
@@ -80,7 +82,7 @@ func New(every time.Duration, d Deps) *Extender {
 		x.poll = ledger.LongestPoll
 	}
 	if d.Notices == nil {
-		x.ledger = ledger.NewMemory(x.stage)
+		x.ledger = ledger.NewMemory(x.stage, d.File)
 		return x
 	}
 	x.ledger = ledger.NewShared(d.Notices, d.First, d.Updater, x.stage)
@@ -194,6 +196,19 @@ func (x *Extender) Run(ctx context.Context) {
 			x.stage.Failed(ctx, "the model could not be extended by new items", err)
 		}
 	}
+	x.end(context.WithoutCancel(ctx))
+}
+
+// end keeps what is left to be kept.
+func (x *Extender) end(ctx context.Context) {
+	l := x.Models.Acquire()
+	if l == nil {
+		return
+	}
+	defer l.Release()
+	if l.Root() == x.base && !x.fixed {
+		x.ledger.End(ctx, l)
+	}
 }
 
 // wait waits for the next look. on is false if ctx ends.
@@ -282,7 +297,7 @@ func (x *Extender) extend(
 		if !a.Tallied || x.near != nil {
 			x.Wake() // the search can wait until all known items have a row
 		}
-		return x.ledger.Persist(ctx)
+		return x.ledger.Persist(ctx, l)
 	}
 	if !a.Tallied {
 		if err := x.search(ctx, l, a); err != nil {
@@ -292,7 +307,7 @@ func (x *Extender) extend(
 	if err := x.renewTrends(ctx, l, a); err != nil {
 		return err
 	}
-	return x.ledger.Persist(ctx)
+	return x.ledger.Persist(ctx, l)
 }
 
 // hashOf is a hash of the weights of events.

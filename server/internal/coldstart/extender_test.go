@@ -60,7 +60,7 @@ func (f *fakeLedger) Take(
 	return f.Memory.Take(ctx, l, due)
 }
 
-func (f *fakeLedger) Persist(context.Context) error { return f.call("persist") }
+func (f *fakeLedger) Persist(context.Context, *models.Lease) error { return f.call("persist") }
 
 // newFakeRig is an extender over a fake ledger, and a store with enough users of a new item.
 func newFakeRig(t *testing.T) (*rig, *fakeLedger) {

@@ -42,8 +42,11 @@ type Ledger interface {
 	// PublishTrends lets trends serve for l's model, on all servers. They get their name.
 	PublishTrends(ctx context.Context, l *models.Lease, s *trend.Snapshot) error
 
-	// Persist keeps the account as it is now.
-	Persist(ctx context.Context) error
+	// Persist keeps the account of the base of l as it is now, or soon after.
+	Persist(ctx context.Context, l *models.Lease) error
+
+	// End keeps what is left to be kept, after the last look.
+	End(ctx context.Context, l *models.Lease)
 
 	// Done ends a look, whose error this is. It returns the error that is to be told.
 	Done(err error) error

@@ -87,5 +87,5 @@ func (x *Extender) goOn(ctx context.Context, l *models.Lease, a *ledger.Account)
 	if err := x.update(ctx, l, a); err != nil {
 		return err
 	}
-	return x.ledger.Persist(ctx)
+	return x.ledger.Persist(ctx, l)
 }

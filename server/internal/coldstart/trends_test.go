@@ -17,9 +17,14 @@ import (
 
 func newTrendingRig(t *testing.T, st store.Store) *rig {
 	t.Helper()
-	return newRig(t, st, servertest.BuildModel(t, 1, servertest.Item, func(s *model.Spec) {
+	return newRig(t, st, trendingModel(t, 1))
+}
+
+func trendingModel(t *testing.T, seed uint64) *model.Model {
+	t.Helper()
+	return servertest.BuildModel(t, seed, servertest.Item, func(s *model.Spec) {
 		s.Trend = trend.Spec{HalfLife: 30, Span: 60, Gain: 0.5, Power: 0.5}
-	}))
+	})
 }
 
 // trends are the name of the trends that serve, and what they add to the score of an item.

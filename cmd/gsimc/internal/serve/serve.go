@@ -177,6 +177,9 @@ func (c *Cmd) config(version string) server.Config {
 	cfg.EventWeights, cfg.EventTypesFile = c.EventWeight, c.EventTypesFile
 	cfg.Retain, _ = event.ParseAges("Retain", c.Retain) // Check has refused bad ones
 	cfg.ExtendEvery = c.ExtendEvery
+	if stores.OnDisk(c.Store) {
+		cfg.ExtensionDir = c.DataDir
+	}
 	cfg.Estimator = model.Estimator(c.Estimator)
 	cfg.StateCacheBytes = int64(c.StateCache)
 	cfg.QualitySample = c.QualitySample

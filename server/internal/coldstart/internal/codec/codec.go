@@ -1,4 +1,5 @@
-// Package codec is the form of what the servers of a store write for each other about new items.
+// Package codec is the form of what the servers of a store write for each other about new items,
+// and a server for its next start.
 package codec
 
 import (
@@ -125,6 +126,9 @@ func (r *Reader) Int() int64 {
 
 // Text reads a string.
 func (r *Reader) Text() string { return string(r.bytes(r.Count())) }
+
+// Rest reads all that is left, which is part of the note.
+func (r *Reader) Rest() []byte { return r.bytes(len(r.b)) }
 
 // Fixed reads 64 bits.
 func (r *Reader) Fixed() uint64 {

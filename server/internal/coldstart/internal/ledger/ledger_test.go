@@ -50,7 +50,7 @@ func TestFailuresOfLooks(t *testing.T) {
 			t.Errorf("look %d of several servers tells: %v, want %v", i, got, look.want)
 		}
 	}
-	alone := NewMemory(x.stage)
+	alone := NewMemory(x.stage, "")
 	for range 2 {
 		if got := alone.Done(failure); got != failure {
 			t.Errorf("a server alone tells: %v, want %v", got, failure)

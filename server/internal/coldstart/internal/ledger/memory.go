@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -11,15 +12,26 @@ import (
 	"github.com/gsimc/gsimc/server/internal/models"
 )
 
-// Memory is the ledger of a server that has its store for itself.
+// Memory is the ledger of a server that has its store for itself. A file keeps what serves for the
+// next start.
 type Memory struct {
 	stage   *Stage
+	file    string // empty: none
 	account *Account
 	changed atomic.Pointer[tally.Pending] // of the account's tally; nil: it has none
+
+	begun   bool            // the file has not been read for this base
+	items   []model.NewItem // that serve
+	trends  []byte          // document of those that serve; empty: none
+	dirty   bool            // they are others than those of the file
+	kept    time.Time       // when the file was last written
+	failing bool            // it could not be
 }
 
-// NewMemory returns a ledger of no items.
-func NewMemory(s *Stage) *Memory { return &Memory{stage: s, account: newAccount()} }
+// NewMemory returns a ledger of no items, with a file for the next start; empty: none.
+func NewMemory(s *Stage, file string) *Memory {
+	return &Memory{stage: s, file: file, account: newAccount()}
+}
 
 // Arrived counts a new user of the store.
 func (m *Memory) Arrived() { m.account.Samples.Add(1) }
@@ -49,6 +61,7 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
 	m.stage.begin()
+	m.begun, m.items, m.trends, m.dirty = true, nil, nil, false
 	a.Tally = nil
 	m.changed.Store(nil)
 	if !fixed {
@@ -57,8 +70,19 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	}
 }
 
-// Take returns the account, which is always up to date.
-func (m *Memory) Take(context.Context, *models.Lease, bool) (*Account, error) {
+// Take returns the account, which is always up to date. The first one of a base lets what the file
+// has serve. One that is damaged is told, and the search finds everything again.
+func (m *Memory) Take(ctx context.Context, l *models.Lease, _ bool) (*Account, error) {
+	if m.begun && m.file != "" {
+		m.begun = false
+		switch err := m.restore(ctx, l); {
+		case errors.Is(err, ErrOtherModel):
+			return nil, err
+		case err != nil:
+			m.stage.Failed(ctx, "new items and trends wait until the store has been searched: "+
+				"what was kept of them cannot be used", err)
+		}
+	}
 	return m.account, nil
 }
 
@@ -73,6 +97,7 @@ func (m *Memory) Publish(
 	if err != nil {
 		return err
 	}
+	m.items, m.dirty = items, true
 	return m.stage.serve(ctx, l, extended, len(items), began)
 }
 
@@ -80,14 +105,36 @@ func (m *Memory) Publish(
 func (m *Memory) PublishTrends(
 	ctx context.Context, l *models.Lease, s *trend.Snapshot,
 ) error {
-	if _, err := s.Encode(l.Base().Version()); err != nil { // it gets its name
+	document, err := s.Encode(l.Base().Version()) // it gets its name
+	if err != nil {
 		return err
 	}
+	m.trends, m.dirty = document, true
 	return m.stage.serveTrends(ctx, l, s)
 }
 
-// Persist does nothing: the account is found again by a search.
-func (m *Memory) Persist(context.Context) error { return nil }
+// Persist writes the file, if it was not written lately. What else the account has is found again
+// by a search.
+func (m *Memory) Persist(ctx context.Context, l *models.Lease) error {
+	if time.Since(m.kept) >= keepEvery {
+		m.End(ctx, l)
+	}
+	return nil
+}
+
+// End writes the file. Of errors in a row the first one is told: the file of before goes on being
+// good for a start.
+func (m *Memory) End(ctx context.Context, l *models.Lease) {
+	if m.file == "" || !m.dirty {
+		return
+	}
+	err := m.keep(l)
+	m.kept, m.dirty = time.Now(), err != nil
+	if err != nil && !m.failing {
+		m.stage.Failed(ctx, "new items and trends cannot be kept for the next start", err)
+	}
+	m.failing = err != nil
+}
 
 // Done takes the erased users out of the samples: a look that places nothing, as while no model
 // serves that could be extended, takes no census. It returns the error: each one is told.

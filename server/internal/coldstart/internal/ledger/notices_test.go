@@ -105,11 +105,15 @@ func FuzzNotes(f *testing.F) {
 	f.Add(one.encode())
 	h := head{searched: true, users: 4, posters: map[string]posted{"a": {1, 2}, "b": {3, 4}}}
 	f.Add(h.encode())
+	k := kept{base: "b", extension: []byte("x"), trends: []byte("y"),
+		users: map[string]float64{"i": 2}}
+	f.Add(append(k.begin(), k.extension...))
 	f.Fuzz(func(t *testing.T, note []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, _ = decodeNotice(note)
 		_, _ = decodeHead(note)
+		_, _ = decodeKept(note)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(500*len(note)+1<<20) {
 			t.Errorf("%d bytes allocated for a note of %d", took, len(note))

@@ -13,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
+	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -259,7 +260,7 @@ func (s *Shared) merge(ctx context.Context, base *model.Model, names []string) e
 		s.owned.posters[poster] = posted{sequence, s.owned.merges}
 	}
 	s.owned.prune()
-	if err := s.Persist(ctx); err != nil {
+	if err := s.persist(ctx); err != nil {
 		return err
 	}
 	return s.store.DeleteNotes(ctx, noticesTopic(s.base), names, s.owned.fence(s.base))
@@ -317,8 +318,13 @@ func (s *Shared) mergeNotice(ctx context.Context, base *model.Model, t *notice) 
 	return nil
 }
 
+// End does nothing: the store has everything.
+func (s *Shared) End(context.Context, *models.Lease) {}
+
 // Persist writes what has changed since it was last written.
-func (s *Shared) Persist(ctx context.Context) error {
+func (s *Shared) Persist(ctx context.Context, _ *models.Lease) error { return s.persist(ctx) }
+
+func (s *Shared) persist(ctx context.Context) error {
 	o, a := s.owned, s.owned.account
 	topic := samplesTopic(s.base)
 	parts := a.Samples.TakeChanged()

@@ -1,0 +1,112 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
+	"github.com/gsimc/gsimc/model/trend"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
+	"github.com/gsimc/gsimc/server/internal/models"
+)
+
+// keepEvery is the shortest interval between two writes of what serves, but for the last one.
+const keepEvery = time.Minute
+
+// kept is what serves of a base, in the form that a file keeps for the next start. Both documents
+// have checksums of their own.
+type kept struct {
+	base              string             // its version
+	extension, trends []byte             // the documents; empty: none
+	users             map[string]float64 // by which items were placed, see [Row]
+}
+
+// begin is all of the form but the extension, which ends it.
+func (k *kept) begin() []byte {
+	w := codec.New()
+	w.Text(k.base)
+	w.Text(string(k.trends))
+	w.Count(len(k.users))
+	for _, id := range slices.Sorted(maps.Keys(k.users)) {
+		w.Text(id)
+		w.Float(k.users[id])
+	}
+	return w.Bytes()
+}
+
+func decodeKept(file []byte) (kept, error) {
+	r := codec.Read(file)
+	k := kept{base: r.Text(), trends: []byte(r.Text()), users: map[string]float64{}}
+	for range r.Count() {
+		id := r.Text()
+		k.users[id] = r.Float()
+	}
+	k.extension = r.Rest()
+	return k, r.Err()
+}
+
+// restore lets what the process before has kept of this base serve, until the store has been
+// searched.
+func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
+	began := time.Now()
+	file, err := os.ReadFile(m.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	k, err := decodeKept(file)
+	base := l.Base()
+	if err != nil || k.base != base.Version() {
+		return err
+	}
+	if len(k.extension) > 0 {
+		extended, items, err := l.DecodeExtension(k.extension)
+		if err == nil {
+			err = m.stage.serve(ctx, l, extended, len(items), began)
+		}
+		if err != nil {
+			return err
+		}
+		m.items = items
+		m.account.Rows, m.account.Borrowed = rowsOf(items, k.users)
+	}
+	if len(k.trends) == 0 {
+		return nil
+	}
+	trends, err := trend.Decode(k.trends, base.Version(), base.NumItems())
+	if err != nil {
+		return err
+	}
+	m.trends = k.trends
+	return m.stage.serveTrends(ctx, l, trends)
+}
+
+// keep writes what serves of the base of l.
+func (m *Memory) keep(l *models.Lease) (err error) {
+	k := kept{base: l.Base().Version(), trends: m.trends, users: map[string]float64{}}
+	if len(m.items) > 0 {
+		if k.extension, err = l.EncodeExtension(m.items); err != nil {
+			return err
+		}
+	}
+	for id, row := range m.account.Rows {
+		if !row.Fault {
+			k.users[id] = row.Users
+		}
+	}
+	f, err := atomicfile.CreatePrivate(m.file)
+	if err != nil {
+		return err
+	}
+	for _, part := range [][]byte{k.begin(), k.extension} {
+		_, _ = f.Write(part) // Close returns its error
+	}
+	return f.Close()
+}

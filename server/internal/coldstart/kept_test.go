@@ -1,0 +1,106 @@
+package coldstart
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/servertest"
+	"github.com/gsimc/gsimc/store"
+	"github.com/gsimc/gsimc/store/memory"
+)
+
+// started is an extender of a server that has started over a store, with the file of one before.
+// served is the version that serves while it searches its store.
+func started(t *testing.T, st *servertest.Store, seed uint64, file string) (x *rig, served string) {
+	t.Helper()
+	x = newRig(t, st, trendingModel(t, seed))
+	x.File = file
+	x.Extender = New(time.Hour, x.Deps)
+	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
+		served, _ = x.serving(novelty)
+		return st.Store.Each(ctx, 0, 1, fn)
+	}
+	for range 3 { // searches, places what was found, and counts it
+		must(t, x.look(t.Context(), true))
+	}
+	return x, served
+}
+
+// newKept is a store in which a new item and trends have been found, and a file that has them. The
+// model that serves then has a version, which begins with base without them.
+func newKept(t *testing.T) (st *servertest.Store, file, base, version string) {
+	t.Helper()
+	st = &servertest.Store{Store: memory.New()}
+	file = filepath.Join(t.TempDir(), "extension.main")
+	x, base := started(t, st, 1, file)
+	for u := range model.MinNewUsers + 20 {
+		x.take(t, fmt.Sprint("user-", u), novelty)
+		x.take(t, fmt.Sprint("user-", u), servertest.Item(u))
+	}
+	for range 2 {
+		must(t, x.look(t.Context(), true))
+	}
+	version, known := x.serving(novelty)
+	if !known || !strings.Contains(version, "~") {
+		t.Fatalf("model %s serves, want one with a new item and trends", version)
+	}
+	x.end(t.Context())
+	return st, file, base, version
+}
+
+// What served before a restart serves again before the store has been searched, new items and
+// trends. What is gone by then is gone after the search.
+func TestStartServesWhatWasKept(t *testing.T) {
+	st, file, _, version := newKept(t)
+	x, served := started(t, st, 1, file)
+	if after, _ := x.serving(novelty); served != version || after != version {
+		t.Errorf("after a restart %s serves and then %s, want %s", served, after, version)
+	}
+	for u := range model.MinNewUsers + 20 {
+		check.Get(st.Erase(t.Context(), fmt.Sprint("user-", u)))(t)
+	}
+	x, served = started(t, st, 1, file)
+	if _, known := x.serving(novelty); served != version || known {
+		t.Errorf("%s serves, want %s; an item that nobody has any more is known: %t", served,
+			version, known)
+	}
+	other := trendingModel(t, 2).Version()
+	if _, served = started(t, st, 2, file); served != other {
+		t.Errorf("by the file of another model %s serves, want %s", served, other)
+	}
+}
+
+// A damaged file costs no more than the search, which finds everything.
+func TestDamagedFileIsNotUsed(t *testing.T) {
+	st, file, base, version := newKept(t)
+	whole := check.Get(os.ReadFile(file))(t)
+	told := 0
+	for at := 0; at < len(whole); at += 1 + len(whole)/40 {
+		damaged := slices.Clone(whole)
+		damaged[at] ^= 0x10
+		for _, left := range [][]byte{damaged, whole[:at]} {
+			must(t, os.WriteFile(file, left, 0o600))
+			x, served := started(t, st, 1, file)
+			if after, _ := x.serving(novelty); after != version {
+				t.Errorf("byte %d of %d: %s serves after the search, want %s", at, len(whole),
+					after, version)
+			}
+			if strings.Contains(x.log.String(), "cannot be used") {
+				told++
+			} else if served != version && served != base {
+				t.Errorf("byte %d of %d: %s serves, and nothing is told", at, len(whole), served)
+			}
+		}
+	}
+	if told < 60 {
+		t.Errorf("damage was told %d times", told)
+	}
+}
