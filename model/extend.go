@@ -58,12 +58,11 @@ func (m *Model) Extend(items []NewItem) (*Model, error) {
 // extendBy returns the base m with the items, which are new to it, in the order of their ids.
 // version is that of the extension.
 func (m *Model) extendBy(items []NewItem, version string) *Model {
-	e := &extension{of: m, index: make(map[string]int32, len(items))}
+	e := newExtension(m, items)
+	e.index = make(map[string]int32, len(items))
 	for i := range items {
 		e.index[items[i].ID] = int32(m.n + i)
-		e.append(m, &items[i])
 	}
-	e.width = m.width
 	e.top = topn.New(e.basis, e.decoderScale, m.k, int32(m.n))
 	x := *m
 	x.extension, x.memory = e, sealed.Memory{}
@@ -84,6 +83,17 @@ func (m *Model) Base() *Model {
 
 // InBase reports whether item i is in the basis, not in an extension.
 func (m *Model) InBase(i int32) bool { return int(i) < m.n }
+
+// newExtension returns an extension of the base m that has the arrays of the items alone.
+func newExtension(m *Model, items []NewItem) *extension {
+	e := &extension{of: m, table: table{width: m.width}}
+	e.basis = make([]float32, 0, len(items)*m.k)
+	e.predictions = make([]float32, 0, len(items)*m.width)
+	for i := range items {
+		e.append(m, &items[i])
+	}
+	return e
+}
 
 // append adds an item and its row.
 func (e *extension) append(m *Model, item *NewItem) {

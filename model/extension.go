@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -42,12 +41,7 @@ func (m *Model) EncodeExtension(items []NewItem) ([]byte, error) {
 	meta := map[string]string{
 		formatKey: formatExtension, baseKey: m.version, rankKey: strconv.Itoa(m.k),
 	}
-	var document bytes.Buffer
-	im := sealed.LayOut(meta, m.extensionTensors(items), extensionAlignment)
-	if _, err := im.WriteTo(&document); err != nil {
-		return nil, err
-	}
-	return document.Bytes(), nil
+	return sealed.LayOut(meta, m.extensionTensors(items), extensionAlignment).Bytes(), nil
 }
 
 // checkNew checks that the items, in the order of their ids, are new to the base m.
@@ -69,13 +63,9 @@ func (m *Model) knows(id string) bool { _, known := m.index[id]; return known }
 
 // extensionTensors lists the arrays of a document.
 func (m *Model) extensionTensors(items []NewItem) []sealed.Tensor {
-	var (
-		e        extension
-		users    = make([]int64, len(items))
-		arrivals = make([]local.Arrival, len(items))
-	)
+	e := newExtension(m, items)
+	users, arrivals := make([]int64, len(items)), make([]local.Arrival, len(items))
 	for i := range items {
-		e.append(m, &items[i])
 		users[i], arrivals[i] = items[i].Users, items[i].local
 	}
 	n := int64(len(items))

@@ -82,6 +82,15 @@ func (im *Image) Version() string {
 	return string(im.header[at : at+versionDigits])
 }
 
+// Bytes returns the whole file.
+func (im *Image) Bytes() []byte {
+	parts := [][]byte{im.header}
+	for _, t := range im.tensors {
+		parts = append(parts, t.Data)
+	}
+	return bytes.Join(parts, nil)
+}
+
 // WriteTo writes the whole file.
 func (im *Image) WriteTo(w io.Writer) (int64, error) {
 	n, err := w.Write(im.header)
