@@ -51,7 +51,7 @@ func TestStandalone(t *testing.T) {
 	if code := p.Wait(); code != cli.ExitOK {
 		t.Errorf("it ends with %d: %s", code, &p.Err)
 	}
-	says(t, "the end", p.Out.String(), "\nStopped, and the files are gone; --dir keeps them.\n")
+	says(t, "the end", p.Out.String(), "\nStopped. The files go too; --dir keeps them.\n")
 	if strings.Contains(p.Out.String(), "next: ") {
 		t.Errorf("it says what it does itself: %s", &p.Out)
 	}
@@ -110,7 +110,8 @@ func TestStandaloneRefuses(t *testing.T) {
 	check.Must(t, os.Mkdir(filepath.Join(earlier, "state"), 0o700))
 	taken := busy.Addr().String()
 	bothTaken := []string{"--ops-listen", taken, "--json-listen", taken}
-	inUse := "listen tcp " + taken + ": bind: address already in use: port 0 takes a free one"
+	inUse := "listen tcp " + taken + ": bind: address already in use; give another address, or " +
+		"port 0 for any"
 	for _, c := range []struct {
 		args []string
 		want string

@@ -146,7 +146,7 @@ func TestBadBodies(t *testing.T) {
 			"is not a field of this call: did you mean events[0].user_id?"},
 		{"/v1/recommend", `{"zzz": 1}`, "zzz", "is not a field of this call"},
 		{"/v1/users:merge", `{"fromUserId": "a"}`, "fromUserId",
-			"is not a field of this call: want one of source_user_id, target_user_id"},
+			"is not a field of this call: it has source_user_id, target_user_id"},
 		{"/v1/recommend", `{"filter": {"anyLabels": "new"}}`, "filter.any_labels",
 			"must be a list"},
 		{"/v1/recommend", `{"filter": {"ranges": [{"name": "p"}, []]}}`, "filter.ranges[1]",

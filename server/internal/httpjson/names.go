@@ -59,7 +59,7 @@ func suggestion(key string, known []string) string {
 	case best != "":
 		return ": did you mean " + best + "?"
 	case len(known) > 0 && len(known) <= few:
-		return ": want one of " + strings.Join(known, ", ")
+		return ": it has " + strings.Join(known, ", ")
 	}
 	return ""
 }

@@ -16,7 +16,8 @@ func CanListen(doors [][2]string) error {
 		}
 		l, err := net.Listen("tcp", door[1])
 		if err != nil {
-			errs = append(errs, Flag(door[0], fmt.Errorf("%w: port 0 takes a free one", err)))
+			err = fmt.Errorf("%w; give another address, or port 0 for any", err)
+			errs = append(errs, Flag(door[0], err))
 			continue
 		}
 		// When all are open, as two flags may name one address. Nothing was accepted.

@@ -166,7 +166,7 @@ func (c *Cmd) serve(
 		return errors.New("the server did not end cleanly")
 	}
 	if c.Dir == "" {
-		a.Printf("\nStopped, and the files are gone; --dir keeps them.\n")
+		a.Printf("\nStopped. The files go too; --dir keeps them.\n")
 		return nil
 	}
 	for i, arg := range args {

@@ -113,8 +113,8 @@ func (c *Cmd) holdOut(
 			cli.WithCode(cli.ExitTooFew, cli.Flag("--compare", err)))
 	}
 	if events.Time == nil {
-		fmt.Fprintln(a.Stderr, "note: no times tell which events are new to it: --compare favours "+
-			"a model that was trained on the same events")
+		fmt.Fprintln(a.Stderr, "note: no times tell which events are new to the old model: "+
+			"--compare favours a model that was trained on the same events")
 	}
 	return held, old, nil
 }
