@@ -44,4 +44,11 @@ var ofDoors = []mutant{
 		is:   `who.rates.take("", d.now) {`,
 		pkg:  "./server/internal/doors", test: "TestRates",
 	},
+	{
+		name: "onelimitofusers", breaks: "one customer uses up the new users of all",
+		file: "server/internal/doors/doors.go",
+		was:  `who.newUsers.of(who.subject, d.now)`,
+		is:   `who.newUsers.of("", d.now)`,
+		pkg:  "./server/internal/doors", test: "TestNewUsersOfALine",
+	},
 }

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -202,6 +203,20 @@ func (d *Doors) Knows(authorization []string) error {
 	_, err := d.tokens.Get().find(bearer(authorization), d.now)
 	d.metrics.refused(err)
 	return err
+}
+
+// NewUsers returns the limit of the users who may begin a history by a call, and nil if any number
+// may. A stream asks at each write, so that it knows no other limits than the file of the moment. A
+// token that counts no more begins none.
+func (d *Doors) NewUsers(ctx context.Context) *rate.Limiter {
+	if d.tokens == nil || !d.tokens.Get().newUsers {
+		return nil
+	}
+	who, err := d.tokens.Get().find(tokenOf(ctx), d.now)
+	if err != nil {
+		return &rate.Limiter{}
+	}
+	return who.newUsers.of(who.subject, d.now)
 }
 
 // userKey is the key of the only user that a call may be about.

@@ -132,6 +132,13 @@ func TestBadTokenFiles(t *testing.T) {
 		canary + "/ recommend " + hash:       "line 1 has a name that is not of",
 		good + "\n" + good:                   "line 3 has the hash of an earlier line",
 		good + "b admin " + hash + " " + "x": "line 2 has 4 words",
+		"a observe " + hash + " new-users=0": "line 1 has a number of new users a minute that is " +
+			"not from 1 to 1000000: a line is",
+		"a observe " + hash + " new-users=" + canary:         "line 1 has a number of new users",
+		"a observe " + hash + " calls=1 calls=2":             "line 1 has two numbers of calls a second",
+		"a observe " + hash + " new-users=1 x new-users=2":   "line 1 has 6 words, and what follows",
+		"a observe " + hash + " new-users=1 new-users=1":     "line 1 has two numbers of new users",
+		"a observe " + hash + " calls=1 New-Users=" + canary: "line 1 has 5 words, and what follows",
 	} {
 		path := certtest.Write(t, t.TempDir(), "tokens", []byte(text))
 		_, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler),
@@ -196,6 +203,49 @@ func TestTokensChange(t *testing.T) {
 	if !allows(second) {
 		t.Error("the second token was removed too")
 	}
+	write(strings.TrimSpace(secondLine) + " new-users=7\n")
+	eventually(t, "calls that are open have the limit", func() bool {
+		l := d.NewUsers(withToken("Bearer " + second))
+		return l != nil && l.Burst() == 7
+	})
+}
+
+// Each token of a line with new-users=, and each subject of such a line of signed tokens, has a
+// limit of its own, which fills within a minute. The limit stays for as long as it may owe.
+func TestNewUsersOfALine(t *testing.T) {
+	i := issuertest.New(t)
+	known, line := newToken(t, "a", "observe")
+	free, other := newToken(t, "b", "observe")
+	d, c := openSigned(t, i, strings.TrimSpace(line)+" calls=9 new-users=2\n"+other+
+		"c observe jwt ISSUER gsimc new-users=3 user=sub\n")
+	begin := func(token string) (n int) {
+		l := d.NewUsers(bearerOf(token))
+		for range 10 {
+			if l.AllowN(c.now(), 1) {
+				n++
+			}
+		}
+		return n
+	}
+	ann, bob := i.Sign(t, claims(i, nil)), i.Sign(t, claims(i, map[string]any{"sub": "bob"}))
+	again := i.Sign(t, claims(i, map[string]any{"jti": "2"}))
+	for minute := range int64(4) {
+		check.Same(t, 2, begin(known), "users of a token that is known")
+		check.Same(t, 3, begin(ann), "users of ann")
+		check.Same(t, 3, begin(bob), "users of bob")
+		check.Same(t, 0, begin(again), "users of another token of ann")
+		c.Add(60 * (1 + minute%3))
+	}
+	if l := d.NewUsers(bearerOf(free)); l != nil {
+		t.Errorf("the line without new-users= has the limit %v", l.Limit())
+	}
+	check.Same(t, 0, begin("made up"), "users of a token that does not count")
+	check.Same(t, 2, begin(known), "users of a token after some minutes")
+	c.Add(59) // there is room for one, and three begin
+	d.NewUsers(bearerOf(known)).ReserveN(c.now(), 1)
+	d.NewUsers(bearerOf(known)).ReserveN(c.now(), 2)
+	c.Add(62)
+	check.Same(t, 1, begin(known), "users a minute after too many")
 }
 
 // BenchmarkCheck measures the check of a call, by the number of tokens in the file.

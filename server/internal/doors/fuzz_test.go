@@ -13,8 +13,8 @@ import (
 
 // Any text is a file of tokens or refused.
 func FuzzTokenFile(f *testing.F) {
-	f.Add("a recommend jwt https://a b c=d user=sub calls=3\n# b\n\n")
-	f.Add("a recommend,observe " + strings.Repeat("0f", 32) + " calls=2")
+	f.Add("a recommend jwt https://a b c=d user=sub calls=3 new-users=1\n# b\n\n")
+	f.Add("a recommend,observe " + strings.Repeat("0f", 32) + " calls=2 new-users=4")
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "keys=") { // it may name any file
 			t.Skip()

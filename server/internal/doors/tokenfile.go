@@ -9,15 +9,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // A line of the file begins with a name and roles. The other words say which tokens it is about.
 const (
-	knownForm  = "NAME ROLES SHA-256 [calls=N], as `gsimc token` prints it"
+	knownForm  = "NAME ROLES SHA-256 [calls=N] [new-users=N], as `gsimc token` prints it"
 	signedForm = "NAME ROLES jwt ISSUER AUDIENCE [CLAIM=VALUE ...] [user=CLAIM] [keys=URL|FILE] " +
-		"[calls=N]"
+		"[calls=N] [new-users=N]"
 )
 
 // parseTokenFile reads lines of words, separated by blanks; empty lines and those that begin with #
@@ -65,11 +66,16 @@ func (t *tokens) add(words []string, all *issuers) error {
 	case len(t.known)+len(t.signed) == maxTokens:
 		return fmt.Errorf("more than the %d tokens that there may be", maxTokens)
 	}
-	who := caller{name: words[0], roles: has, rates: &rates{}}
+	who := caller{name: words[0], roles: has,
+		rates:    &rates{what: "calls a second", period: time.Second},
+		newUsers: &rates{what: "new users a minute", period: time.Minute}}
 	if signs(words) {
-		return t.addSigned(who, words[3:], all)
+		err = t.addSigned(who, words[3:], all)
+	} else {
+		err = t.addKnown(who, words[2:])
 	}
-	return t.addKnown(who, words[2:])
+	t.newUsers = t.newUsers || who.newUsers.number > 0
+	return err
 }
 
 // addKnown takes a token that is known by its hash.
@@ -80,10 +86,12 @@ func (t *tokens) addKnown(who caller, words []string) error {
 	}
 	for _, word := range words[1:] {
 		option, value, _ := strings.Cut(word, "=")
-		if option != "calls" {
-			return fmt.Errorf("%d words, and what follows the hash is not calls=N", 2+len(words))
+		limit := who.limit(option)
+		if limit == nil {
+			return fmt.Errorf("%d words, and what follows the hash is not calls=N or new-users=N",
+				2+len(words))
 		}
-		if err := who.rates.parse(value); err != nil {
+		if err := limit.parse(value); err != nil {
 			return err
 		}
 	}
@@ -129,6 +137,7 @@ func (t *tokens) addSigned(who caller, words []string, all *issuers) error {
 // option takes a word behind the audience.
 func (l *signedLine) option(word string) error {
 	name, value, _ := strings.Cut(word, "=")
+	limit := l.limit(name)
 	switch {
 	case name == "" || value == "":
 		return errors.New("a word behind the audience that is not CLAIM=VALUE")
@@ -136,22 +145,25 @@ func (l *signedLine) option(word string) error {
 		l.userClaim = value
 	case name == "keys" && l.keys == "":
 		l.keys = value
-	case name == "calls" && l.rates.perSecond == 0:
-		return l.rates.parse(value)
-	case slices.Contains([]string{"user", "keys", "calls"}, strings.ToLower(name)):
-		return errors.New("user=, keys= or calls= twice, or in capitals")
+	case limit != nil:
+		return limit.parse(value)
+	case slices.Contains([]string{"user", "keys", "calls", "new-users"}, strings.ToLower(name)):
+		return errors.New("user= or keys= twice, or an option in capitals")
 	default:
 		l.claims = append(l.claims, claim{name, value})
 	}
 	return nil
 }
 
-// parse reads the number of calls a second.
+// parse reads the number of a limit.
 func (r *rates) parse(text string) error {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxRate {
-		return fmt.Errorf("a number of calls a second that is not from 1 to %d", maxRate)
+	switch {
+	case r.number != 0:
+		return fmt.Errorf("two numbers of %s", r.what)
+	case err != nil || n < 1 || n > maxRate:
+		return fmt.Errorf("a number of %s that is not from 1 to %d", r.what, maxRate)
 	}
-	r.perSecond = n
+	r.number = n
 	return nil
 }

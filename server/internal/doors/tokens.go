@@ -24,6 +24,7 @@ type tokens struct {
 	hashes   [][sha256.Size]byte
 	known    []*caller // by their hashes
 	signed   []*signedLine
+	newUsers bool // a line has a limit of them
 	verified verified
 	log      *slog.Logger
 	told     sync.Map // the *rate.Limiter of the lines of the log of each refusal
@@ -31,12 +32,24 @@ type tokens struct {
 
 // A caller is who shows a token.
 type caller struct {
-	name    string // of the line
-	roles   map[Role]bool
-	rates   *rates    // of the line
-	subject string    // of a signed token, which has a rate of its own; else empty
-	user    string    // the only one whom its calls may be about; empty: any
-	until   time.Time // when a signed token ends
+	name     string // of the line
+	roles    map[Role]bool
+	rates    *rates    // of the calls of the line
+	newUsers *rates    // of the users who begin a history by them
+	subject  string    // of a signed token, which has rates of its own; else empty
+	user     string    // the only one whom its calls may be about; empty: any
+	until    time.Time // when a signed token ends
+}
+
+// limit returns the limit that an option of a line is about; nil: it is about none.
+func (c *caller) limit(option string) *rates {
+	switch option {
+	case "calls":
+		return c.rates
+	case "new-users":
+		return c.newUsers
+	}
+	return nil
 }
 
 // find returns who shows a token.
