@@ -131,7 +131,8 @@ type Config struct {
 	// ones, or are RESOURCE_EXHAUSTED. Default 256.
 	MaxStreams int
 	// MaxNewUsers is the number of users who may begin a history in a minute; events of further
-	// ones are RESOURCE_EXHAUSTED. Default 0: any number.
+	// ones are RESOURCE_EXHAUSTED. A line of TokenFile may bound those of its tokens besides.
+	// Default 0: any number.
 	MaxNewUsers int
 	// MaxItems is the number of items that the catalogue may have; more are RESOURCE_EXHAUSTED. 0:
 	// any number. Default 5,000,000.

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
@@ -41,6 +43,56 @@ func TestNewUsersHaveAQuota(t *testing.T) {
 	}
 }
 
+// TestNewUsersOfATokenHaveAQuota: beyond the limit of its line a token begins no history, on any
+// way in. Users with a history and other tokens go on, until there are too many of all.
+func TestNewUsersOfATokenHaveAQuota(t *testing.T) {
+	tokens, lines := map[string]string{}, ""
+	for name, limit := range map[string]string{"feed": " new-users=2", "batch": " new-users=2",
+		"stream": " new-users=2", "free": ""} {
+		token, line, err := NewToken(name, "observe")
+		must(t, err)
+		tokens[name], lines = token, lines+line+limit+"\n"
+	}
+	path := certtest.Write(t, t.TempDir(), "tokens", []byte(lines))
+	ts := start(t, setup{config: func(c *Config) { c.TokenFile, c.MaxNewUsers = path, 8 }})
+	observe := func(token, user string, n int) codes.Code {
+		_, err := ts.events.Observe(bearing(ctx(t), tokens[token]),
+			&pb.ObserveRequest{Event: newEvent(user, n)})
+		if err != nil {
+			same(t, problem{Code: codes.ResourceExhausted, Reason: "TOO_MANY_NEW_USERS", Retry: true},
+				problemOf(t, err), "the event of %s", user)
+		}
+		return status.Code(err)
+	}
+	for i, want := range []codes.Code{codes.OK, codes.OK, codes.ResourceExhausted} {
+		same(t, want, observe("feed", fmt.Sprint("new", i), 1), "new user %d of the token", i)
+	}
+	same(t, codes.OK, observe("feed", "new1", 2), "a user with a history")
+	same(t, codes.OK, observe("free", "new2", 1), "the user by another token")
+	same(t, codes.OK, observe("feed", "new2", 2), "the user, who has a history now")
+
+	made := []*pb.Event{newEvent("a", 1), newEvent("new0", 3), newEvent("b", 1), newEvent("c", 1)}
+	batch := check.Get(ts.events.BatchObserve(bearing(ctx(t), tokens["batch"]),
+		&pb.BatchObserveRequest{Events: made}))(t)
+	for i, want := range []codes.Code{codes.OK, codes.OK, codes.OK, codes.ResourceExhausted} {
+		same(t, want, codes.Code(batch.GetResults()[i].GetError().GetCode()),
+			"event %d of the batch", i)
+	}
+	s := check.Get(ts.events.StreamObserve(bearing(ctx(t), tokens["stream"])))(t)
+	for i, want := range []int{0, 0, 1} {
+		must(t, s.Send(&pb.StreamObserveRequest{Sequence: uint64(i + 1),
+			Event: newEvent(fmt.Sprint("streamed", i), 1)}))
+		same(t, want, len(check.Get(s.Recv())(t).GetExceptions()), "exceptions of event %d", i)
+	}
+	began := 0 // besides the seven before, and those of the seconds that this takes
+	for observe("free", fmt.Sprint("of all", began), 1) == codes.OK {
+		began++
+	}
+	if began < 1 || began > 4 {
+		t.Errorf("%d further users began a history, want one", began)
+	}
+}
+
 // TestNewUsersInOneCall: of the users whom one call brings, as many begin a history as may, and the
 // quota of later minutes stays.
 func TestNewUsersInOneCall(t *testing.T) {
@@ -67,7 +119,7 @@ func TestNewUsersInOneCall(t *testing.T) {
 	for i := range many {
 		many[i].Revision = 1
 	}
-	ts.newUsers.Count(many) // of calls at the same time
+	ts.newUsers.Of(ctx(t)).Count(many) // of calls at the same time
 	if left := ts.newUsers.Quota.Tokens(); left < -quota-1 {
 		t.Errorf("%v users are left of the quota, want at least one minute's less", left)
 	}

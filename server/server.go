@@ -51,7 +51,7 @@ type Server struct {
 	states    *state.Cache
 	quality   *quality.Meter // nil: not measured
 	follow    follow.All
-	newUsers  *ingest.NewUsers // nil: any number may begin a history
+	newUsers  *ingest.NewUsers
 
 	services   services
 	background []func(context.Context) // work that no call waits for
@@ -144,9 +144,8 @@ func newBounded(
 func newServer(cfg Config, st store.Store, b bounds) *Server {
 	s := &Server{
 		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, store: st,
-		updater:  state.NewUpdater(cfg.EventWeights),
-		newUsers: ingest.NewQuota(cfg.MaxNewUsers, st),
-		drain:    newDrain(), bounds: b,
+		updater: state.NewUpdater(cfg.EventWeights),
+		drain:   newDrain(), bounds: b,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
@@ -165,6 +164,7 @@ func (s *Server) newServices(traced store.Store) {
 	s.credits = credit.New(credit.Deps{Identity: s.store.Identity(), Arms: s.arms.Names(),
 		ArmOf: s.arms.Split.Drawn, Now: s.cfg.Now, Weights: s.updater.Weights,
 		Metrics: s.metrics.credit})
+	s.newUsers = ingest.NewQuota(s.cfg.MaxNewUsers, s.doors.NewUsers, s.store)
 	meter := stage.Meter{Metrics: s.metrics.stages, Traced: s.cfg.Tracer != nil}
 	s.services = services{
 		recommend: recommend.New(recommend.Deps{Store: s.store, Arms: s.arms, States: s.states,

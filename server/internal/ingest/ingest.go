@@ -33,7 +33,7 @@ type Deps struct {
 	States     *state.Cache
 	Follow     follow.Follower // is told of events that are durable
 	Credits    *credit.Book
-	NewUsers   *NewUsers         // nil: any number may begin a history
+	NewUsers   *NewUsers
 	ReadAhead  *admission.Budget // bytes of events, of all streams
 	StreamIdle time.Duration     // after which a stream without events ends
 	Draining   context.Context   // ends when streams are told to come to an end
@@ -206,7 +206,7 @@ func (in *ingestion) reject(i int, fault error) {
 // commit makes the records durable and then visible: it folds them into the cached states. Records
 // at fault are rejected. After an error the outcome of some records may be open.
 func (s *service) commit(ctx context.Context, in *ingestion) error {
-	counted, err := s.NewUsers.refuse(ctx, in)
+	uncounted, err := s.NewUsers.refuse(ctx, in)
 	if err != nil || len(in.records) == 0 {
 		return err
 	}
@@ -216,9 +216,7 @@ func (s *service) commit(ctx context.Context, in *ingestion) error {
 	if err != nil {
 		return err
 	}
-	if !counted {
-		s.NewUsers.Count(results)
-	}
+	uncounted.Count(results)
 	in.acquire(s.Arms.All())
 	defer in.release()
 	in.written = in.written[:0]

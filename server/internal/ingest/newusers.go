@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -12,37 +13,72 @@ import (
 )
 
 // NewUsers bounds the number of users who begin a history in a minute, so that ids that somebody
-// makes up do not fill the store. It is nil if any number may.
+// makes up do not fill the store: by all calls, and by those of each client that has a limit.
 //
 // Whether a user is new is known from the answer of the store, which is free. So as long as there
 // is room for all users of a call, its new ones are counted when they have come. Otherwise each
 // event costs a look at its user's history. Calls at the same time may find the same room and
 // exceed the quota together; they use up no more than the next minute's.
 type NewUsers struct {
-	Quota *rate.Limiter // of those who may still begin
-	store store.Store
+	Quota    *rate.Limiter // of those who may still begin; nil: any number
+	ofClient func(ctx context.Context) *rate.Limiter
+	store    store.Store
 }
 
-// NewQuota returns the bound of a number a minute; 0: none.
-func NewQuota(perMinute int, st store.Store) *NewUsers {
-	if perMinute == 0 {
-		return nil
+// NewQuota returns the bound of a number a minute; 0: none. ofClient returns the quota of the
+// client that makes a call; nil: it has none.
+func NewQuota(
+	perMinute int, ofClient func(ctx context.Context) *rate.Limiter, st store.Store,
+) *NewUsers {
+	n := &NewUsers{ofClient: ofClient, store: st}
+	if perMinute > 0 {
+		n.Quota = rate.NewLimiter(rate.Every(time.Minute/time.Duration(perMinute)), perMinute)
 	}
-	every := rate.Every(time.Minute / time.Duration(perMinute))
-	return &NewUsers{rate.NewLimiter(every, perMinute), st}
+	return n
 }
 
-// refuse rejects the records of users without a history as far as no more may begin one. counted
-// tells that those who may are counted.
-func (n *NewUsers) refuse(ctx context.Context, in *ingestion) (counted bool, err error) {
-	if n == nil || n.Quota.Tokens() >= float64(len(in.records)) {
-		return false, nil
+// Quotas are those that hold together.
+type Quotas []*rate.Limiter
+
+// Of returns the quotas that a call has to keep.
+func (n *NewUsers) Of(ctx context.Context) Quotas {
+	var all Quotas
+	for _, l := range [...]*rate.Limiter{n.Quota, n.ofClient(ctx)} {
+		if l != nil {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// room reports whether these many users may begin.
+func (q Quotas) room(users int) bool {
+	return !slices.ContainsFunc(q, func(l *rate.Limiter) bool {
+		return l.Tokens() < float64(users)
+	})
+}
+
+// take counts a user who begins.
+func (q Quotas) take() {
+	for _, l := range q {
+		if l.Tokens() > -float64(l.Burst()) {
+			l.Reserve()
+		}
+	}
+}
+
+// refuse rejects the records of users without a history as far as no more may begin one. It
+// returns the quotas by which those who may are not counted yet.
+func (n *NewUsers) refuse(ctx context.Context, in *ingestion) (uncounted Quotas, err error) {
+	quotas := n.Of(ctx)
+	if quotas.room(len(in.records)) {
+		return quotas, nil
 	}
 	kept, admitted := 0, map[string]bool{}
 	for i, record := range in.records {
-		ok, err := n.admit(ctx, record.User, admitted)
+		ok, err := n.admit(ctx, record.User, admitted, quotas)
 		if err != nil {
-			return true, err
+			return nil, err
 		}
 		if !ok {
 			in.reject(in.index[i], outcome.ErrNewUsers)
@@ -52,12 +88,12 @@ func (n *NewUsers) refuse(ctx context.Context, in *ingestion) (counted bool, err
 		kept++
 	}
 	in.records, in.index = in.records[:kept], in.index[:kept]
-	return true, nil
+	return nil, nil
 }
 
 // admit reports whether the user has a history or may begin one, and counts the user then.
 func (n *NewUsers) admit(
-	ctx context.Context, user string, admitted map[string]bool,
+	ctx context.Context, user string, admitted map[string]bool, quotas Quotas,
 ) (bool, error) {
 	if admitted[user] {
 		return true, nil
@@ -66,23 +102,21 @@ func (n *NewUsers) admit(
 	if err != nil && !errors.Is(err, store.ErrCorrupt) { // a damaged history is one
 		return false, err
 	}
-	if err == nil && head.Revision == 0 && !n.Quota.Allow() {
-		return false, nil
+	if err == nil && head.Revision == 0 {
+		if !quotas.room(1) {
+			return false, nil
+		}
+		quotas.take()
 	}
 	admitted[user] = true
 	return true, nil
 }
 
 // Count counts the users whose histories began with the results.
-func (n *NewUsers) Count(results []store.Result) {
-	if n == nil {
-		return
-	}
+func (q Quotas) Count(results []store.Result) {
 	for i := range results {
-		r := &results[i]
-		if r.Revision == 1 && !r.Duplicate && r.Err == nil &&
-			n.Quota.Tokens() > -float64(n.Quota.Burst()) {
-			n.Quota.Reserve()
+		if r := &results[i]; r.Revision == 1 && !r.Duplicate && r.Err == nil {
+			q.take()
 		}
 	}
 }

@@ -78,7 +78,7 @@ type Cmd struct {
 	MaxConcurrentStreams uint32        `group:"Limits:" default:"${serve_max_concurrent_streams}" help:"Calls in flight on one connection; further ones wait at the client."`
 	MaxInFlight          int           `group:"Limits:" default:"${serve_max_in_flight}" help:"Most calls of Recommend, and of Observe, that run at a time. The limit in force follows the latency below it."`
 	MaxStreams           int           `group:"Limits:" default:"${serve_max_streams}" help:"Open StreamObserve streams. Beyond it the one that has been idle for longest is ended."`
-	MaxNewUsers          int           `group:"Limits:" default:"${serve_max_new_users}" help:"Users who may begin a history in a minute; events of further ones are refused. 0: any number."`
+	MaxNewUsers          int           `group:"Limits:" default:"${serve_max_new_users}" help:"Users who may begin a history in a minute; events of further ones are refused. 0: any number. A line of --token-file may bound those of its tokens besides: new-users=N."`
 	MaxItems             int           `group:"Limits:" default:"${serve_max_items}" help:"Items that the catalogue may have; further ones are refused. 0: any number."`
 	MaxCatalogueSize     cli.ByteSize  `group:"Limits:" default:"0" placeholder:"SIZE" help:"Memory that the catalogue may take; items that would add to more are refused. Default: a quarter of the memory of the control group, or else of the machine, at most 2GiB."`
 	StreamIdle           time.Duration `group:"Limits:" default:"${serve_stream_idle}" help:"Time after which a StreamObserve stream without events is ended."`
