@@ -8,11 +8,10 @@ import (
 )
 
 // Work of the iteration. The true numbers are known only at its end; these are typical of graphs of
-// shops, films and clicks.
+// shops, films and clicks. All checks amount to one eigenproblem of the size of the whole space.
 const (
-	eigenProblems = 3   // eigenproblems of the size of the whole space that all checks amount to
-	tallSlowdown  = 1.4 // factor of the time of products of tall matrices with blocks
-	blockPasses   = 20  // passes over the n×b numbers of a block for each product with K
+	tallSlowdown = 1.4 // factor of the time of products of tall matrices with blocks
+	blockPasses  = 20  // passes over the n×b numbers of a block for each product with K
 )
 
 // Work of forming and using K, in the units of package cost.
@@ -43,7 +42,7 @@ func Cost(r *Incidence, opt Options) []cost.Stage {
 	}
 	graph, products := graphCost(r, opt, vectors, size)
 	iteration := size/4*(tallSlowdown*4*n*m*m+2*n*m*k)/cost.Single +
-		(eigenProblems*eigen.EigenWork*m*m*m+eigen.MeasuringWork*n*k*k)/cost.Double +
+		(eigen.EigenWork*m*m*m+eigen.MeasuringWork*n*k*k)/cost.Double +
 		blockPasses*size*n*vectors/cost.Stream
 	basis, limit := 8*n*k, float64(eigen.SpaceLimit(r.NumItems, opt.Rank))
 	space := size*n*limit + 8*limit*limit + 3*8*m*m

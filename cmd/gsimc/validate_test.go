@@ -26,7 +26,7 @@ func TestValidate(t *testing.T) {
 		out, err []string
 	}{
 		{good, cli.ExitOK, []string{"rows ", "6000, 0 bad", "users ", "300, ", "density",
-			"training", "270 users, ", "30 users to measure on", "takes about"}, nil},
+			"training", "270 users, ", "30 users to measure on", "takes about", "(with --quick "}, nil},
 		{bad, cli.ExitFailure, []string{"3 bad (user_id 2, timestamp 1)", "ids too long  1, ",
 			"bad.csv:4: column user_id: empty id", "bad.csv:5: column timestamp: ",
 			"2024-01-01 00:00:00 to 2024-01-02", "1 row is older"},
@@ -56,10 +56,16 @@ func TestValidate(t *testing.T) {
 	var report struct {
 		Rows     int64
 		BadRows  *int64 `json:"bad_rows"`
-		Training struct{ Bytes int64 }
+		Training struct {
+			Bytes        int64
+			Seconds      float64
+			QuickSeconds float64 `json:"quick_seconds"`
+		}
 	}
 	decode(t, mustRun(t, "validate", "--json", good), &report)
-	if report.Rows != 6000 || report.BadRows == nil || *report.BadRows != 0 || report.Training.Bytes == 0 {
+	if took := report.Training; report.Rows != 6000 || report.BadRows == nil ||
+		*report.BadRows != 0 || took.Bytes == 0 || !(0 < took.QuickSeconds) ||
+		took.QuickSeconds >= took.Seconds {
 		t.Errorf("JSON: %+v", report)
 	}
 }

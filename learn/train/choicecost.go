@@ -18,7 +18,6 @@ const usualRidges = 3
 func choiceCost(
 	p *dataset.Partition, shape *dynamics.Shape, of *fit.Candidates, s *local.Spec,
 ) cost.Stage {
-	const overhead = 2.5 // as measured
 	c := choiceShape{
 		positions: float64(fit.ChoicePositions(Histories(&p.Validation), len(p.Items))),
 		items:     float64(shape.Items), bands: float64(len(shape.Bands)),
@@ -37,7 +36,6 @@ func choiceCost(
 		fewer.bands--
 		seconds += fewer.seconds(k / 2)
 	}
-	seconds *= overhead
 	kept := 0.0
 	peak := c.candidateBytes(k)
 	if s.Neighbours > 0 {
@@ -54,14 +52,15 @@ type choiceShape struct{ positions, items, bands, near float64 }
 // seconds is the time of a candidate of rank k.
 func (c *choiceShape) seconds(k float64) float64 {
 	const (
-		scoreBytes = 20 // moved for each score
-		nearSteps  = 5  // for each item near a position, for all weights of the local term
+		scoreBytes = 20  // moved for each score
+		nearSteps  = 5   // for each item near a position, for all weights of the local term
+		overhead   = 2.5 // of the positions, as measured
 	)
 	rows := c.bands*k + 1
-	return (rows*rows*rows/3+2*rows*rows*k)/cost.Double +
-		2*c.positions*k*(c.items+c.bands*k)/cost.Single +
-		(32*rows*(rows+k)+scoreBytes*c.positions*c.items)/cost.Stream +
-		c.positions*nearSteps*c.near/4/cost.Scatter
+	equations := (rows*rows*rows/3+2*rows*rows*k)/cost.Double + 32*rows*(rows+k)/cost.Stream
+	return equations + overhead*(2*c.positions*k*(c.items+c.bands*k)/cost.Single+
+		scoreBytes*c.positions*c.items/cost.Stream+
+		c.positions*nearSteps*c.near/4/cost.Scatter)
 }
 
 // candidateBytes is the memory of the candidates, beside that of the normal equations and of the

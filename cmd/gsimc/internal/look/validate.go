@@ -147,8 +147,7 @@ type Report struct {
 	timed  bool
 }
 
-// trainingReport says what a training with the defaults would take, on a machine that is typical
-// for its number of processors.
+// trainingReport says what a training with the defaults would take on this machine.
 type trainingReport struct {
 	Users        int     `json:"users"`
 	Validation   int     `json:"validation"`
@@ -156,6 +155,7 @@ type trainingReport struct {
 	Interactions int64   `json:"interactions"`
 	Rank         int     `json:"rank"` // at most
 	Seconds      float64 `json:"seconds"`
+	QuickSeconds float64 `json:"quick_seconds"` // with --quick
 	Bytes        int64   `json:"bytes"`
 }
 
@@ -206,12 +206,19 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 		Interactions: int64(len(part.Train.Item)), Rank: cfg.Rank,
 	}
 	_, faster := data.MeasuredSpeed()
-	for _, stage := range todo.Stages {
-		r.Seconds += stage.Seconds / faster
-	}
+	r.Seconds = seconds(todo) / faster
+	cfg.ChooseRank, cfg.ChooseRidge, cfg.ChooseBands = false, false, false
+	r.QuickSeconds = seconds(train.NewPlan(part, cfg)) / faster
 	r.Bytes, _ = todo.Peak(cli.HeldMemory())
 	r.Bytes = max(r.Bytes, cli.PeakRSS())
 	return r, nil
+}
+
+func seconds(p *train.Plan) (sum float64) {
+	for _, stage := range p.Stages {
+		sum += stage.Seconds
+	}
+	return sum
 }
 
 // rows is the report as a table.
@@ -267,8 +274,9 @@ func (r *Report) rows() [][]string {
 		add("training", "%s, %s, %s; %s to measure on", cli.Counted(t.Users, "user"),
 			cli.Counted(t.Items, "item"), cli.Counted(t.Interactions, "interaction"),
 			cli.Counted(t.Validation, "user"))
-		add("  takes about", "%s and %s, at a rank of at most %d", cli.SecondsText(t.Seconds),
-			cli.BytesText(t.Bytes), t.Rank)
+		add("  takes about", "%s (with --quick %s) and %s, at a rank of at most %d",
+			cli.SecondsText(t.Seconds), cli.SecondsText(t.QuickSeconds), cli.BytesText(t.Bytes),
+			t.Rank)
 	}
 	return rows
 }
