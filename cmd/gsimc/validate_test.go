@@ -20,6 +20,8 @@ func TestValidate(t *testing.T) {
 	one := writeFile(t, "one.csv", "user_id,item_id\na,x\n")
 	none := writeFile(t, "none.csv", "user_id,item_id,timestamp\na,x,then\nb,x,now\n")
 	spaced := writeFile(t, "spaced.csv", "user_id,item_id\na,x\na,y\n b,x\nb,y\nb,x \n")
+	sheet := writeFile(t, "sheet.csv", "user_id,item_id,timestamp\na,x,46356.58\na,y,46357\n")
+	open := writeFile(t, "open.csv", "user_id,item_id,timestamp\na,x,1\na,y,2x\nb,\"x,3\n")
 	for _, c := range []struct {
 		args     string
 		code     int
@@ -43,6 +45,10 @@ func TestValidate(t *testing.T) {
 			[]string{"no interactions"}},
 		{one, cli.ExitFailure, []string{"one.csv: csv, 1 row\n", "1, and 0 rows of an item"}, nil},
 		{none, cli.ExitFailure, []string{"times  none: no row is good"}, nil},
+		{sheet, cli.ExitOK, []string{"positions"},
+			[]string{"times look like the days of a spreadsheet", "the format yyyy-mm-dd"}},
+		{open, cli.ExitFailure, []string{"rows   2, 1 bad (timestamp 1)", "open.csv:3: column"},
+			[]string{"open.csv:4: a quote opens in this line"}},
 		{spaced, cli.ExitOK, []string{`2 rows with an id such as " 12"`,
 			"none: rows count in the order of the file"}, nil},
 		{"/does/not/exist", cli.ExitFailure, nil, []string{"/does/not/exist: no such file"}},

@@ -19,6 +19,12 @@ const progressRows = 1 << 16
 // endOf1970 is the number of seconds of the year 1970: see Report.OrdinalTimes.
 const endOf1970 = 365 * 24 * 3600
 
+// The days since 1900 of spreadsheets: see Report.SheetDays.
+const (
+	firstSheetDay  = 36526 // 2000-01-01
+	endOfSheetDays = 73051 // 2100-01-01
+)
+
 // badRowMessages is the number of bad rows that a Report describes.
 const badRowMessages = 5
 
@@ -311,6 +317,7 @@ func (l *loader) sorted() (d *Interactions, kinds []uint16) {
 	open := l.kept.time && ticks == 0 && !l.dated
 	if open && l.oldest >= 0 && l.newest < max(endOf1970, read+1) {
 		l.report.OrdinalTimes, d.Time, d.Repeats = true, nil, nil
+		l.report.SheetDays = l.oldest >= firstSheetDay && l.newest < endOfSheetDays
 	}
 	return d, kinds
 }

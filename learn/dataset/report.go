@@ -33,6 +33,10 @@ type Report struct {
 	// 1970.
 	OrdinalTimes bool
 
+	// SheetDays tells that the positions are of the size of the days since 1900 of the years 2000
+	// to 2099, as which spreadsheets write times that have no format.
+	SheetDays bool
+
 	// UnusedTypeColumn is the column that looks like one of event types although
 	// Options.TypeColumn is empty, such as "event_type" or "action". Empty: there is none.
 	UnusedTypeColumn string

@@ -56,7 +56,8 @@ type Count struct {
 
 // Inspect reads files as Read does and says what is in them. Options.MaxBadRows does not count: bad
 // rows are in the survey, however many there are. If no row is good, or the filters leave nothing,
-// the error is that of Read and the survey is there all the same; after other errors there is none.
+// the error is that of Read and the survey is there all the same. If reading ends early, as at a
+// quote that is not closed, it is one of the rows before; after other errors there is none.
 func Inspect(data []string, opt Options, now time.Time) (*Survey, *Interactions, error) {
 	opt.MaxBadRows = math.MaxInt64
 	l, err := newLoader(data, opt)
@@ -67,7 +68,11 @@ func Inspect(data []string, opt Options, now time.Time) (*Survey, *Interactions,
 		latest: now.Add(event.MaxFuture).Unix()}
 	l.surveyor = w
 	if err := l.readAll(data); err != nil {
-		return nil, nil, err
+		if l.report.Rows == 0 {
+			return nil, nil, err
+		}
+		w.end(l)
+		return w.survey, nil, err
 	}
 	events, _, err := l.finish()
 	w.end(l)

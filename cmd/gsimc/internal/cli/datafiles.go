@@ -95,7 +95,10 @@ func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 		fmt.Fprintf(w, "note: no event has a type %s, of which --event-weight says the weight\n",
 			strings.Join(r.AbsentTypes, ", "))
 	}
-	if r.OrdinalTimes {
+	if r.SheetDays {
+		fmt.Fprintf(w, "note: times look like the days of a spreadsheet: %s; give the column the "+
+			"format yyyy-mm-dd hh:mm:ss\n", ordinals)
+	} else if r.OrdinalTimes {
 		fmt.Fprintf(w, "note: times look like positions: %s; --time-unit s takes them as seconds\n",
 			ordinals)
 	}

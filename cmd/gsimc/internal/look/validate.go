@@ -68,7 +68,8 @@ func (c *Validate) Run(a *cli.App) error {
 }
 
 // Survey reads the files. The report is nil if they cannot be read; it stands beside the error of
-// files with more bad rows than are allowed, or with nothing to learn from.
+// files that cannot be read to their end, that have more bad rows than are allowed, or nothing to
+// learn from.
 func (c *SurveyFlags) Survey(a *cli.App) (*Report, error) {
 	p := a.Progress()
 	opt := c.options(a)
@@ -84,8 +85,9 @@ func (c *SurveyFlags) Survey(a *cli.App) (*Report, error) {
 		survey, events, err = dataset.Inspect(c.Files, opt, time.Now())
 		return err
 	})
+	err = cli.DataError(err)
 	if survey == nil || errors.Is(err, cli.ErrInterrupted) {
-		return nil, cli.DataError(err)
+		return nil, err
 	}
 	r := newReport(survey)
 	if err == nil {

@@ -13,8 +13,9 @@ var (
 		`put the field in quotes and double the quotes in it`)
 	errAfterQuote = errors.New(`text after a closing quote; ` +
 		`double the quotes inside a quoted field`)
-	errOpenQuote = fmt.Errorf("a quote opens in this line and is not closed within %d bytes; "+
-		"close it, or put the field in quotes and double the quotes in it", MaxRowBytes)
+	errOpenQuote = fmt.Errorf("a quote opens in this line and is not closed within %d bytes, so "+
+		"no row from here on was read; close it, or put the field in quotes and double the quotes "+
+		"in it", MaxRowBytes)
 )
 
 // csvScanner cuts CSV text (RFC 4180) into rows of fields. It accepts what

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -108,8 +109,12 @@ func (c *clock) read(b []byte) (seconds int64, dated bool, err error) {
 		seconds, err = c.decimal(x, b)
 		return seconds, false, err
 	}
-	return 0, false, Refusef(
-		"bad time %s, want a number, a date such as 2024-05-31 12:00:00, or RFC 3339", Quote(b))
+	advice := ""
+	if b[0] >= '0' && b[0] <= '9' && bytes.ContainsAny(b, "/.") {
+		advice = "; a spreadsheet writes such dates in the format yyyy-mm-dd hh:mm:ss"
+	}
+	return 0, false, Refusef("bad time %s, want a number, a date such as 2024-05-31 12:00:00, "+
+		"or RFC 3339%s", Quote(b), advice)
 }
 
 // whole returns the seconds of a whole number; b is the value as it stands in the file.
