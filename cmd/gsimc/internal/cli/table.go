@@ -56,7 +56,7 @@ func ScoreText(x float64) string {
 // IDText is an id in a line of a list: as it is, or in quotes with escapes if it could be taken for
 // another id, or for two.
 func IDText(id string) string {
-	if strings.HasPrefix(id, `"`) {
+	if strings.HasPrefix(id, `"`) || strings.TrimSpace(id) != id {
 		return strconv.Quote(id)
 	}
 	return Plain(id)
