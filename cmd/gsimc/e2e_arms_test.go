@@ -124,13 +124,17 @@ func TestSharesOfArms(t *testing.T) {
 		append(models, "--with", third.Admin, "--share", "next=0")...)
 	check.Same(t, []float64{60, 40}, shares(models...), "shares after what was refused")
 
+	const anew = "note: the comparison of the arms began anew, and these shares hold until"
+	says(t, "another share", execute(t, append(models, "--share", "next=50")...), anew)
+	says(t, "the same share", execute(t, append(models, "--share", "next=50")...),
+		"note: these shares hold until")
 	check.Same(t, []float64{0, 100}, shares(append(models, "--share", "next=100%")...), "shares")
 	for _, server := range []*serverProcess{a, b} {
 		for n := range 6 {
 			got := recommendJSON(t, server, "--user", fmt.Sprint("user-", n), "--items", "1")
 			check.Same(t, "next", got.Arm, "the arm of user-%d", n)
 		}
-		server.awaitLog(t, "audit: arms have other shares", 1)
+		server.awaitLog(t, "audit: arms have other shares", 2)
 	}
 	shares("models", "--server", b.Admin, "--share", "next=7.5")
 	refused(t, cli.ExitFailure, "has other shares of the arms than", models...)

@@ -49,6 +49,13 @@ func (c *Models) ask() ([]armServer, error) {
 
 func sameArm(a, b *pb.ArmModel) bool { return a.GetArm() == b.GetArm() }
 
+// sameShares tells whether two answers of a server give its arms the same shares.
+func sameShares(a, b armServer) bool {
+	return slices.EqualFunc(a.models, b.models, func(a, b *pb.ArmModel) bool {
+		return a.GetConfiguredSharePercent() == b.GetConfiguredSharePercent()
+	})
+}
+
 // call calls the server. Of a further one the error names the flag.
 func (s *armServer) call(fn func(context.Context, pb.AdminServiceClient) error) error {
 	err := s.Call(func(ctx context.Context, conn grpc.ClientConnInterface) error {

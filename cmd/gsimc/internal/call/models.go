@@ -3,6 +3,7 @@ package call
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ type Models struct {
 	cli.ServerFlags `set:"port=50052"`
 
 	With  []string `group:"Server:" placeholder:"HOST:PORT" help:"Admin address of another server of the store, with the same --arm and --arm-salt: what the servers have counted is added up. May be given several times."`
-	Share []string `group:"Shares:" sep:"none" placeholder:"NAME=PERCENT" help:"Give this arm another share of the users, 0 to 100, at --server and at each --with, until they are started anew. Main has what the arms leave. May be given several times."`
+	Share []string `group:"Shares:" sep:"none" placeholder:"NAME=PERCENT" help:"Give this arm another share of the users, 0 to 100, at --server and at each --with, until they are started anew. Main has what the arms leave. If a share changes, a comparison that is under way ends, and begins anew. May be given several times."`
 	JSON  bool     `group:"Output:" name:"json" help:"Print one JSON object."`
 }
 
@@ -99,6 +100,7 @@ func (c *Models) Run(a *cli.App) error {
 	if err != nil {
 		return err
 	}
+	before := servers
 	if len(c.Share) > 0 {
 		if err := c.give(servers); err != nil {
 			return err
@@ -129,8 +131,12 @@ func (c *Models) Run(a *cli.App) error {
 	printModels(a, list)
 	printOutcomes(a, list)
 	if len(c.Share) > 0 {
-		a.Printf("\nnote: these shares hold until a server is started anew: give them to --arm " +
-			"of serve too\n")
+		anew := ""
+		if !slices.EqualFunc(before, servers, sameShares) {
+			anew = "the comparison of the arms began anew, and "
+		}
+		a.Printf("\nnote: %sthese shares hold until a server is started anew: give them to --arm "+
+			"of serve too\n", anew)
 	}
 	return nil
 }
