@@ -87,7 +87,7 @@ func TestDamagedItemIsHiddenUntilWritten(t *testing.T) {
 		t.Helper()
 		return reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{}).GetStoreDamage()
 	}
-	if got := status(); !strings.HasPrefix(got, "1 items of the catalogue are damaged") {
+	if got := status(); !strings.HasPrefix(got, "items of the catalogue are damaged (1)") {
 		t.Errorf("the status says %q", got)
 	}
 	if ts.shows(t, id) {

@@ -46,7 +46,7 @@ func testBadDataFiles(t *testing.T) {
 			"--max-bad-rows 2", []string{"--max-bad-rows: 2 is below the number of bad rows",
 				"e.csv:5: column timestamp"}},
 		{"k-core that leaves nothing", "e.csv", eventsHead + "u,i,1,1\nv,j,1,1\n",
-			"--min-item-events 2", []string{"--min-item-events: 2 leaves none of the 2 users",
+			"--min-item-events 2", []string{"--min-item-events: 2 leaves no user of 2",
 				"lower --min-item-events"}},
 	} {
 		if c.name != "" {

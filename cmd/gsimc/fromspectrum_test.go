@@ -112,7 +112,7 @@ func TestTrainFromSpectrumRefusals(t *testing.T) {
 		{"--from-spectrum nowhere --data " + sample, cli.ExitFailure, "--from-spectrum: nowhere"},
 		{"--from-spectrum " + spectrum, cli.ExitUsage, "missing flags: --data=FILE"},
 		{"--from-spectrum " + spectrum + " --data " + strangers, cli.ExitFailure,
-			"--data: none of the 1 users has two of the 120 items of the spectrum"},
+			"--data: no user of 1 has two of the 120 items of the spectrum"},
 		{"--from-spectrum " + spectrum + " --rank 17 --data " + sample, cli.ExitFailure,
 			"--rank: 17, want 1 to 16, the rank of the spectrum"},
 	} {

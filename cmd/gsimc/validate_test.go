@@ -37,7 +37,7 @@ func TestValidate(t *testing.T) {
 			"too early", "1 before 1970: a server refuses them",
 			"too late", "2 more than 24 hours in the future: a server refuses them"}, nil},
 		{bad + " --max-bad-rows 3", cli.ExitFailure, []string{"2, 2 of them with one item"},
-			[]string{"there is nothing to learn from: none of the 2 users of a training has two items"}},
+			[]string{"there is nothing to learn from: no user of the 2 of a training has two items"}},
 		{more + " --max-bad-rows 3 --type-column event_type", cli.ExitOK,
 			[]string{"types ", "view 2, buy 1"}, nil},
 		{bad + " --max-bad-rows 3 --type-column event_type --event-weight view=0,buy=0",

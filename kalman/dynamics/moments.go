@@ -94,7 +94,7 @@ func Predictable(histories iter.Seq[kalman.History]) error {
 func noPairs(users int) error {
 	return &fault.Fault{
 		Field: "Histories",
-		Err:   fmt.Errorf("%w: none of %d users has two items", ErrNothingToPredict, users),
+		Err:   fmt.Errorf("%w: no user of %d has two items", ErrNothingToPredict, users),
 		Want:  "users with two items or more",
 		// The paper's preset learns nothing from the order of events.
 		Advice: []fault.Change{{Verb: "set", Field: "Preset", To: "paper"}},

@@ -108,7 +108,7 @@ func measure(histories []kalman.History) (*measurements, error) {
 	if len(m.gap) == n {
 		return nil, &fault.Fault{
 			Field: "Histories",
-			Problem: fmt.Sprintf("none of %d users has two events of positive weight, "+
+			Problem: fmt.Sprintf("no user of %d has two events of positive weight, "+
 				"so a lasting deviation cannot be told from noise", n),
 		}
 	}

@@ -370,7 +370,7 @@ func TestNoiseOfBadInput(t *testing.T) {
 		{"users without events", learn(bands, make([]kalman.History, 3)),
 			"no events of positive weight"},
 		{"no weight", learn(bands, weightless), "no events of positive weight"},
-		{"one event each", learn(bands, one), "none of 2 users has two events"},
+		{"one event each", learn(bands, one), "no user of 2 has two events"},
 		{"no bands", learn(&kalman.Dynamics{Mean: s.d.Mean}, s.histories), "Bands"},
 		{"not finite", infinite, "coordinate 1 are not finite"},
 		{"nothing to check", check(s.d, nil), "no events of positive weight"},

@@ -68,6 +68,7 @@ func TestBadInput(t *testing.T) {
 		{"no number", head + "u,i,1,two\n", []string{"column weight", `bad weight "two"`}},
 		{"too few fields", head + "u,i\n", []string{"f.csv:2: the row has 2 fields, the header " +
 			"has 4"}},
+		{"one field", head + "u\n", []string{"f.csv:2: the row has 1 field, the header has 4"}},
 		{"bare quote", head + "u,i\"i,1,1\n", []string{"f.csv:2: a quote inside"}},
 		{"text after quote", head + "\"u\"u,i,1,1\n",
 			[]string{"f.csv:2: text after a closing quote"}},
@@ -256,7 +257,7 @@ func TestMaxBadRows(t *testing.T) {
 func TestFiltersThatLeaveNothing(t *testing.T) {
 	_, _, err := readBytes("f", []byte(head+"u,i,1,1\nv,j,1,1\n"), Options{MinItemEvents: 2})
 	if !errors.Is(err, ErrNoData) || !strings.Contains(err.Error(),
-		"MinItemEvents: 2 leaves none of the 2 users: no interactions: lower MinItemEvents") {
+		"MinItemEvents: 2 leaves no user of 2: no interactions: lower MinItemEvents") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -76,8 +76,8 @@ func (b *Builder) Interactions() (*Interactions, *Report, error) {
 	r := b.load.report
 	if b.load.columns.rows == 0 {
 		return nil, nil, fmt.Errorf(
-			"%s: %w: %d events, %d of them bad and %d of a weight that is not above 0", b.source,
-			ErrNoData, r.Rows, r.BadRows, r.Unliked)
+			"%s: %w: %s, %d of them bad and %d of a weight that is not above 0", b.source,
+			ErrNoData, counted(r.Rows, "event"), r.BadRows, r.Unliked)
 	}
 	if !b.weighted {
 		b.load.columns.weight = nil

@@ -301,11 +301,19 @@ func (l *loader) nothingRead() error {
 		return nil
 	}
 	r := l.report
-	text := fmt.Sprintf("%d rows, %d of them bad", r.Rows, r.BadRows)
+	text := fmt.Sprintf("%s, %d of them bad", counted(r.Rows, "row"), r.BadRows)
 	if r.Unliked > 0 {
 		text += fmt.Sprintf(" and %d of a weight that is not above 0", r.Unliked)
 	}
 	return fmt.Errorf("%s: %w: %s", r.Files[0].Path, ErrNoData, text)
+}
+
+// counted is a number of things: 1 row, 2 rows.
+func counted(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // sorted returns the interactions of the rows and their kinds. Times that are ordinals have served
@@ -326,7 +334,7 @@ func (l *loader) sorted() (d *Interactions, kinds []uint16) {
 func (o Options) nothingLeft(users int) error {
 	f := &fault.Fault{
 		Field: "MinUserEvents", Got: o.MinUserEvents,
-		Problem: fmt.Sprintf("leaves none of the %d users:", users), Err: ErrNoData,
+		Problem: fmt.Sprintf("leaves no user of %d:", users), Err: ErrNoData,
 		Advice: []fault.Change{{Verb: "lower", Field: "MinUserEvents"}},
 	}
 	if o.MinItemEvents > 1 {

@@ -189,7 +189,7 @@ func (w *surveyor) whole(d *Interactions) {
 
 // end fills in what is known when all is read.
 func (w *surveyor) end(l *loader) {
-	w.survey.BadColumns = counted(w.columns)
+	w.survey.BadColumns = countsOf(w.columns)
 	if l.kinds == nil {
 		return
 	}
@@ -200,11 +200,11 @@ func (w *surveyor) end(l *loader) {
 			types[names[kind]] += rows
 		}
 	}
-	w.survey.Types = counted(types)
+	w.survey.Types = countsOf(types)
 }
 
-// counted returns the counts, the largest first and equal ones by name.
-func counted(rows map[string]int64) []Count {
+// countsOf returns the counts, the largest first and equal ones by name.
+func countsOf(rows map[string]int64) []Count {
 	var counts []Count
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
 		counts = append(counts, Count{name, rows[name]})

@@ -189,7 +189,7 @@ func TestTooFew(t *testing.T) {
 		want string
 	}{
 		{fmt.Errorf("state: %w: 0 events", dataset.ErrNoData), "state: no interactions: 0 events"},
-		{nothing, "Histories: there is nothing to predict: none of 7 users has two items, " +
+		{nothing, "Histories: there is nothing to predict: no user of 7 has two items, " +
 			"want users with two items or more"}, // without the advice
 		{&train.TooFewError{Users: 5, Of: 20, Want: 30}, "5 of the 20 users can be held out"},
 	} {

@@ -119,7 +119,7 @@ func checkCopy(
 	report, err := verifyWhole(ctx, dir, opts,
 		func(done, total int64) { progress(StageCheck, done, total) })
 	if err == nil && !report.Whole() {
-		err = fmt.Errorf("%w: %d histories are not whole, and these files are damaged: %s: see "+
+		err = fmt.Errorf("%w: histories are not whole (%d), and these files are damaged: %s: see "+
 			"gsimc verify and gsimc salvage", store.ErrCorrupt, report.Incomplete,
 			strings.Join(report.Damaged, ", "))
 	}

@@ -81,8 +81,8 @@ func (s *service) GetStatus(
 		damage = stats.Damage.Error()
 	}
 	if n := s.Catalogue.Damaged(); n > 0 {
-		damage = strings.TrimPrefix(fmt.Sprintf("%s; %d items of the catalogue are damaged, and "+
-			"not shown: write or delete them", damage, n), "; ")
+		damage = strings.TrimPrefix(fmt.Sprintf("%s; items of the catalogue are damaged (%d), "+
+			"and not shown: write or delete them", damage, n), "; ")
 	}
 	l := s.Arms.Main().Models.Acquire()
 	defer l.Release()

@@ -83,9 +83,9 @@ func (f *storeFlags) readStore(
 		func(_ string, done, total int) { p.Update(int64(done), int64(total)) })
 	p.End()
 	if s := source.skipped; s != nil {
-		fmt.Fprintf(a.Stderr, "warning: %s is damaged: the events are without those of %d users "+
+		fmt.Fprintf(a.Stderr, "warning: %s is damaged: the events are without those of %s "+
 			"from the damage on, and of users who may stand in %d more damaged parts of files; "+
-			"gsimc verify tells more\n", name, s.Users, s.Ranges)
+			"gsimc verify tells more\n", name, cli.Counted(s.Users, "user"), s.Ranges)
 	}
 	return events, report, err
 }

@@ -64,7 +64,8 @@ func writeDescription(w io.Writer, d *model.Description) error {
 	line("version", "%s (file format %s)", d.Version, d.Format)
 	line("items", "%d", d.Items)
 	line("rank", "%d", d.Rank)
-	line("training", "%d users, %d interactions", d.Users, d.Interactions)
+	line("training", "%s, %s", cli.Counted(d.Users, "user"),
+		cli.Counted(d.Interactions, "interaction"))
 	line("graph", "%s", graphText(s))
 	line("rescaling", "by the number of users to the power %v", s.DegreeRescale)
 	if d.Response != nil {

@@ -199,7 +199,7 @@ func newTrainingReport(events *dataset.Interactions) (*trainingReport, error) {
 		return nil, err
 	}
 	if cfg.CheckHistories(part) != nil {
-		return nil, fmt.Errorf("there is nothing to learn from: none of the %d users of a "+
+		return nil, fmt.Errorf("there is nothing to learn from: no user of the %d of a "+
 			"training has two items", part.Train.Len())
 	}
 	todo := train.NewPlan(part, cfg)

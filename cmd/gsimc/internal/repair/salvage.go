@@ -102,23 +102,23 @@ func losses(r *pebble.Report) (texts []string) {
 			texts = append(texts, fmt.Sprintf(format, args...))
 		}
 	}
-	say(r.Incomplete > 0, "%d damaged histories are left out", r.Incomplete)
-	say(r.Lost() > 0, "%s %d users stood only in what cannot be read (there were %d %s)",
-		nearly(r), r.Lost(), r.Existed, asOf(r))
+	say(r.Incomplete > 0, "damaged histories are left out (%d)", r.Incomplete)
+	say(r.Lost() > 0, "%s %s stood only in what cannot be read (there were %d %s)",
+		nearly(r), cli.Counted(r.Lost(), "user"), r.Existed, asOf(r))
 	say(r.Lost() < 0, "users who stood only in what cannot be read are not counted, since the old "+
 		"store does not know how many there were")
-	say(r.Doubtful > 0, "%d histories may lack their last events, or be those of erased users",
+	say(r.Doubtful > 0, "histories may lack their last events, or be those of erased users (%d)",
 		r.Doubtful)
 	bound := ""
 	switch {
 	case r.LostCommits == 0:
 		bound = ", of the last 100 ms before a crash"
 	case r.LostCommits > 0:
-		bound = fmt.Sprintf(", of at most %d commits and of the last 100 ms before a crash",
-			r.LostCommits)
+		bound = fmt.Sprintf(", of at most %s and of the last 100 ms before a crash",
+			cli.Counted(r.LostCommits, "commit"))
 	}
 	say(r.Loss != nil, "the last events of others may be missing%s", bound)
-	say(r.DamagedItems > 0, "%d damaged items of the catalogue are left out", r.DamagedItems)
+	say(r.DamagedItems > 0, "damaged items of the catalogue are left out (%d)", r.DamagedItems)
 	say(r.DoubtfulItems, "items of the catalogue may be missing or out of date")
 	return texts
 }

@@ -23,6 +23,7 @@ func TestLossesSayHowWell(t *testing.T) {
 		{pebble.Report{Unnamed: ranges, Existed: 9, AsOf: time.Unix(0, 0), Loss: loss,
 			LostCommits: 2}, "of at most 2 commits and of the last 100 ms before a crash"},
 		{pebble.Report{Unnamed: ranges, Existed: 9, AsOf: time.Unix(0, 0)}, "about 9 users stood"},
+		{pebble.Report{Unnamed: ranges, Existed: 1}, "at least 1 user stood"},
 	} {
 		if got := strings.Join(losses(&test.report), "; "); !strings.Contains(got, test.want) {
 			t.Errorf("got %q, want %q", got, test.want)

@@ -71,10 +71,10 @@ func (c *Verify) Run(a *cli.App) error {
 		return nil
 	}
 	if len(report.Damaged) == 0 && report.Incomplete == 0 {
-		return fmt.Errorf("%d items of the catalogue are damaged", report.DamagedItems)
+		return fmt.Errorf("items of the catalogue are damaged (%d)", report.DamagedItems)
 	}
 	if len(report.Damaged) == 0 {
-		return fmt.Errorf("%d histories are not whole", report.Incomplete)
+		return fmt.Errorf("histories are not whole (%d)", report.Incomplete)
 	}
 	return fmt.Errorf("damaged files: %s", strings.Join(report.Damaged, ", "))
 }

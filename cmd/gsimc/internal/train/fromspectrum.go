@@ -60,7 +60,7 @@ func (c *Cmd) readSpectrum(
 	j.cfg.Origin = s.Origin(report.Hash)
 	j.cfg.Origin.TrainedAt = trainedAt
 	if j.part = events.HeldOut(s.Items); j.part.Validation.Len() == 0 {
-		return nil, cli.Flagf("--data", "none of the %d users has two of the %d items of the "+
+		return nil, cli.Flagf("--data", "no user of %d has two of the %d items of the "+
 			"spectrum: give the sample that the job wrote beside it", events.NumUsers(),
 			len(s.Items))
 	}

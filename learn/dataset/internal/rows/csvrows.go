@@ -239,11 +239,15 @@ func (t *Table) Next() ([][]byte, error) {
 	if len(fields) == len(t.header) {
 		return fields, nil
 	}
-	reason := "the row has %d fields, the header has %d"
-	if t.form.names != nil {
-		reason = "the row has %d fields, there are names of %d columns"
+	has := fmt.Sprintf("the row has %d fields", len(fields))
+	if len(fields) == 1 {
+		has = "the row has 1 field"
 	}
-	return nil, t.Bad("", Refusef(reason, len(fields), len(t.header)))
+	want := ", the header has %d"
+	if t.form.names != nil {
+		want = ", there are names of %d columns"
+	}
+	return nil, t.Bad("", Refusef(has+want, len(t.header)))
 }
 
 // Line returns the line at which the row that was read last starts, from 1.
