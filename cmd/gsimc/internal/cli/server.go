@@ -46,7 +46,7 @@ func (f *ServerFlags) Dial() (*client.Client, error) {
 	c, err := client.Dial(client.Options{Address: f.Server, Access: access, Timeout: f.Timeout})
 	if bad := new(fault.Fault); errors.As(err, &bad) {
 		if bad.Field == "Address" {
-			bad.Field = f.Flag()
+			bad.Field, err = f.Flag(), Usage(err)
 		}
 		return nil, err
 	}

@@ -43,8 +43,8 @@ func TestAddressesOfNoServer(t *testing.T) {
 		{"[::1]", "", `--server: "[::1]" has no port, want HOST:PORT`},
 	} {
 		f := ServerFlags{}.At(c.address, c.flag)
-		if _, err := f.Dial(); err == nil || err.Error() != c.want {
-			t.Errorf("%v\nwant %s", err, c.want)
+		if _, err := f.Dial(); err == nil || err.Error() != c.want || exitCode(err) != ExitUsage {
+			t.Errorf("%v\nwant %s, as wrong usage", err, c.want)
 		}
 	}
 	for _, address := range []string{"localhost:1", "[::1]:1", "unix:/tmp/s"} {
