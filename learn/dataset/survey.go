@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"time"
+	"unicode"
 
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/learn/dataset/internal/rows"
@@ -45,7 +46,7 @@ type Survey struct {
 	BadColumns []Count     // bad rows by column, most first; an empty name: the row as a whole
 	LongIDs    int64       // bad rows with an id of more than event.MaxIDBytes
 	OddIDs     int64       // good rows with an id such as NULL, NaN or 1.0
-	SpacedIDs  int64       // good rows with an id that begins or ends with white space
+	SpacedIDs  int64       // good rows with white space around an id, or a control character in it
 }
 
 // Count is how often a name comes.
@@ -155,7 +156,9 @@ func oddID(id []byte) bool {
 	return float && len(whole) > 0 && len(bytes.Trim(whole, "0123456789")) == 0
 }
 
-func spacedID(id []byte) bool { return len(bytes.TrimSpace(id)) < len(id) }
+func spacedID(id []byte) bool {
+	return len(bytes.TrimSpace(id)) < len(id) || bytes.ContainsFunc(id, unicode.IsControl)
+}
 
 // whole is called with the interactions before the filters.
 func (w *surveyor) whole(d *Interactions) {

@@ -248,8 +248,8 @@ func (r *Report) rows() [][]string {
 			"of a number or of nothing", cli.Counted(r.OddIDs, "row"))
 	}
 	if r.SpacedIDs > 0 {
-		add("  spaces", "%s with an id such as \" 12\", which is another one than \"12\"",
-			cli.Counted(r.SpacedIDs, "row"))
+		add("  spaces", "%s with an id such as \" 12\" or \"1\\n2\", which is another one than "+
+			"\"12\"", cli.Counted(r.SpacedIDs, "row"))
 	}
 	if r.Unliked > 0 {
 		add("  not liked", "%d of a weight that is not above 0", r.Unliked)
