@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/borrow"
@@ -230,6 +231,27 @@ func TestRowsOfTheOwnerBefore(t *testing.T) {
 	}
 	if a.Borrowed != nil {
 		t.Errorf("left are %v", a.Borrowed)
+	}
+}
+
+// Rows that are left of a model before do not serve with another one, in whose basis they are not.
+func TestLeftRowsEndWithTheirModel(t *testing.T) {
+	x, _ := newShop(t, memory.New())
+	x.extended(t, novelty)
+	left := slices.Collect(x.near.Items(func(string) bool { return false }))
+	x.Extender = New(time.Nanosecond, x.Deps) // which does not get far at a look
+	l, a := x.account(t)
+	a.Borrowed, a.Counted = left, true
+	if !x.Models.Replace(l, servertest.NewModel(t, 2)) {
+		t.Fatal("the other model does not serve")
+	}
+	for u := range model.MinNewUsers {
+		x.take(t, fmt.Sprint("user-", u), "taken")
+	}
+	must(t, x.look(t.Context(), true))
+	_, taken := x.serving("taken")
+	if _, known := x.serving(novelty); x.near.Ready() || !taken || known {
+		t.Errorf("an item with users is known: %t, and one of before: %t", taken, known)
 	}
 }
 

@@ -62,6 +62,7 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a.Samples.Keep(newTo(base))
 	m.stage.begin()
 	m.begun, m.items, m.trends, m.dirty = true, nil, nil, false
+	a.Borrowed = nil // rows in the basis of the model before
 	a.Tally = nil
 	m.changed.Store(nil)
 	if !fixed {
