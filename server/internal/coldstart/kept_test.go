@@ -2,6 +2,7 @@ package coldstart
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -75,6 +76,44 @@ func TestStartServesWhatWasKept(t *testing.T) {
 	other := trendingModel(t, 2).Version()
 	if _, served = started(t, st, 2, file); served != other {
 		t.Errorf("by the file of another model %s serves, want %s", served, other)
+	}
+}
+
+// An end in the middle of a look keeps what serves, whatever has become of its rows.
+func TestEndWithinALookKeepsWhatServes(t *testing.T) {
+	st, file, _, _ := newKept(t)
+	x, _ := started(t, st, 1, file)
+	for u := range 10 {
+		x.take(t, fmt.Sprint("later-", u), novelty)
+	}
+	must(t, x.look(t.Context(), true)) // places the item anew
+	for u := range 10 {
+		x.take(t, fmt.Sprint("last-", u), novelty)
+	}
+	reads := 0
+	st.SinceFunc = func(
+		ctx context.Context, user string, known store.Version,
+		fn func(store.Version, store.Event) error,
+	) (store.Version, bool, error) {
+		if reads++; reads > 15 { // while the item is placed again
+			return store.Version{}, false, context.Canceled
+		}
+		return st.Store.Since(ctx, user, known, fn)
+	}
+	if err := x.look(t.Context(), true); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the look ends with %v", err)
+	}
+	version, _ := x.serving(novelty)
+	x.end(t.Context())
+	st.SinceFunc = nil
+	must(t, st.Store.Each(t.Context(), 0, 1, func(user string, _ store.Version) error {
+		_, err := st.Erase(t.Context(), user)
+		return err
+	}))
+	x, served := started(t, st, 1, file)
+	if _, known := x.serving(novelty); served != version || known {
+		t.Errorf("%s serves, want %s; an item that nobody has any more is known: %t", served,
+			version, known)
 	}
 }
 

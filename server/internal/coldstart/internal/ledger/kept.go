@@ -74,7 +74,7 @@ func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 		if err != nil {
 			return err
 		}
-		m.items = items
+		m.items, m.users = items, k.users
 		m.account.Rows, m.account.Borrowed = rowsOf(items, k.users)
 	}
 	if len(k.trends) == 0 {
@@ -88,17 +88,23 @@ func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 	return m.stage.serveTrends(ctx, l, trends)
 }
 
+// usersOf are the numbers of users by which rows were placed.
+func usersOf(rows map[string]Row) map[string]float64 {
+	users := make(map[string]float64, len(rows))
+	for id, row := range rows {
+		if !row.Fault {
+			users[id] = row.Users
+		}
+	}
+	return users
+}
+
 // keep writes what serves of the base of l.
 func (m *Memory) keep(l *models.Lease) (err error) {
-	k := kept{base: l.Base().Version(), trends: m.trends, users: map[string]float64{}}
+	k := kept{base: l.Base().Version(), trends: m.trends, users: m.users}
 	if len(m.items) > 0 {
 		if k.extension, err = l.EncodeExtension(m.items); err != nil {
 			return err
-		}
-	}
-	for id, row := range m.account.Rows {
-		if !row.Fault {
-			k.users[id] = row.Users
 		}
 	}
 	f, err := atomicfile.CreatePrivate(m.file)

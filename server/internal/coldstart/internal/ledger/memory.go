@@ -20,12 +20,13 @@ type Memory struct {
 	account *Account
 	changed atomic.Pointer[tally.Pending] // of the account's tally; nil: it has none
 
-	begun   bool            // the file has not been read for this base
-	items   []model.NewItem // that serve
-	trends  []byte          // document of those that serve; empty: none
-	dirty   bool            // they are others than those of the file
-	kept    time.Time       // when the file was last written
-	failing bool            // it could not be
+	begun   bool               // the file has not been read for this base
+	items   []model.NewItem    // that serve
+	users   map[string]float64 // by which they were placed
+	trends  []byte             // document of those that serve; empty: none
+	dirty   bool               // they are others than those of the file
+	kept    time.Time          // when the file was last written
+	failing bool               // it could not be
 }
 
 // NewMemory returns a ledger of no items, with a file for the next start; empty: none.
@@ -61,7 +62,7 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
 	m.stage.begin()
-	m.begun, m.items, m.trends, m.dirty = true, nil, nil, false
+	m.begun, m.items, m.users, m.trends, m.dirty = true, nil, nil, nil, false
 	a.Borrowed = nil // rows in the basis of the model before
 	a.Tally = nil
 	m.changed.Store(nil)
@@ -98,7 +99,7 @@ func (m *Memory) Publish(
 	if err != nil {
 		return err
 	}
-	m.items, m.dirty = items, true
+	m.items, m.users, m.dirty = items, usersOf(m.account.Rows), true
 	return m.stage.serve(ctx, l, extended, len(items), began)
 }
 
