@@ -73,6 +73,9 @@ func TestStartServesWhatWasKept(t *testing.T) {
 		t.Errorf("%s serves, want %s; an item that nobody has any more is known: %t", served,
 			version, known)
 	}
+	if _, added := x.trends(t, servertest.Item(3)); added != 0 {
+		t.Errorf("the trends of users who have gone add %v", added)
+	}
 	other := trendingModel(t, 2).Version()
 	if _, served = started(t, st, 2, file); served != other {
 		t.Errorf("by the file of another model %s serves, want %s", served, other)

@@ -85,6 +85,7 @@ func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 		return err
 	}
 	m.trends = k.trends
+	m.account.Tally.Inherited()
 	return m.stage.serveTrends(ctx, l, trends)
 }
 

@@ -208,6 +208,10 @@ func (t *Tally) enough(events int64) bool {
 	return float64(events) >= max(1, little*t.halfLife())
 }
 
+// Inherited takes note that a snapshot serves of which the tally knows nothing: another one is due,
+// however few events have come.
+func (t *Tally) Inherited() { t.gone = true }
+
 // Outdated reports whether the last snapshot would be another one by now: users were read too late
 // for it, or the shares of the items of m, an extension of the base, are others. Those of new items
 // are estimates, which an import of histories moves by much.
