@@ -5,8 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -22,14 +22,8 @@ func (l *Loop) rollback() string {
 
 // clean removes the file of a training, complete or not. After a swap there is none.
 func (l *Loop) clean() {
-	dir, name := filepath.Split(l.fresh())
 	_ = os.Remove(l.fresh())
-	entries, _ := os.ReadDir(filepath.Clean(dir)) // a folder that cannot be listed keeps its files
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "."+name+".") && strings.HasSuffix(e.Name(), ".tmp") {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
+	atomicfile.Sweep(l.fresh())
 }
 
 // swap gives the new file the name of the serving model's and has the server load it. If the server

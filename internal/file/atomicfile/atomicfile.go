@@ -2,8 +2,8 @@
 // either the old file or the whole new one, after a crash and a power cut too.
 //
 // The content goes to a temporary file in the same folder, ".NAME.*.tmp", which is synced and
-// renamed; then the folder is synced. A process that is killed leaves the temporary file behind.
-// After any other fault it is removed.
+// renamed; then the folder is synced. A process that is killed leaves the temporary file behind:
+// see [Sweep]. After any other fault it is removed.
 package atomicfile
 
 import (
@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // File is a file being written. It is not safe for concurrent use.
@@ -91,6 +92,20 @@ func (f *File) Abort() error {
 	}
 	f.done = true
 	return errors.Join(f.temp.Close(), os.Remove(f.temp.Name()))
+}
+
+// Sweep removes the temporary files of path that killed processes have left. Nobody may be writing
+// it. What cannot be removed stays.
+func Sweep(path string) {
+	dir, name := filepath.Split(path)
+	entries, _ := os.ReadDir(filepath.Clean(dir))
+	for _, e := range entries {
+		random, is := strings.CutPrefix(e.Name(), "."+name+".")
+		random, ends := strings.CutSuffix(random, ".tmp")
+		if is && ends && strings.Trim(random, "0123456789") == "" {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 func syncDir(dir string) error {

@@ -56,6 +56,21 @@ func TestAbort(t *testing.T) {
 	check.Same(t, map[string]string{"name": "old"}, content(t, dir), "after Abort")
 }
 
+// Sweep takes what a killed process has left, and nothing else.
+func TestSweep(t *testing.T) {
+	dir, _ := begin(t)
+	other := filepath.Join(dir, ".name.of.another.1.tmp")
+	check.Must(t, os.WriteFile(other, []byte("other"), 0o600))
+	atomicfile.Sweep(filepath.Join(dir, "name"))
+	check.Same(t, map[string]string{"name": "old", ".name.of.another.1.tmp": "other"},
+		content(t, dir), "after Sweep")
+	atomicfile.Sweep(filepath.Join(dir, "none", "name"))
+	t.Chdir(dir)
+	f := check.Get(atomicfile.Create("name"))(t)
+	atomicfile.Sweep("name")
+	check.Fails(t, f.Close(), fs.ErrNotExist, "Close without the temporary file")
+}
+
 // TestFailures checks that a failure leaves no temporary file.
 func TestFailures(t *testing.T) {
 	_, err := atomicfile.Create(filepath.Join(t.TempDir(), "none", "name"))

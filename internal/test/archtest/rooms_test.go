@@ -48,7 +48,7 @@ learn/train: internal/event internal/fault internal/file internal/num internal/r
 	kalman model learn/dataset
 learn/evaluate: internal/fault internal/num internal/ranking spectral kalman model learn/dataset
 	learn/train
-learn/retrain: internal/fault model store learn/train
+learn/retrain: internal/fault internal/file model store learn/train
 
 client: api internal/fault
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,7 +62,12 @@ func newKept(t *testing.T) (st *servertest.Store, file, base, version string) {
 // trends. What is gone by then is gone after the search.
 func TestStartServesWhatWasKept(t *testing.T) {
 	st, file, _, version := newKept(t)
+	unfinished := filepath.Join(filepath.Dir(file), ".extension.main.7.tmp")
+	must(t, os.WriteFile(unfinished, nil, 0o600)) // by a process that was killed
 	x, served := started(t, st, 1, file)
+	if _, err := os.Stat(unfinished); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that was not finished stays: %v", err)
+	}
 	if after, _ := x.serving(novelty); served != version || after != version {
 		t.Errorf("after a restart %s serves and then %s, want %s", served, after, version)
 	}

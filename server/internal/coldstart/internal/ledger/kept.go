@@ -54,6 +54,7 @@ func decodeKept(file []byte) (kept, error) {
 // searched.
 func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 	began := time.Now()
+	atomicfile.Sweep(m.file)
 	file, err := os.ReadFile(m.file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
