@@ -196,7 +196,8 @@ func (x *Extender) Run(ctx context.Context) {
 			x.stage.Failed(ctx, "the model could not be extended by new items", err)
 		}
 	}
-	x.end(context.WithoutCancel(ctx))
+	last := context.WithoutCancel(ctx)
+	_ = x.Guard(last, "keeping new items", func() error { x.end(last); return nil })
 }
 
 // end keeps what is left to be kept.

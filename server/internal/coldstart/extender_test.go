@@ -62,6 +62,12 @@ func (f *fakeLedger) Take(
 
 func (f *fakeLedger) Persist(context.Context, *models.Lease) error { return f.call("persist") }
 
+func (f *fakeLedger) End(context.Context, *models.Lease) {
+	if f.call("end") != nil {
+		panic("in the end")
+	}
+}
+
 // newFakeRig is an extender over a fake ledger, and a store with enough users of a new item.
 func newFakeRig(t *testing.T) (*rig, *fakeLedger) {
 	t.Helper()
@@ -85,6 +91,27 @@ func TestReadingDoesNotRestForItsLedger(t *testing.T) {
 			t.Errorf("%v, of which %d calls of the ledger took %v each", took, f.busy, f.takes)
 		}
 	})
+}
+
+// What is left is kept after the last look. A panic of it does not end the process.
+func TestEndOfRun(t *testing.T) {
+	x, f := newFakeRig(t)
+	f.fails = "end"
+	x.Guard = func(_ context.Context, what string, work func() error) (err error) {
+		defer func() {
+			if recover() != nil {
+				f.calls = append(f.calls, "panic while "+what)
+			}
+		}()
+		return work()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	x.Run(ctx)
+	if n := len(f.calls); n < 2 || f.calls[n-2] != "end" ||
+		f.calls[n-1] != "panic while keeping new items" {
+		t.Errorf("the calls of the ledger end with %v", f.calls)
+	}
 }
 
 // Who follows an owner reads no histories before: neither items nor trends wait for the drift.
