@@ -286,6 +286,22 @@ func TestBadTrendsAreRefused(t *testing.T) {
 	}
 }
 
+// TestOwnersRenewTrends: an owner renews the trends of the one before, with however few events.
+func TestOwnersRenewTrends(t *testing.T) {
+	x := newSharedRig(t, memory.New(), servertest.NewModel(t, 1))
+	l := x.own(t)
+	if x.owned.account.Tally.Due() {
+		t.Error("trends are due without an event, and without any before")
+	}
+	n := l.NumItems()
+	must(t, x.PublishTrends(t.Context(), l,
+		&trend.Snapshot{G: make([]float32, n), Now: make([]int64, n)}))
+	must(t, x.takeOver(t.Context(), l.Base(), x.owned.term))
+	if !x.owned.account.Tally.Due() {
+		t.Error("the trends of the owner before stay")
+	}
+}
+
 // TestAbandonedBases: what belongs to a model that no server has is removed, and nothing else.
 func TestAbandonedBases(t *testing.T) {
 	st := memory.New()

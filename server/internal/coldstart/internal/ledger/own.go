@@ -55,6 +55,9 @@ func (o *owned) fence(base string) store.Fence {
 func (s *Shared) takeOver(ctx context.Context, base *model.Model, term uint64) (err error) {
 	a := newAccount()
 	a.count(base)
+	if s.trends != "" {
+		a.Tally.Inherited()
+	}
 	o := &owned{account: a, head: head{posters: map[string]posted{}}, term: term, due: true,
 		others: map[string]sign{}}
 	s.owned, s.written = o, ""
