@@ -88,8 +88,8 @@ func (x *Extender) renewRows(
 }
 
 // choose returns the items to fold in, those without a row first. changed reports whether anything
-// has changed at all, more whether further items have no row. Rows of items that now have too few
-// users are dropped.
+// has changed at all, more whether further items have no row, or one of another process. Rows of
+// items that now have too few users are dropped.
 func (x *Extender) choose(
 	a *ledger.Account, base *model.Model, now samples.Census, pace *pace,
 ) (batch []string, changed, more bool) {
@@ -119,8 +119,8 @@ func (x *Extender) choose(
 	for i, id := range batch {
 		reads += int(min(now.Counts[id], samples.Size))
 		if reads > maxReads && i > 0 || i == maxPlaced {
-			_, hasRow := a.Rows[id]
-			return batch[:i], true, !hasRow
+			row, hasRow := a.Rows[id]
+			return batch[:i], true, !hasRow || row.Since == ledger.Unknown
 		}
 	}
 	return batch, changed || len(batch) > 0, false

@@ -15,8 +15,13 @@ import (
 	"github.com/gsimc/gsimc/server/internal/models"
 )
 
-// keepEvery is the shortest interval between two writes of what serves, but for the last one.
-const keepEvery = time.Minute
+const (
+	// keepEvery is the shortest interval between two writes of what serves, but for the last one:
+	// a file may have a hundred megabytes, and a search finds what it lacks.
+	keepEvery = 10 * time.Minute
+	// keepFirst is the time until the first one. What is placed before is the half of an import.
+	keepFirst = time.Minute
+)
 
 // kept is what serves of a base, in the form that a file keeps for the next start. Both documents
 // have checksums of their own.

@@ -25,7 +25,7 @@ type Memory struct {
 	users   map[string]float64 // by which they were placed
 	trends  []byte             // document of those that serve; empty: none
 	dirty   bool               // they are others than those of the file
-	kept    time.Time          // when the file was last written
+	next    time.Time          // when the file may be written again
 	failing bool               // it could not be
 }
 
@@ -63,6 +63,7 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a.Samples.Keep(newTo(base))
 	m.stage.begin()
 	m.begun, m.items, m.users, m.trends, m.dirty = true, nil, nil, nil, false
+	m.next = time.Now().Add(keepFirst)
 	a.Borrowed = nil // rows in the basis of the model before
 	a.Tally = nil
 	m.changed.Store(nil)
@@ -81,8 +82,8 @@ func (m *Memory) Take(ctx context.Context, l *models.Lease, _ bool) (*Account, e
 		case errors.Is(err, ErrOtherModel):
 			return nil, err
 		case err != nil:
-			m.stage.Failed(ctx, "new items and trends wait until the store has been searched: "+
-				"what was kept of them cannot be used", err)
+			m.stage.Failed(ctx, "what was kept of new items and trends cannot be used, or not "+
+				"all of it: the rest waits until the store has been searched", err)
 		}
 	}
 	return m.account, nil
@@ -118,7 +119,7 @@ func (m *Memory) PublishTrends(
 // Persist writes the file, if it was not written lately. What else the account has is found again
 // by a search.
 func (m *Memory) Persist(ctx context.Context, l *models.Lease) error {
-	if time.Since(m.kept) >= keepEvery {
+	if !m.account.More && !time.Now().Before(m.next) {
 		m.End(ctx, l)
 	}
 	return nil
@@ -131,7 +132,7 @@ func (m *Memory) End(ctx context.Context, l *models.Lease) {
 		return
 	}
 	err := m.keep(l)
-	m.kept, m.dirty = time.Now(), err != nil
+	m.next, m.dirty = time.Now().Add(keepEvery), err != nil
 	if err != nil && !m.failing {
 		m.stage.Failed(ctx, "new items and trends cannot be kept for the next start", err)
 	}
