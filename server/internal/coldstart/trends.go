@@ -40,6 +40,7 @@ func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.
 		return nil
 	}
 	users, halved := a.Tally.Pending.Take(maxReads)
+	more := len(users) == maxReads
 	a.Tally.Halve(halved)
 	defer func() {
 		for user := range users { // after an error: they are still to be read
@@ -60,7 +61,7 @@ func (x *Extender) countChanged(ctx context.Context, l *models.Lease, a *ledger.
 			return err
 		}
 	}
-	if len(users) > 0 || a.Tally.Pending.Len() > 0 {
+	if len(users) > 0 || more { // who has changed since then waits: events never end
 		x.Wake()
 	}
 	return nil

@@ -1,6 +1,7 @@
 package coldstart
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,4 +142,31 @@ func TestTheSearchComesFirst(t *testing.T) {
 		must(t, r.look(t.Context(), true))
 	}
 	check.Same(t, 0, a.Tally.Pending.Len(), "users who wait after it")
+}
+
+// Who changes while the users who have changed are read waits for the next look, which does not come
+// at once for that: in a stream of events looks would follow one another.
+func TestEventsThatGoOnWaitForTheNextLook(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	x := newRig(t, st, servertest.NewModel(t, 1))
+	for range 2 {
+		must(t, x.look(t.Context(), true))
+	}
+	for len(x.awake) > 0 {
+		<-x.awake
+	}
+	x.take(t, "ann", servertest.Item(1))
+	st.SinceFunc = func(
+		ctx context.Context, user string, known store.Version,
+		fn func(store.Version, store.Event) error,
+	) (store.Version, bool, error) {
+		x.ledger.Changed("ben")
+		return st.Store.Since(ctx, user, known, fn)
+	}
+	must(t, x.look(t.Context(), true))
+	_, a := x.account(t)
+	if waiting := a.Tally.Pending.Len(); waiting != 1 || len(x.awake) > 0 {
+		t.Errorf("%d users wait, and a look comes at once: %t; want one, who waits for the next",
+			waiting, len(x.awake) > 0)
+	}
 }
