@@ -146,6 +146,28 @@ func TestExtensionAfterRestartAndReload(t *testing.T) {
 		func(m *model.Model) bool { return m.Base().Version() != before && knows(novelty)(m) })
 }
 
+// The first call after a restart meets what served before: the file is read before calls are taken.
+func TestFirstCallMeetsWhatWasKept(t *testing.T) {
+	st, dir := memory.New(), t.TempDir()
+	var cfg Config
+	ts := start(t, setup{store: st, config: func(c *Config) {
+		extending(c)
+		c.ExtensionDir = dir
+		cfg = *c
+	}})
+	ts.showNovelty(t, 3)
+	ts.awaitExtension(t, knows(novelty))
+	before := ts.settledVersion(t)
+	ts.shutdown(t)
+	again := check.Get(New(cfg, st, named(t, "paper")))(t)
+	t.Cleanup(again.closeModels)
+	l := again.arms.Main().Models.Acquire()
+	defer l.Release()
+	if l.Version() != before {
+		t.Errorf("a server that does not serve yet has the model %s, want %s", l.Version(), before)
+	}
+}
+
 // Extensions and reloads of other files under load: every answer is whole, and no memory is read
 // after it was unmapped.
 func TestExtensionUnderLoad(t *testing.T) {

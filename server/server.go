@@ -76,6 +76,9 @@ type services struct {
 // ErrNoModel is returned by the function that opens the model when there is none yet.
 var ErrNoModel = errors.New("server: there is no model yet")
 
+// restoreTimeout bounds what a start waits for new items and trends that were kept.
+const restoreTimeout = 10 * time.Second
+
 // New opens the model with open and builds the server. open is called again at each reload; it must
 // return a model of its own each time, which the server closes when no request needs it any more.
 // With [ErrNoModel] the server lists the popular items of the store, until a reload finds a model.
@@ -134,7 +137,10 @@ func newBounded(
 	s.background = []func(context.Context){s.quality.Run, popular.Run, notices.Run,
 		s.newSweeper().Run, s.watchCatalogue, watching(s.doors), watching(s.types),
 		watching(s.named), s.past.Run}
+	restoring, stop := context.WithTimeout(context.Background(), restoreTimeout)
+	defer stop()
 	for _, x := range extenders {
+		x.Restore(restoring)
 		s.background = append(s.background, x.Run)
 	}
 	return s, nil

@@ -175,6 +175,30 @@ func (x *Extender) Wake() {
 	}
 }
 
+// Restore lets what was kept of new items and trends serve, so that the first calls meet it. It is
+// called before Run.
+func (x *Extender) Restore(ctx context.Context) {
+	if x == nil {
+		return
+	}
+	l := x.Models.Acquire()
+	if l == nil {
+		return
+	}
+	defer l.Release()
+	x.begin(ctx, l)
+	if x.fixed {
+		return
+	}
+	err := x.Guard(ctx, "restoring new items", func() error {
+		_, err := x.ledger.Take(ctx, l, false)
+		return err
+	})
+	if err = x.ledger.Done(err); err != nil { // Run tries again
+		x.stage.Failed(ctx, "new items and trends do not serve from the start on", err)
+	}
+}
+
 // Run extends until ctx ends.
 func (x *Extender) Run(ctx context.Context) {
 	if x == nil {

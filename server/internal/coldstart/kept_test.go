@@ -20,16 +20,14 @@ import (
 )
 
 // started is an extender of a server that has started over a store, with the file of one before.
-// served is the version that serves while it searches its store.
+// served is the version that serves before it searches its store.
 func started(t *testing.T, st *servertest.Store, seed uint64, file string) (x *rig, served string) {
 	t.Helper()
 	x = newRig(t, st, trendingModel(t, seed))
 	x.File = file
 	x.Extender = New(time.Hour, x.Deps)
-	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
-		served, _ = x.serving(novelty)
-		return st.Store.Each(ctx, 0, 1, fn)
-	}
+	x.Restore(t.Context())
+	served, _ = x.serving(novelty)
 	for range 3 { // searches, places what was found, and counts it
 		must(t, x.look(t.Context(), true))
 	}

@@ -48,8 +48,8 @@ var (
 		"Users with a history; absent if the store cannot tell cheaply, as that on disk.")
 	modelInfoDesc = newDesc("gsimc_model_info",
 		"The models that serve, as GetStatus describes them, by their arm; version is the "+
-			"model_version of answers, filter is empty with learned dynamics, trained_at if it is "+
-			"unknown.",
+			"model_version of answers up to + or ~, filter is empty with learned dynamics, "+
+			"trained_at if it is unknown.",
 		"arm", "version", "graph", "dynamics", "filter", "trained_at")
 	modelItemsDesc = newDesc("gsimc_model_items",
 		"Items of the serving model, those that it was extended by included.")

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/gsimc/gsimc/internal/file/atomicfile"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 	"github.com/gsimc/gsimc/server/internal/models"
@@ -56,7 +58,7 @@ func decodeKept(file []byte) (kept, error) {
 }
 
 // restore lets what the process before has kept of this base serve, until the store has been
-// searched.
+// searched. After an error nothing of it does.
 func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 	began := time.Now()
 	atomicfile.Sweep(m.file)
@@ -72,27 +74,27 @@ func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 	if err != nil || k.base != base.Version() {
 		return err
 	}
-	if len(k.extension) > 0 {
-		extended, items, err := l.DecodeExtension(k.extension)
-		if err == nil {
-			err = m.stage.serve(ctx, l, extended, len(items), began)
-		}
-		if err != nil {
-			return err
-		}
-		m.items, m.users = items, k.users
-		m.account.Rows, m.account.Borrowed = rowsOf(items, k.users)
-	}
-	if len(k.trends) == 0 {
+	if len(k.extension) == 0 && len(k.trends) == 0 {
 		return nil
 	}
-	trends, err := trend.Decode(k.trends, base.Version(), base.NumItems())
-	if err != nil {
-		return err
+	var trends *trend.Snapshot
+	if len(k.trends) > 0 {
+		if trends, err = trend.Decode(k.trends, base.Version(), base.NumItems()); err != nil {
+			return err
+		}
 	}
-	m.trends = k.trends
-	m.account.Tally.Inherited()
-	return m.stage.serveTrends(ctx, l, trends)
+	extended, items := base, []model.NewItem(nil)
+	if len(k.extension) > 0 {
+		if extended, items, err = l.DecodeExtension(k.extension); err != nil {
+			return err
+		}
+	}
+	if trends != nil {
+		m.account.Tally.Inherited()
+	}
+	m.items, m.users, m.trends, m.stage.trends = items, k.users, k.trends, trends
+	m.account.Rows, m.account.Borrowed = rowsOf(items, k.users)
+	return m.stage.serve(ctx, l, extended, len(items), began, slog.String("file", m.file))
 }
 
 // usersOf are the numbers of users by which rows were placed.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -82,8 +83,8 @@ func (m *Memory) Take(ctx context.Context, l *models.Lease, _ bool) (*Account, e
 		case errors.Is(err, ErrOtherModel):
 			return nil, err
 		case err != nil:
-			m.stage.Failed(ctx, "what was kept of new items and trends cannot be used, or not "+
-				"all of it: the rest waits until the store has been searched", err)
+			m.stage.Failed(ctx, "what was kept of new items and trends cannot be used: they wait "+
+				"until the store has been searched", fmt.Errorf("%s: %w", m.file, err))
 		}
 	}
 	return m.account, nil
