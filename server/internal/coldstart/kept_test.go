@@ -86,7 +86,8 @@ func TestStartServesWhatWasKept(t *testing.T) {
 	}
 }
 
-// An end in the middle of a look keeps what serves, whatever has become of its rows.
+// A server that ends in the middle of a look, when it has dropped rows to make them anew, keeps
+// those that serve.
 func TestEndWithinALookKeepsWhatServes(t *testing.T) {
 	st, file, _, _ := newKept(t)
 	x, _ := started(t, st, 1, file)

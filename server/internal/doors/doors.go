@@ -205,14 +205,18 @@ func (d *Doors) Knows(authorization []string) error {
 	return err
 }
 
-// NewUsers returns the limit of the users who may begin a history by a call, and nil if any number
-// may. A stream asks at each write, so that it knows no other limits than the file of the moment. A
-// token that counts no more begins none.
+// NewUsers returns the limit of the users who may begin a history by a call; nil: any number may.
+// It is that of the token file as it is now: a stream asks at each write. By a token that the file
+// has no more nobody may.
 func (d *Doors) NewUsers(ctx context.Context) *rate.Limiter {
-	if d.tokens == nil || !d.tokens.Get().newUsers {
+	if d.tokens == nil {
 		return nil
 	}
-	who, err := d.tokens.Get().find(tokenOf(ctx), d.now)
+	all := d.tokens.Get()
+	if !all.newUsers {
+		return nil
+	}
+	who, err := all.find(tokenOf(ctx), d.now)
 	if err != nil {
 		return &rate.Limiter{}
 	}

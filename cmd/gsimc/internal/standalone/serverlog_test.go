@@ -8,7 +8,8 @@ import (
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
-// Warnings are passed on, but for those that a user of standalone can do nothing about.
+// The warnings of the server are printed, except two about which a user of standalone can do
+// nothing: of a flag that standalone lacks, and of work that ends with the process.
 func TestServerLog(t *testing.T) {
 	var out strings.Builder
 	l := &serverLog{out: &out, ready: make(chan addresses, 1)}

@@ -24,8 +24,8 @@ type Memory struct {
 	begun   bool               // the file has not been read for this base
 	items   []model.NewItem    // that serve
 	users   map[string]float64 // by which they were placed
-	trends  []byte             // document of those that serve; empty: none
-	dirty   bool               // they are others than those of the file
+	trends  []byte             // the document of the trends that serve; empty: none do
+	dirty   bool               // other items or trends serve than those of the file
 	next    time.Time          // when the file may be written again
 	failing bool               // it could not be
 }

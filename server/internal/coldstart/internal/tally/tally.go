@@ -234,13 +234,10 @@ func sharesOf(m *model.Model) (sum float64) {
 	return sum
 }
 
-// Behind reports whether so many users wait to be read that the counts say too little of how many
-// events have come.
-func (t *Tally) Behind() bool { return t.Pending.Len() > len(t.users)/behind }
-
-// One user may wait for every behind who are counted. About as large a part of the events since a
-// new item is not counted then, and the item is taken to be more popular than it is by as much.
-const behind = 10
+// Behind reports whether the waiting users are more than a tenth of the counted ones. The events of
+// waiting users are not counted, so a new item seems to have got its users in fewer events than it
+// did: about a tenth more popular than it is, when a tenth waits.
+func (t *Tally) Behind() bool { return t.Pending.Len() > len(t.users)/10 }
 
 func (t *Tally) halfLife() float64 { return math.Ldexp(t.spec.HalfLife, -t.halved) }
 
