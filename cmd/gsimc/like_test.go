@@ -34,7 +34,7 @@ func TestTrainLike(t *testing.T) {
 	dir := t.TempDir()
 	first, second := filepath.Join(dir, "first.gsimc"), filepath.Join(dir, "second.gsimc")
 	for _, flags := range []string{
-		"--rank 12",
+		"--rank 12", "--quick",
 		"--rank 12 --window 5 --degree-exponent 0.9 --degree-rescale 0.3 --bands 0,0.8@720h " +
 			"--ridge 0.5 --positions 7 --no-deviation",
 		"--rank 12 --preset paper --covariance full --alpha 0.9",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/train"
+	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/fit"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -94,6 +95,20 @@ func TestRunChooses(t *testing.T) {
 		again.Model.Spec().Dynamics.Ridge != c.Ridge {
 		t.Errorf("trained like it: rank %d, ridge %v, choice %v", again.Model.Rank(),
 			again.Model.Spec().Dynamics.Ridge, again.Choice)
+	}
+}
+
+// TestLikeOfADefaultRank: a training like one that asked for no rank takes the default of its own
+// catalogue, and not of the largest one.
+func TestLikeOfADefaultRank(t *testing.T) {
+	p := pieces(t, 2, shape{body: 400, train: 2, validation: 1, test: 1})
+	cfg := choosing()
+	cfg.Rank, cfg.ChooseRank = 0, false
+	like := train.Like(check.Get(train.Run(p, cfg))(t).Model)
+	again := like.Apply(choosing())
+	for _, items := range []int{100, 3000, 100_000} {
+		want := train.DefaultRank(model.DynamicsLearned, items)
+		check.Same(t, want, again.RankFor(items), "rank for %d items", items)
 	}
 }
 

@@ -1,7 +1,6 @@
 package train
 
 import (
-	"math"
 	"time"
 
 	"github.com/gsimc/gsimc/kalman/dynamics"
@@ -118,15 +117,6 @@ func (c *Config) Candidates(rank int) (f fit.Candidates) {
 	}
 	f.FewerBands = c.ChooseBands && len(c.Spec.Dynamics.Bands) > 1
 	return f
-}
-
-// AskedRank returns the rank that a training on other events is to ask for. It may be above the
-// rank of the model, since a catalogue may grow.
-func (c *Config) AskedRank() int {
-	if c.Rank == 0 {
-		return DefaultRank(c.Spec.Dynamics.Kind, math.MaxInt)
-	}
-	return c.Rank
 }
 
 // Check returns a fault of Rank if no graph of the number of items has the configured rank.

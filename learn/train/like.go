@@ -12,7 +12,7 @@ type Pattern struct {
 	Spec model.Spec
 
 	// AskedRank is the rank that was asked for. It is above the rank of the model if its catalogue
-	// had fewer items.
+	// had fewer items. 0: that of [DefaultRank], for any catalogue.
 	AskedRank int
 
 	// MinUserEvents and MinItemEvents are the filters of rare users and items that the events went
@@ -38,6 +38,9 @@ func Like(m *model.Model) Pattern {
 		AskedRank:     max(m.Rank(), number(KeyAskedRank)),
 		MinUserEvents: number(KeyMinUserEvents),
 		MinItemEvents: number(KeyMinItemEvents),
+	}
+	if spec.Provenance[KeyAskedRank] == rankDefault {
+		p.AskedRank = 0
 	}
 	if spec.Provenance[KeySolver] == spectral.SolverNystrom {
 		p.Nystrom, p.Form, p.SampleLandmarks = true, spec.Provenance[KeyNystromForm],

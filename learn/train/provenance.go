@@ -26,13 +26,16 @@ const (
 	KeyLastEvent     = "last_event"
 	KeyMinItemEvents = "min_item_events" // filter of rare items, 0: none
 	KeyMinUserEvents = "min_user_events" // filter of rare users, 0: none
-	KeyAskedRank     = "asked_rank"      // Config.AskedRank
+	KeyAskedRank     = "asked_rank"      // Config.Rank, or rankDefault
 	KeySolver        = "solver"          // Config.Solver
 	KeyLandmarks     = "landmarks"       // of the solver nystrom
 	KeyNystromForm   = "nystrom_form"    // of the solver nystrom
 	KeyChoice        = "choice"          // fit.Choice in words; absent if nothing was chosen
 	KeyCandidates    = "candidates"      // what it was chosen from, with the values
 )
+
+// rankDefault is the asked rank of a training that asked for none.
+const rankDefault = "default"
 
 // Origin says where the events of a training come from and when it is.
 type Origin struct {
@@ -59,13 +62,16 @@ func (c *Config) provenance(basis *spectral.Basis, choice *fit.Choice) map[strin
 		KeyTrainedAt:     o.TrainedAt.UTC().Format(time.RFC3339),
 		KeyMinItemEvents: strconv.Itoa(o.MinItemEvents),
 		KeyMinUserEvents: strconv.Itoa(o.MinUserEvents),
-		KeyAskedRank:     strconv.Itoa(c.AskedRank()),
+		KeyAskedRank:     rankDefault,
 		KeySolver:        c.Solver,
 	}
 	if o.Spectrum == "" {
 		p[KeyDataHash] = o.DataHash
 	} else {
 		p[KeySampleHash], p[KeySpectrum], p[KeySpectrumHash] = o.DataHash, o.Program, o.Spectrum
+	}
+	if c.Rank != 0 {
+		p[KeyAskedRank] = strconv.Itoa(c.Rank)
 	}
 	if choice != nil {
 		p[KeyChoice], p[KeyCandidates] = choice.String(), choice.Values()
