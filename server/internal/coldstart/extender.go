@@ -315,6 +315,12 @@ func (x *Extender) extend(
 		a.Weights, a.Searched, a.Tallied = weights, false, false
 		a.Samples.Renew()
 	}
+	if a.Heir {
+		a.Heir = false
+		if err := x.renewTrends(ctx, l, a); err != nil {
+			return err
+		}
+	}
 	if err := x.update(ctx, l, a); err != nil {
 		return err
 	}
@@ -324,7 +330,7 @@ func (x *Extender) extend(
 		}
 		return x.ledger.Persist(ctx, l)
 	}
-	if !a.Tallied {
+	if !a.Tallied || !a.Searched {
 		if err := x.search(ctx, l, a); err != nil {
 			return err
 		}

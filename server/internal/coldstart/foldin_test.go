@@ -34,8 +34,13 @@ type rig struct {
 
 func newRig(t *testing.T, st store.Store, m *model.Model) *rig {
 	t.Helper()
-	h := check.Get(models.Open(func() (*model.Model, error) { return m, nil }, time.Now,
-		models.NewMetrics()))(t)
+	return newRigOf(t, st, func() (*model.Model, error) { return m, nil })
+}
+
+// newRigOf is newRig of a model that reloads open.
+func newRigOf(t *testing.T, st store.Store, open func() (*model.Model, error)) *rig {
+	t.Helper()
+	h := check.Get(models.Open(open, time.Now, models.NewMetrics()))(t)
 	t.Cleanup(h.Close)
 	log := &proctest.Output{}
 	return &rig{log: log, Extender: New(time.Hour, Deps{

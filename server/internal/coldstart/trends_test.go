@@ -170,3 +170,51 @@ func TestEventsThatGoOnWaitForTheNextLook(t *testing.T) {
 			waiting, len(x.awake) > 0)
 	}
 }
+
+// Another model has trends before the store has been searched, by what was counted for the one
+// before it, and after the search those of a server that begins with it.
+func TestAnotherModelInheritsTheCounts(t *testing.T) {
+	for name, spec := range map[string]trend.Spec{
+		"the same spans": {HalfLife: 30, Span: 60, Gain: 0.5, Power: 0.5},
+		"longer spans":   {HalfLife: 40, Span: 90, Gain: 0.5, Power: 0.5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := func() *model.Model {
+				return servertest.BuildModel(t, 2, servertest.Item, func(s *model.Spec) {
+					s.Trend = spec
+				})
+			}
+			st := &servertest.Store{Store: memory.New()}
+			opened := []*model.Model{trendingModel(t, 1), next()}
+			x := newRigOf(t, st, func() (*model.Model, error) {
+				m := opened[0]
+				opened = opened[1:]
+				return m, nil
+			})
+			for u := range 40 {
+				x.take(t, fmt.Sprint("user-", u), servertest.Item(3))
+				x.take(t, fmt.Sprint("user-", u), servertest.Item(u%20))
+				x.take(t, fmt.Sprint("user-", u), novelty)
+			}
+			if name, _ := x.trends(t, novelty); name == "" {
+				t.Fatal("there are no trends")
+			}
+			x.take(t, "last", servertest.Item(5)) // who waits to be read at the reload
+			l, _, err := x.Models.Reload(t.Context())
+			must(t, err)
+			l.Release()
+			served := ""
+			st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
+				served, _ = x.serving(novelty)
+				return st.Store.Each(ctx, 0, 1, fn)
+			}
+			after, _ := x.trends(t, novelty)
+			if !strings.Contains(served, "~") {
+				t.Errorf("%s serves before the search, want trends", served)
+			}
+			if want, _ := newRig(t, st.Store, next()).trends(t, novelty); after != want {
+				t.Errorf("the trends are %s in the end, want %s", after, want)
+			}
+		})
+	}
+}

@@ -30,6 +30,7 @@ type Account struct {
 
 	Tally   *tally.Tally // of the first events on all items; nil: the base is fixed
 	Tallied bool         // a search has counted the histories of the store
+	Heir    bool         // the tally has what was counted for another base: trends are due
 	Span    int64        // that the trends which serve are after
 }
 
@@ -38,7 +39,7 @@ func newAccount() *Account { return &Account{Samples: samples.New(), Rows: map[s
 
 // count begins to count the events on the items of a base.
 func (a *Account) count(base *model.Model) {
-	a.Tally, a.Tallied, a.Span = tally.New(base), false, 0
+	a.Tally, a.Tallied, a.Heir, a.Span = tally.New(base), false, false, 0
 }
 
 // A Row is the outcome of folding in an item.

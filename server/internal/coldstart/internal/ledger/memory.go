@@ -57,7 +57,7 @@ func (m *Memory) Forget(user string) (due bool) {
 // Run does nothing: memory needs no keeping up.
 func (m *Memory) Run(context.Context) {}
 
-// Begin keeps the items that are new to both models, and the number of users.
+// Begin keeps the items that are new to both models, the number of users, and what was counted.
 func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a := m.account
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
@@ -66,11 +66,17 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	m.begun, m.items, m.users, m.trends, m.dirty = true, nil, nil, nil, false
 	m.next = time.Now().Add(keepFirst)
 	a.Borrowed = nil // rows in the basis of the model before
+	before, whole := a.Tally, a.Tallied
 	a.Tally = nil
-	m.changed.Store(nil)
-	if !fixed {
-		a.count(base)
-		m.changed.Store(a.Tally.Pending)
+	if fixed {
+		m.changed.Store(nil)
+		return
+	}
+	a.count(base)
+	m.changed.Store(a.Tally.Pending) // before those who wait are taken over
+	if before != nil {
+		exact := a.Tally.Inherit(before)
+		a.Tallied, a.Heir = whole && exact, true
 	}
 }
 

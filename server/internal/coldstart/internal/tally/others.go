@@ -41,6 +41,9 @@ func (o *others) find(item string) int32 {
 	return -1
 }
 
+// name is the item of a number.
+func (o *others) name(i int32) string { return o.items[i-o.base].name }
+
 // use counts entries that have an item, or have it no more, if the base does not know it.
 func (o *others) use(i int32, entries int) {
 	if i < o.base {

@@ -42,6 +42,7 @@ type Tally struct {
 	Pending *Pending // users who are to be read
 
 	base    *model.Model
+	known   []string // ids of the items of the base that entries have had, which outlive it
 	trained trend.Degrees
 	spec    trend.Spec
 	counts  trend.Counts
@@ -66,7 +67,8 @@ type entry struct {
 
 // New returns a tally of nothing for a base.
 func New(base *model.Model) *Tally {
-	t := &Tally{Pending: NewPending(), base: base, spec: base.Spec().Trend,
+	t := &Tally{Pending: NewPending(), base: base, known: make([]string, base.NumItems()),
+		spec:    base.Spec().Trend,
 		trained: trend.DegreesOf(base.NumItems(), base.Degree), users: map[string][]entry{},
 		others: newOthers(base.NumItems()), oldest: math.MinInt64, most: minEntries}
 	if t.spec.None() { // as many events as in the training fade
@@ -188,10 +190,14 @@ func (t *Tally) set(user string, entries []entry) {
 
 // number is that of an item: its index in the base, or one above these.
 func (t *Tally) number(item string) int32 {
-	if i, known := t.base.ItemIndex(item); known {
-		return i
+	i, known := t.base.ItemIndex(item)
+	if !known {
+		return t.others.number(item)
 	}
-	return t.others.number(item)
+	if t.known[i] == "" {
+		t.known[i] = strings.Clone(item)
+	}
+	return i
 }
 
 // Span is the last span that has ended at a time.
@@ -206,6 +212,47 @@ func (t *Tally) Due() bool { return t.gone || t.enough(int64(t.news)) }
 
 func (t *Tally) enough(events int64) bool {
 	return float64(events) >= max(1, little*t.halfLife())
+}
+
+// Inherit takes over what was counted for another base, which may be closed. exact reports that the
+// users are those who would count, and the spans those of their events. Else it is close, until all
+// histories have been counted again. Another snapshot is due.
+func (t *Tally) Inherit(before *Tally) (exact bool) {
+	t.Halve(before.halved)
+	t.oldest = before.spanIn(t, before.oldest)
+	for user, entries := range before.users {
+		own := make([]entry, len(entries))
+		for i, e := range entries {
+			own[i] = entry{t.number(before.item(e.item)), before.spanIn(t, e.span)}
+		}
+		t.set(user, own)
+	}
+	waiting, halved := before.Pending.TakeAll()
+	t.Halve(halved)
+	for user := range waiting {
+		t.Pending.Add(user)
+	}
+	if t.entries > t.most {
+		t.makeRoom()
+	}
+	t.gone = true
+	return t.spec.Span == before.spec.Span && t.spec.HalfLife <= before.spec.HalfLife
+}
+
+// spanIn is the span of another tally in which one of t has its middle.
+func (t *Tally) spanIn(other *Tally, span int64) int64 {
+	if span == math.MinInt64 || t.spec.Span == other.spec.Span {
+		return span
+	}
+	return other.spec.SpanOf(span*t.spec.Span + t.spec.Span/2)
+}
+
+// item is the id of an item by its number. The base may be closed.
+func (t *Tally) item(number int32) string {
+	if number < t.others.base {
+		return t.known[number]
+	}
+	return t.others.name(number)
 }
 
 // Inherited takes note that a snapshot serves of which the tally knows nothing: another one is due,
