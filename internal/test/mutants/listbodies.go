@@ -19,7 +19,7 @@ var ofBodies = []mutant{
 	{
 		name: "rowsshrink", breaks: "rows of another owner shrink until the histories are counted",
 		file: "server/internal/coldstart/content.go",
-		was:  `return old.Since == ledger.Unknown &&`,
+		was:  `return old.Other &&`,
 		is:   `return false &&`,
 		pkg:  "./server/internal/coldstart", test: "TestRowsOfAnotherOwnerStay",
 	},

@@ -44,7 +44,7 @@ func (x *Extender) least(id string) float64 {
 // keeps reports whether a row of another server stays as it is: that server knew how fast events
 // come and what the catalogue says, and this one does not yet know both.
 func (x *Extender) keeps(old *ledger.Row, p *pace) bool {
-	return old.Since == ledger.Unknown && (p.counted == nil || !x.near.Ready())
+	return old.Other && (p.counted == nil || !x.near.Ready())
 }
 
 // settles reports whether a row is good for an item with the content that it has by now. Which

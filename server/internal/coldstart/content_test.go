@@ -312,7 +312,8 @@ func TestRowsOfAnotherOwnerStay(t *testing.T) {
 		}
 		l, a := x.account(t)
 		want := a.Rows[novelty]
-		a.Rows[novelty] = ledger.Row{Item: want.Item, Users: want.Users, Since: ledger.Unknown}
+		a.Rows[novelty] = ledger.Row{Item: want.Item, Users: want.Users, Since: ledger.Unknown,
+			Other: true}
 		a.Tallied = false
 		x.near = borrow.New(c, time.Hour, func(err error) { t.Error(err) })
 		x.near.Begin(l.Base())

@@ -314,6 +314,7 @@ func (x *Extender) extend(
 	if weights := hashOf(x.Updater.Weights()); reweighed || weights != a.Weights {
 		a.Weights, a.Searched, a.Tallied = weights, false, false
 		a.Samples.Renew()
+		a.Unsettle()
 	}
 	if a.Heir {
 		a.Heir = false

@@ -120,7 +120,7 @@ func (x *Extender) choose(
 		reads += int(min(now.Counts[id], samples.Size))
 		if reads > maxReads && i > 0 || i == maxPlaced {
 			row, hasRow := a.Rows[id]
-			return batch[:i], true, !hasRow || row.Since == ledger.Unknown
+			return batch[:i], true, !hasRow || row.Other
 		}
 	}
 	return batch, changed || len(batch) > 0, false

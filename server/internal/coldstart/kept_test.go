@@ -23,9 +23,18 @@ import (
 // served is the version that serves before it searches its store.
 func started(t *testing.T, st *servertest.Store, seed uint64, file string) (x *rig, served string) {
 	t.Helper()
+	return startedBy(t, st, seed, file, nil)
+}
+
+// startedBy is started with weights of events.
+func startedBy(
+	t *testing.T, st *servertest.Store, seed uint64, file string, weights map[string]float64,
+) (x *rig, served string) {
+	t.Helper()
 	x = newRig(t, st, trendingModel(t, seed))
 	x.File = file
 	x.Extender = New(time.Hour, x.Deps)
+	x.Updater.SetWeights(weights)
 	x.Restore(t.Context())
 	served, _ = x.serving(novelty)
 	for range 3 { // searches, places what was found, and counts it
@@ -68,6 +77,16 @@ func TestStartServesWhatWasKept(t *testing.T) {
 	}
 	if after, _ := x.serving(novelty); served != version || after != version {
 		t.Errorf("after a restart %s serves and then %s, want %s", served, after, version)
+	}
+	extended := func(x *rig) int {
+		return strings.Count(x.log.String(), "model extended by new items")
+	}
+	if made := extended(x); made != 1 {
+		t.Errorf("the model was extended %d times, want by the file alone", made)
+	}
+	x, _ = startedBy(t, st, 1, file, map[string]float64{"like": 0.5})
+	if made := extended(x); made < 2 {
+		t.Error("by other weights of events the rows of the process before stay")
 	}
 	for u := range model.MinNewUsers + 20 {
 		check.Get(st.Erase(t.Context(), fmt.Sprint("user-", u)))(t)

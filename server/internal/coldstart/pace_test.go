@@ -73,7 +73,7 @@ func TestPaceFollowsTheStore(t *testing.T) {
 
 	l, a := x.account(t)
 	for id, row := range a.Rows { // as an owner finds them that follows another
-		row.Since, row.Item.Users = ledger.Unknown, 1
+		row.Since, row.Other, row.Item.Users = ledger.Unknown, true, 1
 		a.Rows[id] = row
 	}
 	a.Tallied = false

@@ -42,12 +42,21 @@ func (a *Account) count(base *model.Model) {
 	a.Tally, a.Tallied, a.Heir, a.Span = tally.New(base), false, false, 0
 }
 
+// Unsettle lets every item be folded in again, those too of which no sample is known yet.
+func (a *Account) Unsettle() {
+	for id, row := range a.Rows {
+		row.Since = Unknown
+		a.Rows[id] = row
+	}
+}
+
 // A Row is the outcome of folding in an item.
 type Row struct {
 	Item  model.NewItem
 	Users float64 // of the store, when the item was folded in
 	Since int64   // first event of these users, in seconds since 1970; or Unknown
 	Fault bool    // these users give no row
+	Other bool    // another process has made it
 
 	Near []content.Neighbour // items that are alike, by which it was placed too
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/store"
@@ -78,16 +79,24 @@ func (s *Shared) serve(
 	return nil
 }
 
-// rowsOf are the rows of a document, with the numbers of users by which they were placed; and the
-// items that nobody had, who borrowed theirs.
+// rowsOf are the rows of a document that another process has made, by the users by which they were
+// placed, and since when those have them; and the items that nobody had, who borrowed theirs.
 func rowsOf(
-	items []model.NewItem, placed map[string]float64,
+	items []model.NewItem, users map[string]float64, since map[string]int64,
 ) (rows map[string]Row, borrowed []model.NewItem) {
 	rows = make(map[string]Row, len(items))
 	for _, item := range items {
-		if users, taken := placed[item.ID]; taken {
-			rows[item.ID] = Row{Item: item, Users: users, Since: Unknown}
-		} else if len(item.Near()) > 0 { // others had users, who are gone
+		row := Row{Item: item, Since: Unknown, Other: true}
+		for _, known := range item.Near() {
+			row.Near = append(row.Near, content.Neighbour{Item: known})
+		}
+		var taken bool
+		if row.Users, taken = users[item.ID]; taken {
+			if at, known := since[item.ID]; known {
+				row.Since = at
+			}
+			rows[item.ID] = row
+		} else if len(row.Near) > 0 { // others had users, who are gone
 			borrowed = append(borrowed, item)
 		}
 	}

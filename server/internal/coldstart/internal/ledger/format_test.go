@@ -14,11 +14,12 @@ func TestFormOfNotes(t *testing.T) {
 		changed: map[string]struct{}{"here": {}}, halved: 2}
 	h := head{searched: true, counted: true, users: 300, weights: 7, merges: 200,
 		posters: map[string]posted{"a": {1, 2}, "b": {300, 4}}}
-	k := kept{base: "b", trends: []byte("y"), users: map[string]float64{"i": 2}}
+	k := kept{base: "b", trends: []byte("y"), weights: 7, users: map[string]float64{"i": 2},
+		since: map[string]int64{"i": -3}}
 	for name, note := range map[string]struct{ want, got string }{
 		"notice": {"01050104676f6e6502046974656d0206757365722d3106757365722d32" +
 			"056f746865720106757365722d31" + "01046865726502", hex.EncodeToString(told.encode())},
-		"kept": {"01016201790101690000000000000040", hex.EncodeToString(k.begin())},
+		"kept": {"010b6e6577206974656d7320320162017907000000000000000101690000000000000040" + "05", hex.EncodeToString(k.begin())},
 		"head": {"010101d8040700000000000000c80102016101020162ac0204",
 			hex.EncodeToString(h.encode())},
 		"names": {"poster-0000000000000102! part-55 ext-base-0000000003-0000000012",

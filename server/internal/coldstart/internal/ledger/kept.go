@@ -30,28 +30,40 @@ const (
 type kept struct {
 	base              string             // its version
 	extension, trends []byte             // the documents; empty: none
+	weights           uint64             // see [Account]
 	users             map[string]float64 // by which items were placed, see [Row]
+	since             map[string]int64
 }
+
+// keptForm begins the file. One of another form is passed over.
+const keptForm = "new items 2"
 
 // begin is all of the form but the extension, which ends it.
 func (k *kept) begin() []byte {
 	w := codec.New()
+	w.Text(keptForm)
 	w.Text(k.base)
 	w.Text(string(k.trends))
+	w.Fixed(k.weights)
 	w.Count(len(k.users))
 	for _, id := range slices.Sorted(maps.Keys(k.users)) {
 		w.Text(id)
 		w.Float(k.users[id])
+		w.Int(k.since[id])
 	}
 	return w.Bytes()
 }
 
 func decodeKept(file []byte) (kept, error) {
 	r := codec.Read(file)
-	k := kept{base: r.Text(), trends: []byte(r.Text()), users: map[string]float64{}}
+	if r.Text() != keptForm {
+		return kept{}, r.Err()
+	}
+	k := kept{base: r.Text(), trends: []byte(r.Text()), weights: r.Fixed(),
+		users: map[string]float64{}, since: map[string]int64{}}
 	for range r.Count() {
 		id := r.Text()
-		k.users[id] = r.Float()
+		k.users[id], k.since[id] = r.Float(), r.Int()
 	}
 	k.extension = r.Rest()
 	return k, r.Err()
@@ -92,25 +104,27 @@ func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 	if trends != nil {
 		m.account.Tally.Inherited()
 	}
-	m.items, m.users, m.trends, m.stage.trends = items, k.users, k.trends, trends
-	m.account.Rows, m.account.Borrowed = rowsOf(items, k.users)
+	m.items, m.users, m.since, m.trends, m.stage.trends = items, k.users, k.since, k.trends, trends
+	m.account.Rows, m.account.Borrowed = rowsOf(items, k.users, k.since)
+	m.account.Weights = k.weights
 	return m.stage.serve(ctx, l, extended, len(items), began, slog.String("file", m.file))
 }
 
-// usersOf are the numbers of users by which rows were placed.
-func usersOf(rows map[string]Row) map[string]float64 {
-	users := make(map[string]float64, len(rows))
+// placedBy are the numbers of users by which rows were placed, and since when those have the items.
+func placedBy(rows map[string]Row) (users map[string]float64, since map[string]int64) {
+	users, since = make(map[string]float64, len(rows)), make(map[string]int64, len(rows))
 	for id, row := range rows {
 		if !row.Fault {
-			users[id] = row.Users
+			users[id], since[id] = row.Users, row.Since
 		}
 	}
-	return users
+	return users, since
 }
 
 // keep writes what serves of the base of l.
 func (m *Memory) keep(l *models.Lease) (err error) {
-	k := kept{base: l.Base().Version(), trends: m.trends, users: m.users}
+	k := kept{base: l.Base().Version(), trends: m.trends, weights: m.account.Weights,
+		users: m.users, since: m.since}
 	if len(m.items) > 0 {
 		if k.extension, err = l.EncodeExtension(m.items); err != nil {
 			return err

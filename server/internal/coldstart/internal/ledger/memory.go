@@ -24,6 +24,7 @@ type Memory struct {
 	begun   bool               // the file has not been read for this base
 	items   []model.NewItem    // that serve
 	users   map[string]float64 // by which they were placed
+	since   map[string]int64   // when these users first took them
 	trends  []byte             // the document of the trends that serve; empty: none do
 	dirty   bool               // other items or trends serve than those of the file
 	next    time.Time          // when the file may be written again
@@ -63,7 +64,7 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
 	m.stage.begin()
-	m.begun, m.items, m.users, m.trends, m.dirty = true, nil, nil, nil, false
+	m.begun, m.items, m.users, m.since, m.trends, m.dirty = true, nil, nil, nil, nil, false
 	m.next = time.Now().Add(keepFirst)
 	a.Borrowed = nil // rows in the basis of the model before
 	before, whole := a.Tally, a.Tallied
@@ -107,7 +108,8 @@ func (m *Memory) Publish(
 	if err != nil {
 		return err
 	}
-	m.items, m.users, m.dirty = items, usersOf(m.account.Rows), true
+	m.items, m.dirty = items, true
+	m.users, m.since = placedBy(m.account.Rows)
 	return m.stage.serve(ctx, l, extended, len(items), began)
 }
 

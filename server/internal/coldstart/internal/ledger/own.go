@@ -78,7 +78,7 @@ func (s *Shared) takeOver(ctx context.Context, base *model.Model, term uint64) (
 	}
 	if found {
 		o.head = h
-		a.Rows, a.Borrowed = rowsOf(s.items, placed)
+		a.Rows, a.Borrowed = rowsOf(s.items, placed, nil)
 	} else if err := s.inherit(ctx, base, o); err != nil {
 		return err
 	}
