@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/trend"
 )
 
 // oracleQueries is how many queries share a block of rows in the cache while the right answers are
@@ -25,7 +27,8 @@ func (s *session) verify(b *base) []result.Check {
 	s.say("%s, n = %d, k = %d: comparing %d answers with those of the full scan", b.title, b.n, b.k,
 		len(b.queries)/b.k)
 	count := len(b.queries) / b.k
-	var next, wrongSingle, wrongBatch, wrongLocal atomic.Int64
+	trended := b.trended()
+	var next, wrongSingle, wrongBatch, wrongLocal, wrongTrends atomic.Int64
 	var wg sync.WaitGroup
 	for range runtime.NumCPU() {
 		wg.Go(func() {
@@ -38,7 +41,10 @@ func (s *session) verify(b *base) []result.Check {
 				want := b.oracle(queries, 100)
 				wrongSingle.Add(b.wrongSingles(queries, want))
 				wrongBatch.Add(b.wrongBatches(queries, want))
-				wrongLocal.Add(b.wrongWithLocal(first, len(queries)/b.k))
+				if b.local != nil {
+					wrongLocal.Add(b.wrongOf(b.model, b.model, first, len(want)))
+				}
+				wrongTrends.Add(b.wrongOf(trended, trended, first, len(want)))
 			}
 		})
 	}
@@ -63,28 +69,42 @@ func (s *session) verify(b *base) []result.Check {
 		checks = append(checks, check("the same with the local term, top 100 and top 10",
 			wrongLocal.Load()))
 	}
-	return checks
+	return append(checks, check("the same with trends, which multiply scores and add to them, and "+
+		"the local term, top 100 and top 10", wrongTrends.Load()))
 }
 
-// wrongWithLocal counts the queries from first on that are answered otherwise than by the scores of
-// all items, with their local term: the first 100 and the first 10 items.
-func (b *base) wrongWithLocal(first, count int) (wrong int64) {
-	if b.local == nil {
-		return 0
+// trended is the model with trends that are drawn, of about the size of the scores of a list.
+func (b *base) trended() *model.Model {
+	rng := rand.New(rand.NewPCG(uint64(b.n), uint64(b.k)))
+	list := b.model.TopN(nil, b.spectral(b.queries, 0), 100, nil)
+	s := &trend.Snapshot{Gain: float64(list[0].Score-list[len(list)-1].Score) / 2,
+		G: make([]float32, b.n), Factors: make([]float32, b.n)}
+	for i := range s.G {
+		s.G[i] = float32(rng.NormFloat64())
+		s.Factors[i] = float32(math.Exp(float64(s.G[i]) / 2))
 	}
+	return b.model.WithTrends(s)
+}
+
+// wrongOf counts the queries from first on that a model answers otherwise than by the scores that
+// another one, as a rule itself, has for all items, with their local term if there is one: the
+// first 100 and the first 10 items.
+func (b *base) wrongOf(m, scored *model.Model, first, count int) (wrong int64) {
 	scores := make([]float32, b.n)
 	var got []ranking.Scored
 	for i := first; i < first+count; i++ {
 		query := b.spectral(b.queries, i)
-		query.Boosts = b.local[i]
-		b.model.ScoresTo(scores, query)
+		if b.local != nil {
+			query.Boosts = b.local[i]
+		}
+		scored.ScoresTo(scores, query)
 		var best ranking.TopN
 		best.Reset(nil, 100)
 		best.Offer(0, scores, nil)
 		want := best.Sorted()
 		same := true
 		for _, top := range []int{100, 10} {
-			got = b.model.TopN(got, query, top, nil)
+			got = m.TopN(got, query, top, nil)
 			same = same && sameBits(got, want[:min(top, len(want))])
 		}
 		if !same {
