@@ -107,6 +107,16 @@ func TestTrainCompare(t *testing.T) {
 	row = mustRun(t, "train", "--data", firstEvents(t, events, 300, 2, laterYears), "--out", out,
 		"--like", right, "--compare", right) // two events of each user are too little
 	says(t, "a worse model", row, ": the new model is worse", "next: gsimc serve --model "+right)
+	renamed := writeFile(t, "renamed.csv", "user_id,item_id,timestamp"+strings.ReplaceAll(
+		strings.TrimPrefix(mustRead(t, firstEvents(t, events, 300, 1000, laterYears)),
+			"user_id,item_id,timestamp"), ",i", ",other"))
+	refused(t, cli.ExitTooFew, right+" knows none of the items of the 75 events that were held out",
+		"train", "--data", renamed, "--out", out, "--compare", right)
+	decode(t, mustRun(t, "train", "--data", renamed, "--out", out, "--compare", right, "--json"),
+		&better)
+	if c := better.Comparison; c.Users != 0 || c.LeftOut != 75 || c.Worse {
+		t.Errorf("a model of other items as servers retrain: %+v", *c)
+	}
 	for data, want := range map[string]string{
 		firstEvents(t, events, 20, 9, laterYears): "--compare: 5 of the 20 users can be held " +
 			"out, want at least 30",

@@ -100,6 +100,12 @@ func HoldOut(events *dataset.Interactions, old *model.Model) (*HeldOut, error) {
 // Users returns the number of users with an event that was held out.
 func (h *HeldOut) Users() int { return len(h.targets.Users) }
 
+// Comparable reports whether the old model knows an item of an event that was held out. Otherwise
+// [HeldOut.Compare] has nothing to rank.
+func (h *HeldOut) Comparable() bool {
+	return len(h.targets.knownTo(h.events, h.old).Items) > 0
+}
+
 // Compare ranks the events that were held out by the old and the new model, see [Compare].
 func (h *HeldOut) Compare(fresh *model.Model, est model.Estimator, progress Progress) *Comparison {
 	progress.of(StageCompare)

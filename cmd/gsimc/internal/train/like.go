@@ -112,6 +112,13 @@ func (c *Cmd) holdOut(
 		return nil, nil, errors.Join(old.Close(),
 			cli.WithCode(cli.ExitTooFew, cli.Flag("--compare", err)))
 	}
+	// With --json, which servers retrain with, this is no error: the figures have 0 users, and a
+	// model that knows nothing of what is taken is to be replaced.
+	if !c.JSON && !held.Comparable() {
+		foreign := cli.Flagf("--compare", "%s knows none of the items of the %d events that were "+
+			"held out: give a model of these items, or leave the flag out", c.Compare, held.Users())
+		return nil, nil, errors.Join(old.Close(), cli.WithCode(cli.ExitTooFew, foreign))
+	}
 	if events.Time == nil {
 		fmt.Fprintln(a.Stderr, "note: no times tell which events are new to the old model: "+
 			"--compare favours a model that was trained on the same events")
