@@ -142,6 +142,10 @@ func newItemRows(s *rows.Source, opt ItemRowsOptions) (*itemRows, error) {
 			r.columns, r.fields = append(r.columns, at), append(r.fields, name)
 		}
 	}
+	if header := r.table.Header(); len(r.fields) == 0 && len(header) > 1 {
+		return nil, fmt.Errorf("%s: the header has %s, want item_id and one of %s", s.Path,
+			rows.Quote([]byte(strings.Join(header, ","))), strings.Join(ItemFields, ", "))
+	}
 	return r, nil
 }
 

@@ -113,6 +113,14 @@ nothing
 	err = ReadItemRows(writeFile(t, "none", []byte("id,title\n1,a\n")), ItemRowsOptions{},
 		func(ItemRow) error { return nil }, func(e *RowError) error { return e })
 	check.Says(t, err, `no column "item_id"`, "without ids")
+	err = ReadItemRows(writeFile(t, "none", []byte("item_id,titel\n1,a\n")), ItemRowsOptions{},
+		func(ItemRow) error { return nil }, func(e *RowError) error { return e })
+	check.Says(t, err, `the header has "item_id,titel", want item_id and one of title, `, "no field")
+	err = ReadItemRows(writeFile(t, "none", nil), ItemRowsOptions{}, nil, nil)
+	if err == nil || !strings.HasSuffix(err.Error(), "none: the file is empty") ||
+		!errors.Is(err, ErrNoData) {
+		t.Errorf("an empty file: %v", err)
+	}
 }
 
 // TestReadItemRowsOfDataSets reads optional data.

@@ -112,12 +112,20 @@ type itemImport struct {
 	written, created, bad int
 }
 
-// noteUnread notes a column that is no field.
+// noteUnread notes a column that is no field, with the field that begins like it.
 func (i *itemImport) noteUnread(name string) {
-	const most = 20
-	if len(i.unread) < most {
-		i.unread[fmt.Sprintf("%.40q", name)] = struct{}{}
+	const most, alike = 20, 3
+	if len(i.unread) >= most {
+		return
 	}
+	text := fmt.Sprintf("%.40q", name)
+	at := slices.IndexFunc(dataset.ItemFields, func(field string) bool {
+		return len(name) >= alike && strings.EqualFold(name[:alike], field[:alike])
+	})
+	if at >= 0 {
+		text += " (did you mean " + dataset.ItemFields[at] + "?)"
+	}
+	i.unread[text] = struct{}{}
 }
 
 // add takes a row.

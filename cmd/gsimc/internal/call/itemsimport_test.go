@@ -7,6 +7,18 @@ import (
 	"github.com/gsimc/gsimc/learn/dataset"
 )
 
+// A column that is not read is told with the field that it may be meant for.
+func TestImportSuggestsColumns(t *testing.T) {
+	i := &itemImport{unread: map[string]struct{}{}}
+	for name, want := range map[string]string{"titel": `"titel" (did you mean title?)`,
+		"Category": `"Category" (did you mean categories?)`, "year": `"year"`, "no": `"no"`} {
+		i.noteUnread(name)
+		if _, there := i.unread[want]; !there {
+			t.Errorf("%s is told as %v, want %s", name, i.unread, want)
+		}
+	}
+}
+
 // Errors call standard input alike, whether the reader or the server has something against a row.
 func TestImportNamesStandardInput(t *testing.T) {
 	i := &itemImport{ItemsImport: &ItemsImport{File: "-"}, met: map[string]struct{}{"a": {}}}

@@ -139,7 +139,7 @@ func newTable(s *Source, form tableForm) (*Table, error) {
 	names, err := t.scan.next()
 	switch {
 	case err == io.EOF:
-		return nil, fmt.Errorf("%s: the file is empty: %w", s.Path, ErrNoData)
+		return nil, s.empty()
 	case err != nil:
 		return nil, t.scanError(err)
 	}
@@ -162,7 +162,7 @@ func (t *Table) checkUnnamed(first []byte) error {
 	fields := splitFirst(first, t.scan.comma)
 	switch {
 	case len(fields) == 0:
-		return fmt.Errorf("%s: the file is empty: %w", t.path, ErrNoData)
+		return &emptyError{t.path}
 	case !slices.ContainsFunc(fields, func(f string) bool { return !isText([]byte(f)) }):
 	default:
 		return errNotText(t.path)

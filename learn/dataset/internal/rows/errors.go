@@ -41,6 +41,15 @@ func (e *Error) Unwrap() error { return e.Err }
 // all, be it that the file is empty or that the filters left nothing.
 var ErrNoData = errors.New("no interactions")
 
+// An emptyError tells of a file with nothing in it. Its text is also right for a file of items.
+type emptyError struct{ path string }
+
+// Error implements error.
+func (e *emptyError) Error() string { return e.path + ": the file is empty" }
+
+// Unwrap returns [ErrNoData].
+func (e *emptyError) Unwrap() error { return ErrNoData }
+
 // missing returns the fault of a column that a file lacks; present are the columns that it has.
 func (c Column) missing(present []string) *fault.Fault {
 	return &fault.Fault{

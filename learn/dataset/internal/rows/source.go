@@ -157,7 +157,7 @@ func isZip(b []byte) bool {
 	return bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte("PK\x05\x06"))
 }
 
-func (s *Source) empty() error { return fmt.Errorf("%s: the file is empty: %w", s.Path, ErrNoData) }
+func (s *Source) empty() error { return &emptyError{s.Path} }
 
 // decompress returns the text behind raw, whose first bytes are magic.
 func (s *Source) decompress(raw io.Reader, magic []byte) (io.Reader, error) {
