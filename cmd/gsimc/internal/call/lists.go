@@ -25,7 +25,10 @@ func (c *Recommend) checkLists() error {
 	if c.Users == "" && c.Out == "" {
 		return nil
 	}
-	if c.Users == "" || c.Out == "" {
+	if c.Users == "" {
+		return cli.About("%s goes with %s only", "--out", "--users")
+	}
+	if c.Out == "" {
 		return cli.About("%s goes with %s only", "--users", "--out")
 	}
 	var errs []error

@@ -199,7 +199,12 @@ func hint(ctx *kong.Context) string {
 	}
 	meant := ""
 	rest := ctx.Path[len(ctx.Path)-1].Remainder() // begins with what was not understood
-	if len(rest) > 0 && !strings.HasPrefix(rest[0], "-") {
+	switch of := ctx.Selected().Positional; {
+	case len(rest) == 0:
+	case strings.HasPrefix(rest[0], "--data") && len(of) > 0 &&
+		strings.HasPrefix(of[0].Name, "file"): // --data is a flag of train
+		meant = "; give the file as an argument, without a flag"
+	case !strings.HasPrefix(rest[0], "-"):
 		at := slices.IndexFunc(leftOut, func(name string) bool {
 			return slices.ContainsFunc(ctx.Selected().Flags,
 				func(flag *kong.Flag) bool { return flag.Name == name && !flag.Set })

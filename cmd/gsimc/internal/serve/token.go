@@ -28,6 +28,9 @@ reads it (--client-token-file).
   gsimc token web --roles recommend,observe
   gsimc token web --roles recommend,observe --add-to tokens > web.token
 
+Behind its hash a line may have limits of the token: calls=N a second, and new-users=N who begin a
+history in a minute.
+
 A server reads the file again within two seconds of a change. To replace a token, add another one
 under another name, give the client its token, and remove the old line.`
 }
