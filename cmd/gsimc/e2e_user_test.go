@@ -78,7 +78,7 @@ func TestUserCommands(t *testing.T) {
 	if files := filetest.With(t, dir, "alice"); len(files) == 0 {
 		t.Fatal("the user is in no file: nothing is tested")
 	}
-	if got := on("user", "forget", "--user", "alice", "--wait", "--timeout", "2m"); !regexp.
+	if got := on("user", "forget", "--user", "alice", "--wait"); !regexp.
 		MustCompile(`^3 events erased\ndeleted \S+Z, erasure (\w{26})\n` +
 			`gone from all files \S+Z, in the log as erasure \w{26}\n$`).
 		MatchString(got) {

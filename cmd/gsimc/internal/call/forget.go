@@ -19,23 +19,34 @@ import (
 type UserForget struct {
 	whose
 
-	Wait bool `help:"Wait until nothing is left of the user in the server's files: some ten seconds and more, so give a longer --timeout. What the user does meanwhile is erased too."`
+	Wait bool `help:"Wait until nothing is left of the user in the server's files: some ten seconds, in a large store more, and at most two minutes or a longer --timeout. What the user does meanwhile is erased too."`
 }
+
+// waitTime is how long the command waits for the files, unless --timeout is longer. That of one
+// call is too short for it.
+const waitTime = 2 * time.Minute
 
 // Run erases a user. A user without history is no error, so that the command may be repeated. The
 // record of the deletion is printed before the wait for the files, which may end early.
-func (c *UserForget) Run(a *cli.App) error {
-	return call(&c.ServerFlags, func(ctx context.Context, users pb.UserServiceClient) error {
+func (c *UserForget) Run(a *cli.App) error { return c.run(a, max(c.Timeout, waitTime)) }
+
+func (c *UserForget) run(a *cli.App, wait time.Duration) error {
+	err := call(&c.ServerFlags, func(ctx context.Context, users pb.UserServiceClient) error {
 		r, err := users.DeleteUser(ctx, &pb.DeleteUserRequest{UserId: c.User, AllowMissing: true})
-		if err != nil {
-			return err
+		if err == nil {
+			a.Printf("%s erased\n", cli.Counted(r.GetDeletedEventCount(), "event"))
+			printRecord(a, "deleted", r.GetDeleteTime(), "erasure "+r.GetErasureId())
 		}
-		a.Printf("%s erased\n", cli.Counted(r.GetDeletedEventCount(), "event"))
-		printRecord(a, "deleted", r.GetDeleteTime(), "erasure "+r.GetErasureId())
-		if !c.Wait {
-			return nil
-		}
-		if r, err = c.waitOn(ctx, users); err == nil {
+		return err
+	})
+	if err != nil || !c.Wait {
+		return err
+	}
+	waiting := c.ServerFlags
+	waiting.Timeout = wait
+	return call(&waiting, func(ctx context.Context, users pb.UserServiceClient) error {
+		r, err := c.waitOn(ctx, users)
+		if err == nil {
 			printRecord(a, "gone from all files", r.GetEraseTime(),
 				"in the log as erasure "+r.GetErasureId())
 		}
@@ -77,7 +88,7 @@ func (c *UserForget) waitOn(
 			return nil, errors.New("the user is erased; bytes are still in files of the store, " +
 				"and leave them by themselves: the same command waits on")
 		case ctx.Err() != nil:
-			return nil, errors.New("the user is erased; --timeout ended before the server said " +
+			return nil, errors.New("the user is erased; the time ended before the server said " +
 				"whether bytes are still in files of the store: the same command waits on")
 		case reason == reasonCannotTell:
 			return nil, errors.New("the user is erased; the store of this server does not know " +
