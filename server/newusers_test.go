@@ -61,6 +61,11 @@ func TestNewUsersOfATokenHaveAQuota(t *testing.T) {
 		if err != nil {
 			same(t, problem{Code: codes.ResourceExhausted, Reason: "TOO_MANY_NEW_USERS", Retry: true},
 				problemOf(t, err), "the event of %s", user)
+			limit := "new-users=N"
+			if token == "free" {
+				limit = "--max-new-users"
+			}
+			check.Says(t, err, limit, "the limit of %s", token)
 		}
 		return status.Code(err)
 	}
@@ -91,6 +96,8 @@ func TestNewUsersOfATokenHaveAQuota(t *testing.T) {
 	if began < 1 || began > 4 {
 		t.Errorf("%d further users began a history, want one", began)
 	}
+	same(t, map[string]float64{"server": 1, "token": 3},
+		ts.counters(t, "gsimc_new_users_refused_total"), "refused events by their limit")
 }
 
 // TestNewUsersInOneCall: of the users whom one call brings, as many begin a history as may, and the

@@ -9,6 +9,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/server/internal/metric"
+	"github.com/gsimc/gsimc/server/internal/outcome"
 )
 
 // eventAgeBuckets are the upper bounds of gsimc_event_age_seconds: a second to a year.
@@ -22,6 +23,7 @@ type Metrics struct {
 	total   *prometheus.CounterVec
 	age     prometheus.Histogram
 	begun   prometheus.Counter
+	tooMany struct{ ofServer, ofToken prometheus.Counter } // users who begin
 	visible prometheus.Histogram
 	streams prometheus.Gauge
 }
@@ -38,6 +40,11 @@ func NewMetrics() *Metrics {
 			"it lies ahead.", eventAgeBuckets)
 	m.begun = m.Counter("gsimc_new_users_total",
 		"Histories that began: users without one whose first event was stored.")
+	refused := m.Counters("gsimc_new_users_refused_total",
+		"Events that were refused since too many users began a history, by the limit: server "+
+			"(--max-new-users) or token (new-users=N).", "limit")
+	m.tooMany.ofServer = refused.WithLabelValues("server")
+	m.tooMany.ofToken = refused.WithLabelValues("token")
 	m.visible = m.Latency("gsimc_observe_visible_seconds",
 		"Time from receiving the first event of a write to its being durable and visible to "+
 			"Recommend.")
@@ -68,6 +75,12 @@ func (s *service) countSettled(
 	for i := range outcomes {
 		o, e := &outcomes[i], &batch[i].record.Event
 		m.count(o.disposition, s.Credits.TypeLabel(e.Type))
+		switch o.fault {
+		case outcome.ErrNewUsers:
+			m.tooMany.ofServer.Inc()
+		case outcome.ErrNewUsersOfToken:
+			m.tooMany.ofToken.Inc()
+		}
 		visible = visible || o.disposition != pb.EventDisposition_EVENT_DISPOSITION_REJECTED
 		if o.isNew() {
 			m.age.Observe(max(0, received.Sub(e.Time)).Seconds())

@@ -38,24 +38,27 @@ func NewQuota(
 }
 
 // Quotas are those that hold together.
-type Quotas []*rate.Limiter
+type Quotas []quota
+
+type quota struct {
+	*rate.Limiter
+	spent error // is the fault of an event whose user is one too many
+}
 
 // Of returns the quotas that a call has to keep.
 func (n *NewUsers) Of(ctx context.Context) Quotas {
-	var all Quotas
-	for _, l := range [...]*rate.Limiter{n.Quota, n.ofClient(ctx)} {
-		if l != nil {
-			all = append(all, l)
-		}
-	}
-	return all
+	all := Quotas{{n.Quota, outcome.ErrNewUsers}, {n.ofClient(ctx), outcome.ErrNewUsersOfToken}}
+	return slices.DeleteFunc(all, func(q quota) bool { return q.Limiter == nil })
 }
 
-// room reports whether these many users may begin.
-func (q Quotas) room(users int) bool {
-	return !slices.ContainsFunc(q, func(l *rate.Limiter) bool {
-		return l.Tokens() < float64(users)
-	})
+// spent returns the fault if these many users may not begin.
+func (q Quotas) spent(users int) error {
+	for _, l := range q {
+		if l.Tokens() < float64(users) {
+			return l.spent
+		}
+	}
+	return nil
 }
 
 // take counts a user who begins.
@@ -71,17 +74,17 @@ func (q Quotas) take() {
 // returns the quotas by which those who may are not counted yet.
 func (n *NewUsers) refuse(ctx context.Context, in *ingestion) (uncounted Quotas, err error) {
 	quotas := n.Of(ctx)
-	if quotas.room(len(in.records)) {
+	if quotas.spent(len(in.records)) == nil {
 		return quotas, nil
 	}
 	kept, admitted := 0, map[string]bool{}
 	for i, record := range in.records {
-		ok, err := n.admit(ctx, record.User, admitted, quotas)
+		spent, err := n.admit(ctx, record.User, admitted, quotas)
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
-			in.reject(in.index[i], outcome.ErrNewUsers)
+		if spent != nil {
+			in.reject(in.index[i], spent)
 			continue
 		}
 		in.records[kept], in.index[kept] = record, in.index[i]
@@ -91,25 +94,25 @@ func (n *NewUsers) refuse(ctx context.Context, in *ingestion) (uncounted Quotas,
 	return nil, nil
 }
 
-// admit reports whether the user has a history or may begin one, and counts the user then.
+// admit returns no fault if the user has a history or may begin one, and counts the user then.
 func (n *NewUsers) admit(
 	ctx context.Context, user string, admitted map[string]bool, quotas Quotas,
-) (bool, error) {
+) (spent, err error) {
 	if admitted[user] {
-		return true, nil
+		return nil, nil
 	}
 	head, _, err := n.store.Since(ctx, user, store.Version{}, nil)
 	if err != nil && !errors.Is(err, store.ErrCorrupt) { // a damaged history is one
-		return false, err
+		return nil, err
 	}
 	if err == nil && head.Revision == 0 {
-		if !quotas.room(1) {
-			return false, nil
+		if spent := quotas.spent(1); spent != nil {
+			return spent, nil
 		}
 		quotas.take()
 	}
 	admitted[user] = true
-	return true, nil
+	return nil, nil
 }
 
 // Count counts the users whose histories began with the results.

@@ -54,11 +54,13 @@ var (
 	ErrCannotTell     = errors.New("server: the store does not know what is in its files")
 	ErrErasureWaits   = errors.New("server: as many calls wait for erasures as may")
 	ErrErasurePending = errors.New("server: the bytes of an erased user are still in files")
-	// ErrNewUsers is the fault of an event whose user is one too many.
-	ErrNewUsers       = errors.New("server: as many users have begun a history as may in a minute")
-	ErrRewrites       = errors.New("server: as many histories are being rewritten as may be")
-	ErrHistoryTooLong = errors.New("server: the history is too long to be rewritten")
-	ErrHistoryChanged = errors.New("server: the history is not the one of the page before")
+	// ErrNewUsers is the fault of an event whose user is one too many of all.
+	ErrNewUsers = errors.New("server: as many users have begun a history as may in a minute")
+	// ErrNewUsersOfToken is that of one too many by the tokens of a line.
+	ErrNewUsersOfToken = errors.New("server: as many users have begun by a token as may")
+	ErrRewrites        = errors.New("server: as many histories are being rewritten as may be")
+	ErrHistoryTooLong  = errors.New("server: the history is too long to be rewritten")
+	ErrHistoryChanged  = errors.New("server: the history is not the one of the page before")
 )
 
 // outcomes maps errors to the statuses that clients see; the first match holds. Every other error
@@ -155,8 +157,11 @@ var outcomes = []struct {
 	{ErrCheckpoints, codes.ResourceExhausted, "TOO_MANY_CHECKPOINTS",
 		"as many checkpoints are open as may be; end one of their calls", time.Minute},
 	{ErrNewUsers, codes.ResourceExhausted, "TOO_MANY_NEW_USERS",
-		"as many users have begun a history in this minute as may; users with a history are served",
-		10 * time.Second},
+		"as many users have begun a history in this minute as --max-new-users lets; users with a " +
+			"history are served", 10 * time.Second},
+	{ErrNewUsersOfToken, codes.ResourceExhausted, "TOO_MANY_NEW_USERS",
+		"as many users have begun a history in this minute by the token as its new-users=N lets; " +
+			"users with a history are served", 10 * time.Second},
 	{ErrStreamIdle, codes.Unavailable, "STREAM_IDLE",
 		"nothing came on the stream for long, or others needed its room; open another when there " +
 			"are events",
