@@ -37,7 +37,7 @@ func (l lines) NewDecoder(r io.Reader) runtime.Decoder {
 			}
 			return badBody(err, text, m.ProtoReflect().Descriptor())
 		}
-		return badBody(l.Unmarshal(text, v), text, messageAt(v))
+		return within(badBody(l.Unmarshal(text, v), text, messageAt(v)), messageAt(v))
 	})
 }
 
@@ -48,6 +48,17 @@ func messageAt(v any) protoreflect.MessageDescriptor {
 	}
 	return nil
 }
+
+// within names the field of a fault as the method does: below the message that the body is.
+func within(err error, of protoreflect.MessageDescriptor) error {
+	if f, ok := errors.AsType[*fault](err); ok && of != nil && f.field != bodyField(of) {
+		return &fault{bodyField(of) + "." + f.field, f.text}
+	}
+	return err
+}
+
+// bodyField is the field of a request that has a message as its body.
+func bodyField(of protoreflect.MessageDescriptor) string { return snake(string(of.Name()))[1:] }
 
 // document returns the document that a body consists of: a piece of one that has come, which is not
 // copied. For an empty body the error is io.EOF, which the library takes for an empty message.
@@ -79,6 +90,9 @@ func notJSON(err error) error {
 // lest anybody read its errors.
 var place = regexp.MustCompile(`^proto:[ \x{a0}](?:syntax error )?\(line (\d+):(\d+)\): `)
 
+// halfEscape is what is wrong with a text of half a surrogate pair (RFC 8259, section 8.2).
+const halfEscape = `has an escape such as \ud800 that is half of a character`
+
 // badBody words an error of protojson about the text of a message, of which it has no parts but its
 // text. A nil error is none.
 func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
@@ -87,6 +101,9 @@ func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 	}
 	text := err.Error()
 	m := place.FindStringSubmatch(text)
+	if m == nil && strings.HasSuffix(text, "unexpected EOF") { // of a text: the body is JSON
+		return errors.New("the body " + halfEscape)
+	}
 	if m == nil {
 		return errors.New("the body is not that of this call: " + text)
 	}
@@ -98,10 +115,12 @@ func badBody(err error, body []byte, of protoreflect.MessageDescriptor) error {
 		return errors.New("the body is not that of this call: " + printable(text))
 	case starts("unknown field"):
 		key := field[strings.LastIndex(field, ".")+1:]
-		if of != nil && field == snake(string(of.Name()))[1:] {
+		if of != nil && field == bodyField(of) {
 			return &fault{field, "is the body itself: put what is in it there"}
 		}
 		return &fault{field, "is not a field of this call" + suggestion(key, bodyNames(at.parent))}
+	case starts("invalid escape code"):
+		return &fault{field, halfEscape}
 	case starts("duplicate field"):
 		return &fault{field, "is there twice"}
 	case at.field == nil:

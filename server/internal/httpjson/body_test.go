@@ -119,8 +119,10 @@ func TestEmptyIDsReachTheirMethod(t *testing.T) {
 func TestBadBodies(t *testing.T) {
 	_, h := door(t)
 	for _, tt := range []struct{ path, body, field, text string }{
-		{"/v1/events", `{"itemId": 17}`, "item_id", "must be a text in quotes"},
-		{"/v1/events", `{"value": "much"}`, "value", "must be a number"},
+		{"/v1/events", `{"itemId": 17}`, "event.item_id", "must be a text in quotes"},
+		{"/v1/events", `{"eventTime": "yesterday"}`, "event.event_time",
+			`must be a time such as "2026-01-31T09:30:00Z"`},
+		{"/v1/events", `{"value": "much"}`, "event.value", "must be a number"},
 		{"/v1/items:batchUpsert", `{"items": [{"itemId": "a", "numbers": {"price": null}}]}`,
 			"items[0].numbers.price", "must be a number"},
 		{"/v1/items:batchUpsert", `{"items": [{"itemId": "ä"},
@@ -130,7 +132,7 @@ func TestBadBodies(t *testing.T) {
 		{"/v1/recommend", `{"pageSize": 1.5}`, "page_size",
 			"must be a whole number below 2147483648"},
 		{"/v1/recommend", `{"seen": {"mode": "INCLUDE"}}`, "seen.mode",
-			"must be one of MODE_EXCLUDE, MODE_EXCLUDE_TYPES, MODE_INCLUDE, MODE_ONLY"},
+			"must be one of MODE_EXCLUDE, MODE_EXCLUDE_TYPES, MODE_INCLUDE, MODE_ONLY, or unset"},
 		{"/v1/recommend", `{"packed": 1}`, "packed", "must be true or false"},
 		{"/v1/recommend", `{"sessionToken": "%"}`, "session_token",
 			"must be a text of base64 in quotes"},
@@ -164,6 +166,10 @@ func TestBadBodies(t *testing.T) {
 			`must be names with commas between them, such as "title,availableFrom"`},
 		{"/v1/recommend", `{"userId": "a", "userId": "b"}`, "user_id",
 			"is there twice"},
+		{"/v1/events", `{"userId": "\udc00 and so on"}`, "event.user_id",
+			`has an escape such as \ud800 that is half of a character`},
+		{"/v1/items:batchUpsert", `{"items": [{"itemId": "a", "title": "\ud800"}]}`, "",
+			`the body has an escape such as \ud800 that is half of a character`},
 		{"/v1/recommend", "not json", "", "the body is not JSON: see byte 2"},
 		{"/v1/recommend", `{"userId": `, "", "the body is not JSON: it ends too early"},
 	} {

@@ -81,13 +81,13 @@ func badEnum(choice protoreflect.Enum) string {
 	return ""
 }
 
-// OneOf names the choices that there are, but the first one, which says nothing.
+// OneOf names the choices that there are. The first one is the choice of a field that is unset.
 func OneOf(choices protoreflect.EnumDescriptor) string {
 	var names []string
 	for i := 1; i < choices.Values().Len(); i++ {
 		names = append(names, string(choices.Values().Get(i).Name()))
 	}
-	return "one of " + strings.Join(names, ", ")
+	return "one of " + strings.Join(names, ", ") + ", or unset"
 }
 
 func badPage(size int32) string {

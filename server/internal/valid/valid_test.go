@@ -28,9 +28,9 @@ func TestInvalidUTF8(t *testing.T) {
 func TestChoicesAreNamed(t *testing.T) {
 	boost := &pb.Boost{Weight: 1, By: &pb.NumberCurve{Number: "price", Shape: -1, Scale: 1}}
 	for want, req := range map[string]*pb.RecommendRequest{
-		"seen.mode must be one of MODE_EXCLUDE, MODE_EXCLUDE_TYPES, MODE_INCLUDE, MODE_ONLY": {
+		"seen.mode must be one of MODE_EXCLUDE, MODE_EXCLUDE_TYPES, MODE_INCLUDE, MODE_ONLY, or unset": {
 			Seen: &pb.SeenPolicy{Mode: 99}},
-		"boosts[0].by.shape must be one of SHAPE_LINEAR, SHAPE_LOG, SHAPE_GAUSS, SHAPE_AGE": {
+		"boosts[0].by.shape must be one of SHAPE_LINEAR, SHAPE_LOG, SHAPE_GAUSS, SHAPE_AGE, or unset": {
 			Boosts: []*pb.Boost{boost}},
 	} {
 		req.Subject = &pb.RecommendRequest_UserId{UserId: "u"}
