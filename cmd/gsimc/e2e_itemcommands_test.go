@@ -126,6 +126,8 @@ func TestItemCommands(t *testing.T) {
 			t.Errorf("%s is of a category that is left out, and similar", i.ID)
 		}
 	}
+	says(t, "a list of a category that no item has", on("recommend", "--user", "nobody",
+		"--any-categories", "no such"), "note: perhaps no item has such a category")
 	varied := recommendJSON(t, server, "--user", "nobody", "--any-categories", "a,b",
 		"--max-per-category", "2", "--lambda", "0.5", "--pin", all[8].ID+"=2,"+all[0].ID+"=1").Items
 	if len(varied) < 3 || len(varied) > 5 || varied[1].ID != all[8].ID ||

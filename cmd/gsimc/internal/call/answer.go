@@ -27,6 +27,7 @@ type Answer struct {
 
 	Explain  bool `json:"-"` // explanations were asked for
 	SeenOnly bool `json:"-"` // items of the history alone were asked for
+	ByNames  bool `json:"-"` // items with some categories, labels or numbers were asked for
 }
 
 // Item is an entry of a list.
@@ -137,9 +138,7 @@ func (r *Answer) print(a *cli.App, titles map[string]string, asJSON bool) error 
 	for _, d := range r.Degradations {
 		a.Printf("note: %s\n", d)
 	}
-	if r.SeenOnly && len(r.Items) == 0 {
-		a.Printf("note: nothing to list: the history has no item that may be shown\n")
-	}
+	r.printWhyEmpty(a)
 	if r.Explain && len(r.Items) > 0 && !slices.ContainsFunc(r.Items,
 		func(i Item) bool { return i.Explanation != nil }) {
 		a.Printf("note: no explanations: only personal scores have one, and none is here\n")
@@ -155,6 +154,18 @@ func (r *Answer) print(a *cli.App, titles map[string]string, asJSON bool) error 
 		a.Printf("note: not to be shown: %s\n", strings.Join(r.Excluded, ", "))
 	}
 	return nil
+}
+
+// printWhyEmpty says why an empty list may be empty, as far as the question tells.
+func (r *Answer) printWhyEmpty(a *cli.App) {
+	switch {
+	case len(r.Items) > 0:
+	case r.SeenOnly:
+		a.Printf("note: nothing to list: the history has no item that may be shown\n")
+	case r.ByNames:
+		a.Printf("note: perhaps no item has such a category, label or number: " +
+			"gsimc items list prints those of each\n")
+	}
 }
 
 // printTable prints one row for each item.

@@ -39,6 +39,12 @@ func (f *filterFlags) filter() *pb.ItemFilter {
 		NoLabels: f.NoLabels, NamedFilters: f.NamedFilters, Ranges: ranges}
 }
 
+// byNames reports whether only items with some categories, labels or numbers may be listed.
+func (f *filterFlags) byNames() bool {
+	return len(f.AnyCategories)+len(f.AllCategories)+len(f.AnyLabels)+len(f.AllLabels)+
+		len(f.Range) > 0
+}
+
 // numberRange is NAME=LEAST..MOST, of which a bound may be missing.
 type numberRange struct {
 	name        string

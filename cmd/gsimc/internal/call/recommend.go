@@ -203,6 +203,7 @@ func (c *Recommend) Run(a *cli.App) error {
 		}
 		answer, titles := answerOf(ctx, conn, got, titles)
 		answer.Explain, answer.SeenOnly = c.Explain > 0, c.Seen == "only"
+		answer.ByNames = c.byNames()
 		return answer.print(a, titles, c.JSON)
 	})
 }
