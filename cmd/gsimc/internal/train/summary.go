@@ -108,8 +108,10 @@ func (c *Cmd) printSummary(a *cli.App, j *job) {
 		[]string{
 			"model", fmt.Sprintf("%s, %s, version %s", c.Out, cli.BytesText(size), m.Version()),
 		},
-		[]string{"time", time.Since(j.begin).Round(time.Millisecond).String()},
-		[]string{"peak memory", cli.BytesText(cli.PeakRSS())})
+		[]string{"time", time.Since(j.begin).Round(time.Millisecond).String()})
+	if peak := cli.PeakRSS(); peak > 0 {
+		rows = append(rows, []string{"peak memory", cli.BytesText(peak)})
+	}
 	if note := componentsNote(basis); note != "" {
 		fmt.Fprintln(a.Stderr, note)
 	}
