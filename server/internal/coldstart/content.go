@@ -47,11 +47,11 @@ func (x *Extender) keeps(old *ledger.Row, p *pace) bool {
 	return old.Other && (p.counted == nil || !x.near.Ready())
 }
 
-// settles reports whether a row is good for an item with the content that it has by now. Which
+// settles reports whether a row is good for an item with the neighbours that it has by now. Which
 // items are alike counts, and not the last bits of how much.
-func (x *Extender) settles(old *ledger.Row, id string) bool {
+func settles(old *ledger.Row, near []content.Neighbour) bool {
 	return old.Users >= settledContent ||
-		slices.EqualFunc(old.Near, x.near.Near(id), func(a, b content.Neighbour) bool {
+		slices.EqualFunc(old.Near, near, func(a, b content.Neighbour) bool {
 			return a.Item == b.Item
 		})
 }

@@ -104,9 +104,10 @@ func (x *Extender) choose(
 			continue
 		}
 		old, hasRow := a.Rows[id]
+		near := x.near.Near(id)
 		settled := hasRow && !now.Stale[id] &&
 			math.Abs(users-old.Users) <= settledChange*old.Users &&
-			(x.keeps(&old, pace) || pace.settles(&old, users) && x.settles(&old, id))
+			(x.keeps(&old, pace) || pace.settles(&old, users, near) && settles(&old, near))
 		if users >= x.least(id) && !settled {
 			batch = append(batch, id)
 		}

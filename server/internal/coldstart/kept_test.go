@@ -14,6 +14,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -102,6 +103,40 @@ func TestStartServesWhatWasKept(t *testing.T) {
 	other := trendingModel(t, 2).Version()
 	if _, served = started(t, st, 2, file); served != other {
 		t.Errorf("by the file of another model %s serves, want %s", served, other)
+	}
+}
+
+// An item whose row came from its neighbours in content too is not placed again after a restart.
+func TestKeptRowsOfItemsThatAreAlikeStay(t *testing.T) {
+	st := memory.New()
+	file := filepath.Join(t.TempDir(), "extension.main")
+	start := func() *rig {
+		x, _ := newShop(t, st)
+		x.File = file
+		x.Extender = New(time.Hour, x.Deps)
+		x.Restore(t.Context())
+		return x
+	}
+	looks := func(x *rig) (a *ledger.Account) {
+		for range 3 { // searches, places what was found, and counts it
+			x.extended(t, novelty)
+		}
+		_, a = x.account(t)
+		return a
+	}
+	x := start()
+	for u := range 60 {
+		x.take(t, fmt.Sprint("user-", u), servertest.Item(u%servertest.Items))
+	}
+	for u := range 6 {
+		x.take(t, fmt.Sprint("user-", u), novelty)
+	}
+	if row := looks(x).Rows[novelty]; row.Other || len(row.Near) == 0 {
+		t.Fatalf("the row is %+v, want one by neighbours", row)
+	}
+	x.end(t.Context())
+	if row, has := looks(start()).Rows[novelty]; !row.Other || !has {
+		t.Error("after a restart the item is placed again")
 	}
 }
 

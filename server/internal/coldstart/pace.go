@@ -34,12 +34,13 @@ func (p *pace) expected(users float64, since int64, near []content.Neighbour) fl
 	return p.counted.Expected(users, since, p.base.DegreeNear(near))
 }
 
-// settles reports whether a row is good for an item that has so many users by now.
-func (p *pace) settles(old *ledger.Row, users float64) bool {
+// settles reports whether a row is good for an item that has so many users by now, and these
+// neighbours in content.
+func (p *pace) settles(old *ledger.Row, users float64, near []content.Neighbour) bool {
 	if p.counted == nil || old.Fault {
 		return true
 	}
 	was := float64(old.Item.Users)
 	return old.Since != ledger.Unknown &&
-		math.Abs(max(1, p.expected(users, old.Since, old.Near))-was) <= max(settledDegree*was, 0.5)
+		math.Abs(max(1, p.expected(users, old.Since, near))-was) <= max(settledDegree*was, 0.5)
 }

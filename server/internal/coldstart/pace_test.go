@@ -78,7 +78,8 @@ func TestPaceFollowsTheStore(t *testing.T) {
 	}
 	a.Tallied = false
 	before := paceOf(a, l.Base(), samples.Census{Users: 1})
-	if settled, n := before.settles(&ledger.Row{}, 9), before.expected(9, 0, nil); !settled || n != 9 {
+	settled, n := before.settles(&ledger.Row{}, 9, nil), before.expected(9, 0, nil)
+	if !settled || n != 9 {
 		t.Errorf("before histories are counted, rows stay: %t, and of 9 users %v are expected",
 			settled, n)
 	}

@@ -58,7 +58,9 @@ type Row struct {
 	Fault bool    // these users give no row
 	Other bool    // another process has made it
 
-	Near []content.Neighbour // items that are alike, by which it was placed too
+	// Near are items that are alike, by which it was placed too. Those of another process do
+	// not say how much.
+	Near []content.Neighbour
 }
 
 // Unknown is the Since of rows that another server has made.

@@ -19,7 +19,8 @@ func TestFormOfNotes(t *testing.T) {
 	for name, note := range map[string]struct{ want, got string }{
 		"notice": {"01050104676f6e6502046974656d0206757365722d3106757365722d32" +
 			"056f746865720106757365722d31" + "01046865726502", hex.EncodeToString(told.encode())},
-		"kept": {"010b6e6577206974656d7320320162017907000000000000000101690000000000000040" + "05", hex.EncodeToString(k.begin())},
+		"kept": {"010b6e6577206974656d7320320162017907000000000000000101690000000000000040" + "05",
+			hex.EncodeToString(k.begin())},
 		"head": {"010101d8040700000000000000c80102016101020162ac0204",
 			hex.EncodeToString(h.encode())},
 		"names": {"poster-0000000000000102! part-55 ext-base-0000000003-0000000012",
