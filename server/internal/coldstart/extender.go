@@ -316,17 +316,14 @@ func (x *Extender) extend(
 		a.Samples.Renew()
 		a.Unsettle()
 	}
-	if a.Heir {
-		a.Heir = false
-		if err := x.renewTrends(ctx, l, a); err != nil {
-			return err
-		}
+	if err := x.inherit(ctx, l, a); err != nil {
+		return err
 	}
 	if err := x.update(ctx, l, a); err != nil {
 		return err
 	}
 	if a.Counted && a.More {
-		if !a.Tallied || x.near != nil {
+		if !a.Tallied || !a.Searched || x.near != nil {
 			x.Wake() // the search can wait until all known items have a row
 		}
 		return x.ledger.Persist(ctx, l)

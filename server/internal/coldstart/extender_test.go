@@ -217,7 +217,7 @@ func TestWeightsOfAWhile(t *testing.T) {
 func TestItemsWaitForTheirRows(t *testing.T) {
 	const items = maxReads/samples.Size + 2
 	st := memory.New()
-	for _, searched := range []bool{false, true} {
+	for at, searched := range []bool{false, false, true} {
 		x := newRig(t, st, servertest.NewModel(t, 1))
 		for i := range items {
 			for u := range samples.Size {
@@ -240,12 +240,12 @@ func TestItemsWaitForTheirRows(t *testing.T) {
 				<-x.awake
 			}
 			if len(a.Rows) != look.rows || a.More != look.more || awake != look.awake ||
-				a.Tallied != look.searched {
-				t.Errorf("look %d: %d rows, more %t, awake %t, searched %t, want %+v", i,
-					len(a.Rows), a.More, awake, a.Tallied, look)
+				(a.Tallied && a.Searched) != look.searched {
+				t.Errorf("look %d: %d rows, more %t, awake %t, tallied %t, searched %t, want %+v", i,
+					len(a.Rows), a.More, awake, a.Tallied, a.Searched, look)
 			}
 			if i == 0 {
-				a.Tallied = searched
+				a.Tallied, a.Searched = searched || at > 0, searched || at == 0
 			}
 		}
 	}

@@ -31,6 +31,21 @@ func (x *Extender) renewTrends(ctx context.Context, l *models.Lease, a *ledger.A
 	return nil
 }
 
+// inherit lets the trends serve that were counted for another base. If they are only close, the
+// search that follows counts from nothing.
+func (x *Extender) inherit(ctx context.Context, l *models.Lease, a *ledger.Account) error {
+	if !a.Heir {
+		return nil
+	}
+	a.Heir = false
+	err := x.renewTrends(ctx, l, a)
+	if !a.Tallied {
+		a.Tally.Restart()
+		a.Span = 0
+	}
+	return err
+}
+
 // countChanged counts the users whose histories have changed as they are now. If that takes long,
 // or the catalogue changes, some wait for the next look, which comes at once: items that nobody has
 // do not wait for them. As long as a search is still to count all users, those who have changed

@@ -174,9 +174,11 @@ func TestEventsThatGoOnWaitForTheNextLook(t *testing.T) {
 // Another model has trends before the store has been searched, by what was counted for the one
 // before it, and after the search those of a server that begins with it.
 func TestAnotherModelInheritsTheCounts(t *testing.T) {
+	same := trend.Spec{HalfLife: 30, Span: 60, Gain: 0.5, Power: 0.5}
 	for name, spec := range map[string]trend.Spec{
-		"the same spans": {HalfLife: 30, Span: 60, Gain: 0.5, Power: 0.5},
-		"longer spans":   {HalfLife: 40, Span: 90, Gain: 0.5, Power: 0.5},
+		"the same spans":    same,
+		"half of the users": same,
+		"longer spans":      {HalfLife: 40, Span: 90, Gain: 0.5, Power: 0.5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			next := func() *model.Model {
@@ -199,6 +201,10 @@ func TestAnotherModelInheritsTheCounts(t *testing.T) {
 			if name, _ := x.trends(t, novelty); name == "" {
 				t.Fatal("there are no trends")
 			}
+			if name == "half of the users" {
+				_, a := x.account(t)
+				a.Tally.Halve(1)
+			}
 			x.take(t, "last", servertest.Item(5)) // who waits to be read at the reload
 			l, _, err := x.Models.Reload(t.Context())
 			must(t, err)
@@ -216,5 +222,39 @@ func TestAnotherModelInheritsTheCounts(t *testing.T) {
 				t.Errorf("the trends are %s in the end, want %s", after, want)
 			}
 		})
+	}
+}
+
+// What a search has counted that did not come to its end is part of the users: no trends serve by
+// it after a reload.
+func TestAnotherModelInheritsNoPart(t *testing.T) {
+	st := &servertest.Store{Store: memory.New()}
+	seed := uint64(0)
+	x := newRigOf(t, st, func() (*model.Model, error) {
+		seed++
+		return trendingModel(t, seed), nil
+	})
+	for u := range 40 {
+		x.take(t, fmt.Sprint("user-", u), servertest.Item(u%20))
+	}
+	met := 0
+	st.EachFunc = func(ctx context.Context, fn func(string, store.Version) error) error {
+		return st.Store.Each(ctx, 0, 1, func(user string, head store.Version) error {
+			if met++; met == 5 {
+				l, _, err := x.Models.Reload(t.Context())
+				must(t, err)
+				l.Release()
+			} else if met == 6 {
+				if served, _ := x.serving(novelty); strings.Contains(served, "~") {
+					t.Errorf("%s serves, trends of four of forty users", served)
+				}
+			}
+			return fn(user, head)
+		})
+	}
+	must(t, x.look(t.Context(), true)) // ends by the reload
+	must(t, x.look(t.Context(), true))
+	if served, _ := x.serving(novelty); met < 40 || !strings.Contains(served, "~") {
+		t.Errorf("%s serves after %d users, want trends of all", served, met)
 	}
 }

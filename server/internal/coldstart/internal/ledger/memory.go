@@ -74,11 +74,10 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 		return
 	}
 	a.count(base)
-	m.changed.Store(a.Tally.Pending) // before those who wait are taken over
-	if before != nil {
-		exact := a.Tally.Inherit(before)
-		a.Tallied, a.Heir = whole && exact, true
+	if before != nil && whole {
+		a.Tallied, a.Heir = a.Tally.Inherit(before), true
 	}
+	m.changed.Store(a.Tally.Pending)
 }
 
 // Take returns the account, which is always up to date. The first one of a base lets what the file

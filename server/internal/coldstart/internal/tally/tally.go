@@ -214,10 +214,11 @@ func (t *Tally) enough(events int64) bool {
 	return float64(events) >= max(1, little*t.halfLife())
 }
 
-// Inherit takes over what was counted for another base, which may be closed. exact reports that the
-// users are those who would count, and the spans those of their events. Else it is close, until all
-// histories have been counted again. Another snapshot is due.
+// Inherit takes over what was counted for another base, which may be closed, and who waits. Another
+// snapshot is due. exact reports that it is what would be counted for this base. Else it is close,
+// and good for one snapshot before [Tally.Restart].
 func (t *Tally) Inherit(before *Tally) (exact bool) {
+	t.Pending = before.Pending // who is told of meanwhile is not lost
 	t.Halve(before.halved)
 	t.oldest = before.spanIn(t, before.oldest)
 	for user, entries := range before.users {
@@ -227,16 +228,21 @@ func (t *Tally) Inherit(before *Tally) (exact bool) {
 		}
 		t.set(user, own)
 	}
-	waiting, halved := before.Pending.TakeAll()
-	t.Halve(halved)
-	for user := range waiting {
-		t.Pending.Add(user)
-	}
 	if t.entries > t.most {
 		t.makeRoom()
 	}
 	t.gone = true
-	return t.spec.Span == before.spec.Span && t.spec.HalfLife <= before.spec.HalfLife
+	return before.halved == 0 && t.spec.Span == before.spec.Span &&
+		t.spec.HalfLife <= before.spec.HalfLife
+}
+
+// Restart begins anew with all users, before a search counts their histories. Another snapshot is
+// due.
+func (t *Tally) Restart() {
+	waiting := t.Pending
+	waiting.TakeAll() // the search meets who has a history
+	*t = *New(t.base)
+	t.Pending, t.gone = waiting, true
 }
 
 // spanIn is the span of another tally in which one of t has its middle.

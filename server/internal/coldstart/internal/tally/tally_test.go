@@ -332,3 +332,18 @@ func TestNewItemsRise(t *testing.T) {
 		t.Errorf("g is %v after %v of the events, want %v and %v", s.G[at], s.Exposed, want, since/all)
 	}
 }
+
+// Who is told of while another tally inherits is not lost: an erased user would count for good.
+func TestHeirsKnowWhoWaits(t *testing.T) {
+	before, heir := newTally(t, 400), newTally(t, 400)
+	told := before.Pending
+	told.Add("early")
+	exact := heir.Inherit(before)
+	told.Add("late")
+	if !exact || heir.Pending.Len() != 2 {
+		t.Errorf("exact %t, and %d users wait, want 2", exact, heir.Pending.Len())
+	}
+	heir.Restart()
+	told.Add("later")
+	check.Same(t, 1, heir.Pending.Len(), "who waits after what a search meets")
+}
