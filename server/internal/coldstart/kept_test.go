@@ -140,6 +140,34 @@ func TestKeptRowsOfItemsThatAreAlikeStay(t *testing.T) {
 	}
 }
 
+// Rows that a server has made by other weights of events, and not yet again when it ends, are made
+// again after the start.
+func TestKeptRowsHaveTheirWeights(t *testing.T) {
+	st, file, _, _ := newKept(t)
+	x, _ := started(t, st, 1, file)
+	for u := range 10 {
+		x.take(t, fmt.Sprint("later-", u), novelty)
+	}
+	must(t, x.look(t.Context(), true)) // places the item by the weights of before
+	other := map[string]float64{"like": 0.5}
+	x.Updater.SetWeights(other)
+	x.Reweighed()
+	st.SinceFunc = func(
+		context.Context, string, store.Version, func(store.Version, store.Event) error,
+	) (store.Version, bool, error) {
+		return store.Version{}, false, context.Canceled
+	}
+	if err := x.look(t.Context(), true); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the look ends with %v", err)
+	}
+	x.end(t.Context())
+	st.SinceFunc = nil
+	x, _ = startedBy(t, st, 1, file, other)
+	if _, a := x.account(t); a.Rows[novelty].Other {
+		t.Error("by other weights of events the row of the process before stays")
+	}
+}
+
 // A server that ends in the middle of a look, when it has dropped rows to make them anew, keeps
 // those that serve.
 func TestEndWithinALookKeepsWhatServes(t *testing.T) {

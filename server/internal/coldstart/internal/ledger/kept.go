@@ -106,7 +106,7 @@ func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 	}
 	m.items, m.users, m.since, m.trends, m.stage.trends = items, k.users, k.since, k.trends, trends
 	m.account.Rows, m.account.Borrowed = rowsOf(items, k.users, k.since)
-	m.account.Weights = k.weights
+	m.weights, m.account.Weights = k.weights, k.weights
 	return m.stage.serve(ctx, l, extended, len(items), began, slog.String("file", m.file))
 }
 
@@ -123,7 +123,7 @@ func placedBy(rows map[string]Row) (users map[string]float64, since map[string]i
 
 // keep writes what serves of the base of l.
 func (m *Memory) keep(l *models.Lease) (err error) {
-	k := kept{base: l.Base().Version(), trends: m.trends, weights: m.account.Weights,
+	k := kept{base: l.Base().Version(), trends: m.trends, weights: m.weights,
 		users: m.users, since: m.since}
 	if len(m.items) > 0 {
 		if k.extension, err = l.EncodeExtension(m.items); err != nil {

@@ -25,6 +25,7 @@ type Memory struct {
 	items   []model.NewItem    // that serve
 	users   map[string]float64 // by which they were placed
 	since   map[string]int64   // when these users first took them
+	weights uint64             // of events by which they were placed
 	trends  []byte             // the document of the trends that serve; empty: none do
 	dirty   bool               // other items or trends serve than those of the file
 	next    time.Time          // when the file may be written again
@@ -107,7 +108,7 @@ func (m *Memory) Publish(
 	if err != nil {
 		return err
 	}
-	m.items, m.dirty = items, true
+	m.items, m.weights, m.dirty = items, m.account.Weights, true
 	m.users, m.since = placedBy(m.account.Rows)
 	return m.stage.serve(ctx, l, extended, len(items), began)
 }
