@@ -96,7 +96,7 @@ func (x *Extender) measureDrift(ctx context.Context, m *model.Model) error {
 	}
 	energy, pace := m.NewEnergy(), background.NewPacer(ledger.DutyCycle)
 	for _, user := range users {
-		history, _, err := x.history(ctx, m.Base(), nil, user)
+		history, _, _, err := x.history(ctx, m.Base(), nil, user)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,9 @@ package coldstart
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
+	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
@@ -48,6 +50,9 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 		return nil
 	}
 	if err := x.countChanged(ctx, l, a); err != nil {
+		return err
+	}
+	if err := x.doubt(ctx, l.Base(), a); err != nil {
 		return err
 	}
 	began = time.Now()
@@ -171,15 +176,50 @@ func (x *Extender) foldIn(
 			x.refused(ctx, err)
 		}
 		a.Rows[id] = ledger.Row{Item: item, Users: users, Since: since, Near: near,
-			Fault: err != nil}
+			Trace: have[i].trace, Fault: err != nil}
 	}
 	return nil
+}
+
+// doubt lets the rows of a process before be made again by which users were evidence who have gone
+// since, or whose histories are others. Samples know only who has gone from this process.
+func (x *Extender) doubt(ctx context.Context, base *model.Model, a *ledger.Account) error {
+	rest := x.paced(ctx, base)
+	for id, row := range a.Rows {
+		if !row.Doubt {
+			continue
+		}
+		trace := uint64(0)
+		for _, user := range a.Samples.SampleOf(id) {
+			head, _, err := x.Store.Since(ctx, user, store.Version{}, nil)
+			if err != nil && !errors.Is(err, store.ErrCorrupt) {
+				return err
+			}
+			trace += traceOf(user, head)
+			if err := rest(); err != nil {
+				return err
+			}
+		}
+		if row.Doubt = false; trace != row.Trace {
+			row.Since = ledger.Unknown
+		}
+		a.Rows[id] = row
+	}
+	return nil
+}
+
+// traceOf is a hash of a history, which later events leave as it is.
+func traceOf(user string, head store.Version) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write(binary.LittleEndian.AppendUint64([]byte(user), head.Mark)) // never fails
+	return hash.Sum64()
 }
 
 // takers are the users of a sample whose histories have the item, and when the first took it.
 type takers struct {
 	users map[string]bool
 	since int64
+	trace uint64 // see [ledger.Row]
 }
 
 // gather adds the histories of all sampled users to the evidence. It returns the takers of each
@@ -193,11 +233,11 @@ func (x *Extender) gather(
 	slices.Sort(users)
 	have := make([]takers, len(sampled))
 	for i := range have {
-		have[i] = takers{map[string]bool{}, math.MaxInt64}
+		have[i] = takers{users: map[string]bool{}, since: math.MaxInt64}
 	}
 	rest := x.paced(ctx, base)
 	for _, user := range slices.Compact(users) {
-		history, times, err := x.history(ctx, base, number, user)
+		history, times, trace, err := x.history(ctx, base, number, user)
 		if err != nil {
 			return nil, err
 		}
@@ -205,6 +245,7 @@ func (x *Extender) gather(
 			if at := int(i) - base.NumItems(); at >= 0 && at < len(have) {
 				have[at].users[user] = true
 				have[at].since = min(have[at].since, times[event])
+				have[at].trace += trace
 			}
 		}
 		evidence.Add(history)
@@ -229,10 +270,10 @@ func (x *Extender) paced(ctx context.Context, base *model.Model) func() error {
 }
 
 // history returns the newest items of a user, each once, in the order of time: indices of base,
-// numbers of new items, −1 for other items; and the times of these events.
+// numbers of new items, −1 for other items; the times of these events, and the history's trace.
 func (x *Extender) history(
 	ctx context.Context, base *model.Model, number map[string]int32, user string,
-) (history []int32, times []int64, err error) {
+) (history []int32, times []int64, trace uint64, err error) {
 	seen := map[string]bool{}
 	note := func(_ store.Version, e store.Event) error {
 		if seen[e.Item] || !(x.Updater.Weight(&e) > 0) {
@@ -248,12 +289,12 @@ func (x *Extender) history(
 		history, times = append(history, index), append(times, e.Time.Unix())
 		return nil
 	}
-	_, _, err = x.Store.Since(ctx, user, store.Version{}, note)
+	head, _, err := x.Store.Since(ctx, user, store.Version{}, note)
 	if errors.Is(err, store.ErrCorrupt) {
 		err = nil // the events that could be read count
 	}
 	from := max(0, len(history)-maxHistory)
-	return history[from:], times[from:], err
+	return history[from:], times[from:], traceOf(user, head), err
 }
 
 // placed are the items that have got a row: those with the most users first, and then those that

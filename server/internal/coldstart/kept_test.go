@@ -140,6 +140,19 @@ func TestKeptRowsOfItemsThatAreAlikeStay(t *testing.T) {
 	}
 }
 
+// Who is erased behind the back of the file, as before a server is killed, leaves no trace in the
+// rows after the next start, though one user of many makes little difference to them.
+func TestKeptRowsForgetTheErased(t *testing.T) {
+	st, file, _, _ := newKept(t)
+	check.Get(st.Erase(t.Context(), "user-3"))(t)
+	x, _ := started(t, st, 1, file)
+	got, _ := x.serving(novelty)
+	x, _ = started(t, st, 1, filepath.Join(t.TempDir(), "none"))
+	if want, _ := x.serving(novelty); got != want {
+		t.Errorf("%s serves, want %s as without the file", got, want)
+	}
+}
+
 // Rows that a server has made by other weights of events, and not yet again when it ends, are made
 // again after the start.
 func TestKeptRowsHaveTheirWeights(t *testing.T) {

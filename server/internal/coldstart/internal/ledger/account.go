@@ -58,6 +58,11 @@ type Row struct {
 	Fault bool    // these users give no row
 	Other bool    // another process has made it
 
+	// Trace is a sum of hashes of the histories that it was placed by. Doubt says that some of
+	// these may have gone since another process has made it.
+	Trace uint64
+	Doubt bool
+
 	// Near are items that are alike, by which it was placed too. Those of another process do
 	// not say how much.
 	Near []content.Neighbour

@@ -80,9 +80,9 @@ func (s *Shared) serve(
 }
 
 // rowsOf are the rows of a document that another process has made, by the users by which they were
-// placed, and since when those have them; and the items that nobody had, who borrowed theirs.
+// placed, and by what else; and the items that nobody had, who borrowed theirs.
 func rowsOf(
-	items []model.NewItem, users map[string]float64, since map[string]int64,
+	items []model.NewItem, users map[string]float64, by map[string]placing,
 ) (rows map[string]Row, borrowed []model.NewItem) {
 	rows = make(map[string]Row, len(items))
 	for _, item := range items {
@@ -92,8 +92,8 @@ func rowsOf(
 		}
 		var taken bool
 		if row.Users, taken = users[item.ID]; taken {
-			if at, known := since[item.ID]; known {
-				row.Since = at
+			if p, known := by[item.ID]; known {
+				row.Since, row.Trace, row.Doubt = p.since, p.trace, true
 			}
 			rows[item.ID] = row
 		} else if len(row.Near) > 0 { // others had users, who are gone

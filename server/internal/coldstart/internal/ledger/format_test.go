@@ -15,11 +15,12 @@ func TestFormOfNotes(t *testing.T) {
 	h := head{searched: true, counted: true, users: 300, weights: 7, merges: 200,
 		posters: map[string]posted{"a": {1, 2}, "b": {300, 4}}}
 	k := kept{base: "b", trends: []byte("y"), weights: 7, users: map[string]float64{"i": 2},
-		since: map[string]int64{"i": -3}}
+		by: map[string]placing{"i": {-3, 9}}}
 	for name, note := range map[string]struct{ want, got string }{
 		"notice": {"01050104676f6e6502046974656d0206757365722d3106757365722d32" +
 			"056f746865720106757365722d31" + "01046865726502", hex.EncodeToString(told.encode())},
-		"kept": {"010b6e6577206974656d7320320162017907000000000000000101690000000000000040" + "05",
+		"kept": {"010b6e6577206974656d7320330162017907000000000000000101690000000000000040" +
+			"050900000000000000",
 			hex.EncodeToString(k.begin())},
 		"head": {"010101d8040700000000000000c80102016101020162ac0204",
 			hex.EncodeToString(h.encode())},

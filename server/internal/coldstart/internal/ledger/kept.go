@@ -32,11 +32,17 @@ type kept struct {
 	extension, trends []byte             // the documents; empty: none
 	weights           uint64             // see [Account]
 	users             map[string]float64 // by which items were placed, see [Row]
-	since             map[string]int64
+	by                map[string]placing
+}
+
+// placing is by what else an item was placed, see [Row].
+type placing struct {
+	since int64
+	trace uint64
 }
 
 // keptForm begins the file. One of another form is passed over.
-const keptForm = "new items 2"
+const keptForm = "new items 3"
 
 // begin is all of the form but the extension, which ends it.
 func (k *kept) begin() []byte {
@@ -49,7 +55,8 @@ func (k *kept) begin() []byte {
 	for _, id := range slices.Sorted(maps.Keys(k.users)) {
 		w.Text(id)
 		w.Float(k.users[id])
-		w.Int(k.since[id])
+		w.Int(k.by[id].since)
+		w.Fixed(k.by[id].trace)
 	}
 	return w.Bytes()
 }
@@ -60,10 +67,10 @@ func decodeKept(file []byte) (kept, error) {
 		return kept{}, r.Err()
 	}
 	k := kept{base: r.Text(), trends: []byte(r.Text()), weights: r.Fixed(),
-		users: map[string]float64{}, since: map[string]int64{}}
+		users: map[string]float64{}, by: map[string]placing{}}
 	for range r.Count() {
 		id := r.Text()
-		k.users[id], k.since[id] = r.Float(), r.Int()
+		k.users[id], k.by[id] = r.Float(), placing{r.Int(), r.Fixed()}
 	}
 	k.extension = r.Rest()
 	return k, r.Err()
@@ -104,27 +111,27 @@ func (m *Memory) restore(ctx context.Context, l *models.Lease) error {
 	if trends != nil {
 		m.account.Tally.Inherited()
 	}
-	m.items, m.users, m.since, m.trends, m.stage.trends = items, k.users, k.since, k.trends, trends
-	m.account.Rows, m.account.Borrowed = rowsOf(items, k.users, k.since)
+	m.items, m.users, m.by, m.trends, m.stage.trends = items, k.users, k.by, k.trends, trends
+	m.account.Rows, m.account.Borrowed = rowsOf(items, k.users, k.by)
 	m.weights, m.account.Weights = k.weights, k.weights
 	return m.stage.serve(ctx, l, extended, len(items), began, slog.String("file", m.file))
 }
 
-// placedBy are the numbers of users by which rows were placed, and since when those have the items.
-func placedBy(rows map[string]Row) (users map[string]float64, since map[string]int64) {
-	users, since = make(map[string]float64, len(rows)), make(map[string]int64, len(rows))
+// placedBy are the numbers of users by which rows were placed, and by what else.
+func placedBy(rows map[string]Row) (users map[string]float64, by map[string]placing) {
+	users, by = make(map[string]float64, len(rows)), make(map[string]placing, len(rows))
 	for id, row := range rows {
 		if !row.Fault {
-			users[id], since[id] = row.Users, row.Since
+			users[id], by[id] = row.Users, placing{row.Since, row.Trace}
 		}
 	}
-	return users, since
+	return users, by
 }
 
 // keep writes what serves of the base of l.
 func (m *Memory) keep(l *models.Lease) (err error) {
 	k := kept{base: l.Base().Version(), trends: m.trends, weights: m.weights,
-		users: m.users, since: m.since}
+		users: m.users, by: m.by}
 	if len(m.items) > 0 {
 		if k.extension, err = l.EncodeExtension(m.items); err != nil {
 			return err

@@ -24,7 +24,7 @@ type Memory struct {
 	begun   bool               // the file has not been read for this base
 	items   []model.NewItem    // that serve
 	users   map[string]float64 // by which they were placed
-	since   map[string]int64   // when these users first took them
+	by      map[string]placing // and by what else
 	weights uint64             // of events by which they were placed
 	trends  []byte             // the document of the trends that serve; empty: none do
 	dirty   bool               // other items or trends serve than those of the file
@@ -65,7 +65,7 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
 	m.stage.begin()
-	m.begun, m.items, m.users, m.since, m.trends, m.dirty = true, nil, nil, nil, nil, false
+	m.begun, m.items, m.users, m.by, m.trends, m.dirty = true, nil, nil, nil, nil, false
 	m.next = time.Now().Add(keepFirst)
 	a.Borrowed = nil // rows in the basis of the model before
 	before, whole := a.Tally, a.Tallied
@@ -109,7 +109,7 @@ func (m *Memory) Publish(
 		return err
 	}
 	m.items, m.weights, m.dirty = items, m.account.Weights, true
-	m.users, m.since = placedBy(m.account.Rows)
+	m.users, m.by = placedBy(m.account.Rows)
 	return m.stage.serve(ctx, l, extended, len(items), began)
 }
 
