@@ -5,7 +5,20 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/codec"
 )
+
+// A file of a form before has nothing for this one, and is not damaged.
+func TestFormerFilesArePassedOver(t *testing.T) {
+	for _, begin := range []string{"0123456789abcdef", "new items 2"} {
+		w := codec.New()
+		w.Text(begin)
+		w.Text("and what follows")
+		if k, err := decodeKept(w.Bytes()); err != nil || k.base != "" {
+			t.Errorf("the file that begins with %q is of %q: %v", begin, k.base, err)
+		}
+	}
+}
 
 // The notes in a store are read by servers of other releases: their bytes stay as they are.
 func TestFormOfNotes(t *testing.T) {

@@ -214,11 +214,13 @@ func (t *Tally) enough(events int64) bool {
 	return float64(events) >= max(1, little*t.halfLife())
 }
 
-// Inherit takes over what was counted for another base, which may be closed, and who waits. Another
-// snapshot is due. exact reports that it is what would be counted for this base. Else it is close,
-// and good for one snapshot before [Tally.Restart].
+// Inherit takes over what was counted for another base, which may be closed, and who waits. Nothing
+// is left of the tally before, lest both take memory. Another snapshot is due. exact reports that
+// the tally is what would be counted for this base. Else it is close, and good for one snapshot
+// before [Tally.Restart].
 func (t *Tally) Inherit(before *Tally) (exact bool) {
 	t.Pending = before.Pending // who is told of meanwhile is not lost
+	before.counts = trend.Counts{}
 	t.Halve(before.halved)
 	t.oldest = before.spanIn(t, before.oldest)
 	for user, entries := range before.users {
@@ -227,6 +229,7 @@ func (t *Tally) Inherit(before *Tally) (exact bool) {
 			own[i] = entry{t.number(before.item(e.item)), before.spanIn(t, e.span)}
 		}
 		t.set(user, own)
+		delete(before.users, user)
 	}
 	if t.entries > t.most {
 		t.makeRoom()

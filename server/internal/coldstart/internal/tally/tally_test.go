@@ -336,12 +336,14 @@ func TestNewItemsRise(t *testing.T) {
 // Who is told of while another tally inherits is not lost: an erased user would count for good.
 func TestHeirsKnowWhoWaits(t *testing.T) {
 	before, heir := newTally(t, 400), newTally(t, 400)
+	before.count("counted", []event{{1, 1}})
 	told := before.Pending
 	told.Add("early")
 	exact := heir.Inherit(before)
 	told.Add("late")
-	if !exact || heir.Pending.Len() != 2 {
-		t.Errorf("exact %t, and %d users wait, want 2", exact, heir.Pending.Len())
+	if !exact || heir.Pending.Len() != 2 || len(before.users) > 0 || len(heir.users) != 1 {
+		t.Errorf("exact %t, and %d users wait, want 2; %d and %d count, want none and one", exact,
+			heir.Pending.Len(), len(before.users), len(heir.users))
 	}
 	heir.Restart()
 	told.Add("later")
