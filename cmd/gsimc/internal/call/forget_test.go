@@ -25,12 +25,15 @@ type slowToForget struct {
 	code    codes.Code
 	reason  string
 	calls   int
+	left    time.Duration // of the last call
 }
 
 func (s *slowToForget) DeleteUser(
-	_ context.Context, r *pb.DeleteUserRequest,
+	ctx context.Context, r *pb.DeleteUserRequest,
 ) (*pb.DeleteUserResponse, error) {
 	s.calls++
+	ends, _ := ctx.Deadline()
+	s.left = time.Until(ends)
 	at := timestamppb.New(time.Unix(1_700_000_000, 0))
 	answer := &pb.DeleteUserResponse{ErasureId: "first", DeletedEventCount: 3, DeleteTime: at}
 	if s.calls > 1 {
@@ -53,7 +56,7 @@ func (s *slowToForget) forget(t *testing.T, wait time.Duration) (printed string,
 	defer stop()
 	out := &strings.Builder{}
 	c := &UserForget{Wait: true}
-	c.User, c.Server, c.Timeout = "ann", address, time.Second
+	c.User, c.Server, c.Timeout = "ann", address, 10*time.Second
 	err = c.run(&cli.App{Stdout: out}, wait)
 	return out.String(), err
 }
@@ -62,11 +65,11 @@ func (s *slowToForget) forget(t *testing.T, wait time.Duration) (printed string,
 // over, which is not that of one call, and prints the record of the deletion in any case.
 func TestForgetWaitsOn(t *testing.T) {
 	const deleted = "3 events erased\ndeleted 2023-11-14T22:13:20Z, erasure first\n"
-	pending := &slowToForget{pending: 15, code: codes.DeadlineExceeded, reason: reasonPending}
+	pending := &slowToForget{pending: 4, code: codes.DeadlineExceeded, reason: reasonPending}
 	got, err := pending.forget(t, time.Minute)
 	want := deleted + "gone from all files 2023-11-14T22:13:20Z, in the log as erasure later\n"
-	if err != nil || got != want {
-		t.Errorf("printed %q, %v, want %q", got, err, want)
+	if err != nil || got != want || pending.left < 30*time.Second {
+		t.Errorf("printed %q, %v, want %q; %v were left to wait", got, err, want, pending.left)
 	}
 	for want, s := range map[string]*slowToForget{
 		"^the user is erased; bytes are still in files of the store, .* waits on$": {
