@@ -181,13 +181,18 @@ func (x *Extender) foldIn(
 	return nil
 }
 
-// doubt lets the rows of a process before be made again by which users were evidence who have gone
-// since, or whose histories are others. Samples know only who has gone from this process.
+// doubt looks through the rows of a process before. A row is made again if a user whose history was
+// evidence for it has gone since, or has another history: the samples know only whom this process
+// has seen go. If that takes long, it goes on with the next look, which comes at once.
 func (x *Extender) doubt(ctx context.Context, base *model.Model, a *ledger.Account) error {
-	rest := x.paced(ctx, base)
+	rest, began := x.paced(ctx, base), time.Now()
 	for id, row := range a.Rows {
 		if !row.Doubt {
 			continue
+		}
+		if time.Since(began) > x.every || x.near.Due() {
+			x.Wake()
+			return nil
 		}
 		trace := uint64(0)
 		for _, user := range a.Samples.SampleOf(id) {
