@@ -68,7 +68,7 @@ type Row struct {
 	Near []content.Neighbour
 }
 
-// Unknown is the Since of rows that another server has made.
+// Unknown is the Since of rows that another server has made, and of those to be made again.
 const Unknown = math.MinInt64
 
 // newTo reports whether an item is new to a base.
