@@ -26,12 +26,13 @@ type File struct {
 
 // Create starts the file at path, which everybody may read. An existing file is replaced by
 // [File.Close], not before.
-func Create(path string) (*File, error) { return create(path, 0o644) }
+func Create(path string) (*File, error) { return CreateMode(path, 0o644) }
 
 // CreatePrivate is Create of a file that only its owner may read.
-func CreatePrivate(path string) (*File, error) { return create(path, 0o600) }
+func CreatePrivate(path string) (*File, error) { return CreateMode(path, 0o600) }
 
-func create(path string, mode os.FileMode) (*File, error) {
+// CreateMode is Create of a file with this mode.
+func CreateMode(path string, mode os.FileMode) (*File, error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return nil, err

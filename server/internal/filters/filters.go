@@ -26,7 +26,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -190,37 +189,47 @@ type curve struct {
 	Scale  float64 `yaml:"scale"`
 }
 
-// namePattern is the form of the names of filters.
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-
 // parse implements the Parse of [watched.Files].
 func parse(texts [][]byte) (table, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(texts[0], &document); err != nil {
-		return table{}, bad(worded(err, nil))
+	read, _, err := decode(texts[0])
+	if err != nil {
+		return table{}, err
 	}
-	d := yaml.NewDecoder(bytes.NewReader(texts[0]))
+	return tableOf(read)
+}
+
+// decode reads the entries of a text, which may still break the rules of their fields.
+func decode(text []byte) (read map[string]conditions, document *yaml.Node, err error) {
+	document = new(yaml.Node)
+	if err := yaml.Unmarshal(text, document); err != nil {
+		return nil, nil, bad(worded(err, nil))
+	}
+	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
-	read := map[string]conditions{}
 	if err := d.Decode(&read); errors.Is(err, io.EOF) {
-		return table{}, bad("has no filters") // as a file that is being written
+		return nil, nil, bad("has no filters") // as a file that is being written
 	} else if err != nil {
-		return table{}, bad(worded(err, &document))
+		return nil, nil, bad(worded(err, document))
 	}
 	if err := d.Decode(&read); !errors.Is(err, io.EOF) {
-		return table{}, bad("has more than one document")
+		return nil, nil, bad("has more than one document")
 	}
 	if len(read) > maxFilters {
-		return table{}, bad(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",
+		return nil, nil, bad(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",
 			len(read), maxFilters))
 	}
-	if line := blank(&document); line > 0 {
-		return table{}, bad(fmt.Sprintf("line %d: a value is missing", line))
+	if line := blank(document); line > 0 {
+		return nil, nil, bad(fmt.Sprintf("line %d: a value is missing", line))
 	}
+	return read, document, nil
+}
+
+// tableOf checks the entries.
+func tableOf(read map[string]conditions) (table, error) {
 	t := table{map[string]*catalogue.Filter{}, map[string]*catalogue.Boost{}}
 	for _, name := range slices.Sorted(maps.Keys(read)) {
-		if !namePattern.MatchString(name) {
-			return table{}, bad(fmt.Sprintf("the name %q must match %s", name, namePattern))
+		if !valid.FilterName.MatchString(name) {
+			return table{}, bad(fmt.Sprintf("the name %q must match %s", name, valid.FilterName))
 		}
 		c := read[name]
 		b, err := c.boost(name)

@@ -3,6 +3,7 @@ package valid
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -141,6 +142,9 @@ func ItemIDs(ids []string, max int) error {
 	checkIDs(&c, "item_ids", ids, 1, max)
 	return c.err()
 }
+
+// FilterName is the form of the names of filters and boosts in the file of a server.
+var FilterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // SearchItems checks a request, whose query may be empty.
 func SearchItems(r *pb.SearchItemsRequest) error {

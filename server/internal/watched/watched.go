@@ -20,8 +20,8 @@ import (
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
-// maxFileBytes bounds what is read: a thousand tokens, or a bundle of authorities.
-const maxFileBytes = 1 << 20
+// MaxFileBytes bounds what is read: a thousand tokens, or a bundle of authorities.
+const MaxFileBytes = 1 << 20
 
 // A Path is a file and the field that names it.
 type Path struct{ Field, Name string }
@@ -144,7 +144,7 @@ func (w *Files[T]) file(field string) string {
 func (w *Files[T]) read() (texts [][]byte, hash [sha256.Size]byte, err error) {
 	all := sha256.New()
 	for _, p := range w.Paths {
-		text, err := readFile(p.Name)
+		text, err := ReadFile(p.Name)
 		if err != nil {
 			return nil, hash, &fault.Fault{Field: p.Field, Err: err}
 		}
@@ -155,8 +155,8 @@ func (w *Files[T]) read() (texts [][]byte, hash [sha256.Size]byte, err error) {
 	return texts, [sha256.Size]byte(all.Sum(nil)), nil
 }
 
-// readFile reads a regular file of a reasonable size: opening a pipe would wait for its writer.
-func readFile(name string) ([]byte, error) {
+// ReadFile reads a regular file of a reasonable size: opening a pipe would wait for its writer.
+func ReadFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, reason(err)
@@ -168,12 +168,12 @@ func readFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, reason(err)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, reason(err)
 	}
-	if len(text) > maxFileBytes {
-		return nil, fmt.Errorf("%s: has more than %d bytes", name, maxFileBytes)
+	if len(text) > MaxFileBytes {
+		return nil, fmt.Errorf("%s: has more than %d bytes", name, MaxFileBytes)
 	}
 	return text, nil
 }
