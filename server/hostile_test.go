@@ -141,8 +141,9 @@ func honest() map[string]proto.Message {
 			ItemIds: []string{"i"}},
 		pb.ItemService_BatchDeleteItems_FullMethodName: &pb.BatchDeleteItemsRequest{
 			ItemIds: []string{"j"}},
-		pb.UserService_GetUser_FullMethodName:    &pb.GetUserRequest{UserId: "ann"},
-		pb.UserService_DeleteUser_FullMethodName: &pb.DeleteUserRequest{UserId: "nobody"},
+		pb.ItemService_ListNamedFilters_FullMethodName: &pb.ListNamedFiltersRequest{},
+		pb.UserService_GetUser_FullMethodName:          &pb.GetUserRequest{UserId: "ann"},
+		pb.UserService_DeleteUser_FullMethodName:       &pb.DeleteUserRequest{UserId: "nobody"},
 		pb.UserService_RetractEvents_FullMethodName: &pb.RetractEventsRequest{
 			UserId: "bob", EventIds: []string{"e"}, ItemIds: []string{"i"}},
 		pb.UserService_MergeUsers_FullMethodName: &pb.MergeUsersRequest{

@@ -187,7 +187,8 @@ func (s *Server) newServices(traced store.Store) {
 			States: s.states, Updater: s.updater, Follow: s.follow,
 			Estimator: s.cfg.Estimator, Now: s.cfg.Now, Caller: s.chain.Caller,
 			Draining: s.drain.streams, Log: s.log}),
-		items: items.New(items.Deps{Catalogue: s.catalogue, Models: s.arms.Main().Models}),
+		items: items.New(items.Deps{Catalogue: s.catalogue, Models: s.arms.Main().Models,
+			Filters: s.named}),
 	}
 }
 

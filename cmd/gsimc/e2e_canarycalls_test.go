@@ -98,6 +98,7 @@ func (c *canary) catalogue() {
 	_, listed := items.ListItems(ctx, &pb.ListItemsRequest{})
 	_, deleted := items.BatchDeleteItems(ctx,
 		&pb.BatchDeleteItemsRequest{ItemIds: []string{markedItem}})
+	_, named := items.ListNamedFilters(ctx, &pb.ListNamedFiltersRequest{})
 	export := check.Get(pb.NewUserServiceClient(c.conn).ExportUser(ctx,
 		&pb.ExportUserRequest{UserId: markedUser + "ann"}))(c.t)
 	_, exported := export.Recv()
@@ -106,7 +107,7 @@ func (c *canary) catalogue() {
 	c.show("ListModels", models.String())
 	_, leveled := admin.SetLogLevel(c.as("admin"),
 		&pb.SetLogLevelRequest{Level: pb.LogLevel_LOG_LEVEL_DEBUG})
-	check.Pass(c.t, errors.Join(put, got, listed, deleted, exported, err, leveled), "a call")
+	check.Pass(c.t, errors.Join(put, got, listed, deleted, named, exported, err, leveled), "a call")
 	_, err = admin.SetTraffic(c.as("admin"), &pb.SetTrafficRequest{Shares: []*pb.ArmShare{
 		{Arm: markedUser, SharePercent: proto.Float64(1)}}})
 	c.fails(err, codes.InvalidArgument, "the share of an arm that there is not")

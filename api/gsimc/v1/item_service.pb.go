@@ -818,11 +818,208 @@ func (x *KnownItem) GetTrainUsers() int64 {
 	return 0
 }
 
+// ListNamedFiltersRequest asks for all of them.
+type ListNamedFiltersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNamedFiltersRequest) Reset() {
+	*x = ListNamedFiltersRequest{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNamedFiltersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNamedFiltersRequest) ProtoMessage() {}
+
+func (x *ListNamedFiltersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNamedFiltersRequest.ProtoReflect.Descriptor instead.
+func (*ListNamedFiltersRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{14}
+}
+
+// ListNamedFiltersResponse holds the entries of the file.
+type ListNamedFiltersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the file: at most 1000.
+	Filters []*NamedFilter `protobuf:"bytes,1,rep,name=filters,proto3" json:"filters,omitempty"`
+	// Stands for the content of the file. Empty: this server has no file of filters.
+	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListNamedFiltersResponse) Reset() {
+	*x = ListNamedFiltersResponse{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListNamedFiltersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListNamedFiltersResponse) ProtoMessage() {}
+
+func (x *ListNamedFiltersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListNamedFiltersResponse.ProtoReflect.Descriptor instead.
+func (*ListNamedFiltersResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ListNamedFiltersResponse) GetFilters() []*NamedFilter {
+	if x != nil {
+		return x.Filters
+	}
+	return nil
+}
+
+func (x *ListNamedFiltersResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+// NamedFilter is an entry of the file.
+type NamedFilter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What requests call it by: ItemFilter.named_filters, or named_boosts.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What stands in the file under the name, in YAML.
+	Entry string `protobuf:"bytes,2,opt,name=entry,proto3" json:"entry,omitempty"`
+	// What the entry says.
+	//
+	// Types that are valid to be assigned to Rule:
+	//
+	//	*NamedFilter_Filter
+	//	*NamedFilter_Boost
+	Rule          isNamedFilter_Rule `protobuf_oneof:"rule"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NamedFilter) Reset() {
+	*x = NamedFilter{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NamedFilter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NamedFilter) ProtoMessage() {}
+
+func (x *NamedFilter) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NamedFilter.ProtoReflect.Descriptor instead.
+func (*NamedFilter) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *NamedFilter) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *NamedFilter) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+func (x *NamedFilter) GetRule() isNamedFilter_Rule {
+	if x != nil {
+		return x.Rule
+	}
+	return nil
+}
+
+func (x *NamedFilter) GetFilter() *ItemFilter {
+	if x != nil {
+		if x, ok := x.Rule.(*NamedFilter_Filter); ok {
+			return x.Filter
+		}
+	}
+	return nil
+}
+
+func (x *NamedFilter) GetBoost() *Boost {
+	if x != nil {
+		if x, ok := x.Rule.(*NamedFilter_Boost); ok {
+			return x.Boost
+		}
+	}
+	return nil
+}
+
+type isNamedFilter_Rule interface {
+	isNamedFilter_Rule()
+}
+
+type NamedFilter_Filter struct {
+	// The entry is a filter.
+	Filter *ItemFilter `protobuf:"bytes,3,opt,name=filter,proto3,oneof"`
+}
+
+type NamedFilter_Boost struct {
+	// The entry is a boost.
+	Boost *Boost `protobuf:"bytes,4,opt,name=boost,proto3,oneof"`
+}
+
+func (*NamedFilter_Filter) isNamedFilter_Rule() {}
+
+func (*NamedFilter_Boost) isNamedFilter_Rule() {}
+
 var File_gsimc_v1_item_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe0\x04\n" +
+	"\x1bgsimc/v1/item_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xe0\x04\n" +
 	"\x04Item\x12&\n" +
 	"\aitem_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06itemId\x124\n" +
 	"\n" +
@@ -875,14 +1072,25 @@ const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\x04item\x18\x01 \x01(\v2\x0e.gsimc.v1.ItemR\x04item\x12\x19\n" +
 	"\bin_model\x18\x02 \x01(\bR\ainModel\x12\x1f\n" +
 	"\vtrain_users\x18\x03 \x01(\x03R\n" +
-	"trainUsers2\x85\x04\n" +
+	"trainUsers\"\x19\n" +
+	"\x17ListNamedFiltersRequest\"e\n" +
+	"\x18ListNamedFiltersResponse\x12/\n" +
+	"\afilters\x18\x01 \x03(\v2\x15.gsimc.v1.NamedFilterR\afilters\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\tR\aversion\"\x98\x01\n" +
+	"\vNamedFilter\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05entry\x18\x02 \x01(\tR\x05entry\x12.\n" +
+	"\x06filter\x18\x03 \x01(\v2\x14.gsimc.v1.ItemFilterH\x00R\x06filter\x12'\n" +
+	"\x05boost\x18\x04 \x01(\v2\x0f.gsimc.v1.BoostH\x00R\x05boostB\x06\n" +
+	"\x04rule2\xe5\x04\n" +
 	"\vItemService\x12^\n" +
 	"\x10BatchUpsertItems\x12!.gsimc.v1.BatchUpsertItemsRequest\x1a\".gsimc.v1.BatchUpsertItemsResponse\"\x03\x90\x02\x02\x12C\n" +
 	"\aGetItem\x12\x18.gsimc.v1.GetItemRequest\x1a\x19.gsimc.v1.GetItemResponse\"\x03\x90\x02\x01\x12I\n" +
 	"\tListItems\x12\x1a.gsimc.v1.ListItemsRequest\x1a\x1b.gsimc.v1.ListItemsResponse\"\x03\x90\x02\x01\x12^\n" +
 	"\x10BatchDeleteItems\x12!.gsimc.v1.BatchDeleteItemsRequest\x1a\".gsimc.v1.BatchDeleteItemsResponse\"\x03\x90\x02\x02\x12U\n" +
 	"\rBatchGetItems\x12\x1e.gsimc.v1.BatchGetItemsRequest\x1a\x1f.gsimc.v1.BatchGetItemsResponse\"\x03\x90\x02\x01\x12O\n" +
-	"\vSearchItems\x12\x1c.gsimc.v1.SearchItemsRequest\x1a\x1d.gsimc.v1.SearchItemsResponse\"\x03\x90\x02\x01BH\n" +
+	"\vSearchItems\x12\x1c.gsimc.v1.SearchItemsRequest\x1a\x1d.gsimc.v1.SearchItemsResponse\"\x03\x90\x02\x01\x12^\n" +
+	"\x10ListNamedFilters\x12!.gsimc.v1.ListNamedFiltersRequest\x1a\".gsimc.v1.ListNamedFiltersResponse\"\x03\x90\x02\x01BH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
@@ -897,7 +1105,7 @@ func file_gsimc_v1_item_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_item_service_proto_rawDescData
 }
 
-var file_gsimc_v1_item_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_gsimc_v1_item_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_gsimc_v1_item_service_proto_goTypes = []any{
 	(*Item)(nil),                     // 0: gsimc.v1.Item
 	(*BatchUpsertItemsRequest)(nil),  // 1: gsimc.v1.BatchUpsertItemsRequest
@@ -913,38 +1121,48 @@ var file_gsimc_v1_item_service_proto_goTypes = []any{
 	(*SearchItemsRequest)(nil),       // 11: gsimc.v1.SearchItemsRequest
 	(*SearchItemsResponse)(nil),      // 12: gsimc.v1.SearchItemsResponse
 	(*KnownItem)(nil),                // 13: gsimc.v1.KnownItem
-	nil,                              // 14: gsimc.v1.Item.NumbersEntry
-	(*timestamppb.Timestamp)(nil),    // 15: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),    // 16: google.protobuf.FieldMask
+	(*ListNamedFiltersRequest)(nil),  // 14: gsimc.v1.ListNamedFiltersRequest
+	(*ListNamedFiltersResponse)(nil), // 15: gsimc.v1.ListNamedFiltersResponse
+	(*NamedFilter)(nil),              // 16: gsimc.v1.NamedFilter
+	nil,                              // 17: gsimc.v1.Item.NumbersEntry
+	(*timestamppb.Timestamp)(nil),    // 18: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),    // 19: google.protobuf.FieldMask
+	(*ItemFilter)(nil),               // 20: gsimc.v1.ItemFilter
+	(*Boost)(nil),                    // 21: gsimc.v1.Boost
 }
 var file_gsimc_v1_item_service_proto_depIdxs = []int32{
-	15, // 0: gsimc.v1.Item.available_from:type_name -> google.protobuf.Timestamp
-	15, // 1: gsimc.v1.Item.available_until:type_name -> google.protobuf.Timestamp
-	14, // 2: gsimc.v1.Item.numbers:type_name -> gsimc.v1.Item.NumbersEntry
+	18, // 0: gsimc.v1.Item.available_from:type_name -> google.protobuf.Timestamp
+	18, // 1: gsimc.v1.Item.available_until:type_name -> google.protobuf.Timestamp
+	17, // 2: gsimc.v1.Item.numbers:type_name -> gsimc.v1.Item.NumbersEntry
 	0,  // 3: gsimc.v1.BatchUpsertItemsRequest.items:type_name -> gsimc.v1.Item
-	16, // 4: gsimc.v1.BatchUpsertItemsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	19, // 4: gsimc.v1.BatchUpsertItemsRequest.update_mask:type_name -> google.protobuf.FieldMask
 	0,  // 5: gsimc.v1.GetItemResponse.item:type_name -> gsimc.v1.Item
 	0,  // 6: gsimc.v1.ListItemsResponse.items:type_name -> gsimc.v1.Item
 	13, // 7: gsimc.v1.BatchGetItemsResponse.items:type_name -> gsimc.v1.KnownItem
 	13, // 8: gsimc.v1.SearchItemsResponse.items:type_name -> gsimc.v1.KnownItem
 	0,  // 9: gsimc.v1.KnownItem.item:type_name -> gsimc.v1.Item
-	1,  // 10: gsimc.v1.ItemService.BatchUpsertItems:input_type -> gsimc.v1.BatchUpsertItemsRequest
-	3,  // 11: gsimc.v1.ItemService.GetItem:input_type -> gsimc.v1.GetItemRequest
-	5,  // 12: gsimc.v1.ItemService.ListItems:input_type -> gsimc.v1.ListItemsRequest
-	7,  // 13: gsimc.v1.ItemService.BatchDeleteItems:input_type -> gsimc.v1.BatchDeleteItemsRequest
-	9,  // 14: gsimc.v1.ItemService.BatchGetItems:input_type -> gsimc.v1.BatchGetItemsRequest
-	11, // 15: gsimc.v1.ItemService.SearchItems:input_type -> gsimc.v1.SearchItemsRequest
-	2,  // 16: gsimc.v1.ItemService.BatchUpsertItems:output_type -> gsimc.v1.BatchUpsertItemsResponse
-	4,  // 17: gsimc.v1.ItemService.GetItem:output_type -> gsimc.v1.GetItemResponse
-	6,  // 18: gsimc.v1.ItemService.ListItems:output_type -> gsimc.v1.ListItemsResponse
-	8,  // 19: gsimc.v1.ItemService.BatchDeleteItems:output_type -> gsimc.v1.BatchDeleteItemsResponse
-	10, // 20: gsimc.v1.ItemService.BatchGetItems:output_type -> gsimc.v1.BatchGetItemsResponse
-	12, // 21: gsimc.v1.ItemService.SearchItems:output_type -> gsimc.v1.SearchItemsResponse
-	16, // [16:22] is the sub-list for method output_type
-	10, // [10:16] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	16, // 10: gsimc.v1.ListNamedFiltersResponse.filters:type_name -> gsimc.v1.NamedFilter
+	20, // 11: gsimc.v1.NamedFilter.filter:type_name -> gsimc.v1.ItemFilter
+	21, // 12: gsimc.v1.NamedFilter.boost:type_name -> gsimc.v1.Boost
+	1,  // 13: gsimc.v1.ItemService.BatchUpsertItems:input_type -> gsimc.v1.BatchUpsertItemsRequest
+	3,  // 14: gsimc.v1.ItemService.GetItem:input_type -> gsimc.v1.GetItemRequest
+	5,  // 15: gsimc.v1.ItemService.ListItems:input_type -> gsimc.v1.ListItemsRequest
+	7,  // 16: gsimc.v1.ItemService.BatchDeleteItems:input_type -> gsimc.v1.BatchDeleteItemsRequest
+	9,  // 17: gsimc.v1.ItemService.BatchGetItems:input_type -> gsimc.v1.BatchGetItemsRequest
+	11, // 18: gsimc.v1.ItemService.SearchItems:input_type -> gsimc.v1.SearchItemsRequest
+	14, // 19: gsimc.v1.ItemService.ListNamedFilters:input_type -> gsimc.v1.ListNamedFiltersRequest
+	2,  // 20: gsimc.v1.ItemService.BatchUpsertItems:output_type -> gsimc.v1.BatchUpsertItemsResponse
+	4,  // 21: gsimc.v1.ItemService.GetItem:output_type -> gsimc.v1.GetItemResponse
+	6,  // 22: gsimc.v1.ItemService.ListItems:output_type -> gsimc.v1.ListItemsResponse
+	8,  // 23: gsimc.v1.ItemService.BatchDeleteItems:output_type -> gsimc.v1.BatchDeleteItemsResponse
+	10, // 24: gsimc.v1.ItemService.BatchGetItems:output_type -> gsimc.v1.BatchGetItemsResponse
+	12, // 25: gsimc.v1.ItemService.SearchItems:output_type -> gsimc.v1.SearchItemsResponse
+	15, // 26: gsimc.v1.ItemService.ListNamedFilters:output_type -> gsimc.v1.ListNamedFiltersResponse
+	20, // [20:27] is the sub-list for method output_type
+	13, // [13:20] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_item_service_proto_init() }
@@ -952,14 +1170,19 @@ func file_gsimc_v1_item_service_proto_init() {
 	if File_gsimc_v1_item_service_proto != nil {
 		return
 	}
+	file_gsimc_v1_types_proto_init()
 	file_gsimc_v1_item_service_proto_msgTypes[0].OneofWrappers = []any{}
+	file_gsimc_v1_item_service_proto_msgTypes[16].OneofWrappers = []any{
+		(*NamedFilter_Filter)(nil),
+		(*NamedFilter_Boost)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_item_service_proto_rawDesc), len(file_gsimc_v1_item_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

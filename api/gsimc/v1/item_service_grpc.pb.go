@@ -25,6 +25,7 @@ const (
 	ItemService_BatchDeleteItems_FullMethodName = "/gsimc.v1.ItemService/BatchDeleteItems"
 	ItemService_BatchGetItems_FullMethodName    = "/gsimc.v1.ItemService/BatchGetItems"
 	ItemService_SearchItems_FullMethodName      = "/gsimc.v1.ItemService/SearchItems"
+	ItemService_ListNamedFilters_FullMethodName = "/gsimc.v1.ItemService/ListNamedFilters"
 )
 
 // ItemServiceClient is the client API for ItemService service.
@@ -79,6 +80,11 @@ type ItemServiceClient interface {
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SearchItems(ctx context.Context, in *SearchItemsRequest, opts ...grpc.CallOption) (*SearchItemsResponse, error)
+	// ListNamedFilters returns the filters and boosts of the server's file (serve --filters-file), as
+	// the file has them now. Each server has a file of its own.
+	//
+	// Errors: FAILED_PRECONDITION with reason FILTERS_FILE (the file cannot be read, or is bad now).
+	ListNamedFilters(ctx context.Context, in *ListNamedFiltersRequest, opts ...grpc.CallOption) (*ListNamedFiltersResponse, error)
 }
 
 type itemServiceClient struct {
@@ -149,6 +155,16 @@ func (c *itemServiceClient) SearchItems(ctx context.Context, in *SearchItemsRequ
 	return out, nil
 }
 
+func (c *itemServiceClient) ListNamedFilters(ctx context.Context, in *ListNamedFiltersRequest, opts ...grpc.CallOption) (*ListNamedFiltersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListNamedFiltersResponse)
+	err := c.cc.Invoke(ctx, ItemService_ListNamedFilters_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ItemServiceServer is the server API for ItemService service.
 // All implementations must embed UnimplementedItemServiceServer
 // for forward compatibility.
@@ -201,6 +217,11 @@ type ItemServiceServer interface {
 	//
 	// Errors: INVALID_ARGUMENT (a field breaks its rule).
 	SearchItems(context.Context, *SearchItemsRequest) (*SearchItemsResponse, error)
+	// ListNamedFilters returns the filters and boosts of the server's file (serve --filters-file), as
+	// the file has them now. Each server has a file of its own.
+	//
+	// Errors: FAILED_PRECONDITION with reason FILTERS_FILE (the file cannot be read, or is bad now).
+	ListNamedFilters(context.Context, *ListNamedFiltersRequest) (*ListNamedFiltersResponse, error)
 	mustEmbedUnimplementedItemServiceServer()
 }
 
@@ -228,6 +249,9 @@ func (UnimplementedItemServiceServer) BatchGetItems(context.Context, *BatchGetIt
 }
 func (UnimplementedItemServiceServer) SearchItems(context.Context, *SearchItemsRequest) (*SearchItemsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SearchItems not implemented")
+}
+func (UnimplementedItemServiceServer) ListNamedFilters(context.Context, *ListNamedFiltersRequest) (*ListNamedFiltersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListNamedFilters not implemented")
 }
 func (UnimplementedItemServiceServer) mustEmbedUnimplementedItemServiceServer() {}
 func (UnimplementedItemServiceServer) testEmbeddedByValue()                     {}
@@ -358,6 +382,24 @@ func _ItemService_SearchItems_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ItemService_ListNamedFilters_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListNamedFiltersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ItemServiceServer).ListNamedFilters(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ItemService_ListNamedFilters_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ItemServiceServer).ListNamedFilters(ctx, req.(*ListNamedFiltersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ItemService_ServiceDesc is the grpc.ServiceDesc for ItemService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -388,6 +430,10 @@ var ItemService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "SearchItems",
 			Handler:    _ItemService_SearchItems_Handler,
+		},
+		{
+			MethodName: "ListNamedFilters",
+			Handler:    _ItemService_ListNamedFilters_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

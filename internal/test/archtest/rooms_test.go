@@ -110,7 +110,7 @@ server/internal/users: api model store server/internal/admission server/internal
 	server/internal/follow server/internal/outcome server/internal/session server/internal/state
 	server/internal/valid
 server/internal/items: api internal/event model store server/internal/catalogue
-	server/internal/models server/internal/outcome server/internal/valid
+	server/internal/filters server/internal/models server/internal/outcome server/internal/valid
 server/internal/operate: api internal/wire store server/internal/arms server/internal/calls
 	server/internal/catalogue server/internal/credit server/internal/models
 	server/internal/outcome server/internal/valid

@@ -67,6 +67,7 @@ var table = map[string]method{
 	pb.ItemService_ListItems_FullMethodName:        {role: doors.Items, class: admission.Other},
 	pb.ItemService_SearchItems_FullMethodName:      {role: doors.Items, class: admission.Other},
 	pb.ItemService_BatchGetItems_FullMethodName:    {role: doors.Items, class: admission.Other},
+	pb.ItemService_ListNamedFilters_FullMethodName: {role: doors.Items, class: admission.Other},
 
 	pb.AdminService_GetStatus_FullMethodName:   {role: doors.Admin, class: admission.Admin},
 	pb.AdminService_ListModels_FullMethodName:  {role: doors.Admin, class: admission.Admin},

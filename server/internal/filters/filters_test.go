@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 )
@@ -172,4 +173,36 @@ func TestReload(t *testing.T) {
 	if _, err := s.Find(nil, []string{"c"}, "filter.named_filters"); err != nil {
 		t.Errorf("after bad files: %v", err)
 	}
+}
+
+// The entries are listed in the order of the file, as they stand there and as what they say.
+func TestList(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "filters.yaml")
+	write(t, path, "b: {weight: 2} # why\n\n# of a\na:\n    no_labels: [x]\n    # what\n    ranges:\n"+
+		"    - {name: p, gt: 1}\n")
+	s := check.Get(Open(path, log, NewMetrics()))(t)
+	got := check.Get(s.List())(t)
+	one := 1.0
+	check.Same(t, []*pb.NamedFilter{
+		{Name: "b", Entry: "{weight: 2} # why\n", Rule: &pb.NamedFilter_Boost{
+			Boost: &pb.Boost{Name: "b", Weight: 2, Filter: &pb.ItemFilter{}}}},
+		{Name: "a", Entry: "no_labels: [x]\n# what\nranges:\n  - {name: p, gt: 1}\n",
+			Rule: &pb.NamedFilter_Filter{Filter: &pb.ItemFilter{NoLabels: []string{"x"},
+				Ranges: []*pb.NumberRange{{Name: "p", Gt: &one}}}}},
+	}, got.GetFilters(), "entries")
+	write(t, path, "a: {weight: 1}\n")
+	if again := check.Get(s.List())(t); again.GetVersion() == got.GetVersion() {
+		t.Error("another file has the same version")
+	}
+	for text, want := range map[string]string{"a: [": "is bad now: yaml: line 1",
+		"a: {}": "is bad now: a: no conditions", "": "is bad now: has no filters"} {
+		write(t, path, text)
+		_, err := s.List()
+		check.Says(t, err, "the server's file of filters "+want, "%q", text)
+	}
+	must(t, os.Remove(path))
+	_, err := s.List()
+	check.Says(t, err, "the server's file of filters cannot be read: no such file", "no file")
+	none := check.Get(Open("", log, NewMetrics()))(t)
+	check.Same(t, "", check.Get(none.List())(t).GetVersion(), "the version of no file")
 }

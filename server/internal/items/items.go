@@ -20,6 +20,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
+	"github.com/gsimc/gsimc/server/internal/filters"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/outcome"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -30,15 +31,19 @@ import (
 type Deps struct {
 	Catalogue *catalogue.Catalogue
 	Models    *models.Holder // of the model whose items are searched
+	Filters   *filters.Set
 }
 
 // New returns the service.
-func New(d Deps) pb.ItemServiceServer { return service{catalogue: d.Catalogue, models: d.Models} }
+func New(d Deps) pb.ItemServiceServer {
+	return service{catalogue: d.Catalogue, models: d.Models, filters: d.Filters}
+}
 
 type service struct {
 	pb.UnsafeItemServiceServer
 	catalogue *catalogue.Catalogue
 	models    *models.Holder
+	filters   *filters.Set
 }
 
 // maxItemPageBytes bounds the items of a page, whose names may take 50 KB each.
@@ -238,4 +243,11 @@ func (s service) BatchDeleteItems(
 		return nil, err
 	}
 	return &pb.BatchDeleteItemsResponse{DeletedCount: int32(deleted)}, nil
+}
+
+// ListNamedFilters implements ItemService.
+func (s service) ListNamedFilters(
+	context.Context, *pb.ListNamedFiltersRequest,
+) (*pb.ListNamedFiltersResponse, error) {
+	return s.filters.List()
 }

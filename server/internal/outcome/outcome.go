@@ -211,6 +211,9 @@ func Status(err error) *status.Status {
 	if unknown, ok := errors.AsType[*filters.UnknownError](err); ok {
 		return badFields("UNKNOWN_FILTER", &valid.Error{Faults: []valid.Fault{unknown.Fault()}})
 	}
+	if file, ok := errors.AsType[*filters.FileError](err); ok {
+		return New(codes.FailedPrecondition, "FILTERS_FILE", file.Error(), 0)
+	}
 	if large, ok := errors.AsType[*catalogue.LargeError](err); ok {
 		return New(codes.ResourceExhausted, "CATALOGUE_TOO_LARGE", large.Error(), 0)
 	}

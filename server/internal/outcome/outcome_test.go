@@ -42,7 +42,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 	}
 	for _, err := range []error{&valid.Error{Faults: make([]valid.Fault, 1)}, errors.New("another"),
 		valid.Bad(valid.FieldSequence, ""), &models.RefusedError{Err: errors.New("")},
-		&filters.UnknownError{}, &admission.RefusedError{}, &doors.DeniedError{}} {
+		&filters.UnknownError{}, &filters.FileError{}, &admission.RefusedError{}, &doors.DeniedError{}} {
 		if reason := servertest.ProblemOf(t, Status(err).Err()).Reason; !documented[reason] {
 			t.Errorf("%s is in no comment of the protocol", reason)
 		}
