@@ -103,6 +103,7 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/gsimc.v1.ItemService/BatchGetItems":                            "items",
 		"/gsimc.v1.ItemService/BatchDeleteItems":                         "items",
 		"/gsimc.v1.ItemService/ListNamedFilters":                         "items",
+		"/gsimc.v1.ItemService/SaveNamedFilter":                          "items",
 		"/gsimc.v1.AdminService/GetStatus":                               "admin",
 		"/gsimc.v1.AdminService/ListModels":                              "admin",
 		"/gsimc.v1.AdminService/ReloadModel":                             "admin",

@@ -142,8 +142,10 @@ func honest() map[string]proto.Message {
 		pb.ItemService_BatchDeleteItems_FullMethodName: &pb.BatchDeleteItemsRequest{
 			ItemIds: []string{"j"}},
 		pb.ItemService_ListNamedFilters_FullMethodName: &pb.ListNamedFiltersRequest{},
-		pb.UserService_GetUser_FullMethodName:          &pb.GetUserRequest{UserId: "ann"},
-		pb.UserService_DeleteUser_FullMethodName:       &pb.DeleteUserRequest{UserId: "nobody"},
+		pb.ItemService_SaveNamedFilter_FullMethodName: &pb.SaveNamedFilterRequest{Name: "n",
+			Entry: "{no_labels: [l]}", Version: "v"},
+		pb.UserService_GetUser_FullMethodName:    &pb.GetUserRequest{UserId: "ann"},
+		pb.UserService_DeleteUser_FullMethodName: &pb.DeleteUserRequest{UserId: "nobody"},
 		pb.UserService_RetractEvents_FullMethodName: &pb.RetractEventsRequest{
 			UserId: "bob", EventIds: []string{"e"}, ItemIds: []string{"i"}},
 		pb.UserService_MergeUsers_FullMethodName: &pb.MergeUsersRequest{

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -601,6 +602,48 @@ func TestReloadReadsFilters(t *testing.T) {
 	req := forUser("u")
 	req.Filter = &pb.ItemFilter{NamedFilters: []string{"new"}}
 	check.Get(ts.recommend.Recommend(ctx(t), req))(t)
+}
+
+// A filter that is saved by JSON holds for the next list, and one that is deleted is unknown.
+func TestSavedFilters(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "filters.yaml")
+	must(t, os.WriteFile(file, []byte("# ours\nold: {weight: 2, no_labels: [a]}\n"), 0o600))
+	ts, c := startJSON(t, setup{config: func(c *Config) { c.FiltersFile = file }})
+	check.Get(ts.items.BatchUpsertItems(ctx(t), upsert(
+		&pb.Item{ItemId: item(1), Categories: []string{"c"}})))(t)
+	listed := reply(t, ts.items.ListNamedFilters, &pb.ListNamedFiltersRequest{})
+	same(t, []*pb.NamedFilter{{Name: "old", Entry: "{weight: 2, no_labels: [a]}\n",
+		Rule: &pb.NamedFilter_Boost{Boost: &pb.Boost{Name: "old", Weight: 2,
+			Filter: &pb.ItemFilter{NoLabels: []string{"a"}}}}}}, listed.GetFilters(), "the entries")
+	save := func(version, entry string) string {
+		return fmt.Sprintf(`{"name": "new", "version": %q, "entry": %q}`, version, entry)
+	}
+	const entry, path, list = "{any_categories: [c]}", "/v1/filters:save", "/v1/recommend"
+	c.refused("POST", path, save("another", entry), 409, "FILTERS_CHANGED")
+	c.refused("POST", path, save(listed.GetVersion(), "{weight: 0}"), 400, "INVALID_FIELD")
+	code, text := c.do("POST", path, save(listed.GetVersion(), entry))
+	same(t, 200, code, "%s", text)
+	code, text = c.do("POST", list, `{"userId": "u", "filter": {"namedFilters": ["new"]}}`)
+	if code != 200 || strings.Count(text, "itemId") != 1 || !strings.Contains(text, item(1)) {
+		t.Errorf("the next list: %d %s", code, text)
+	}
+	code, text = c.do("GET", "/v1/filters", "")
+	same(t, 200, code, "%s", text)
+	must(t, protojson.Unmarshal([]byte(text), listed))
+	same(t, []string{"old", "new"}, []string{listed.GetFilters()[0].GetName(),
+		listed.GetFilters()[1].GetName()}, "names")
+	same(t, []string{"c"}, listed.GetFilters()[1].GetFilter().GetAnyCategories(), "the filter")
+	code, text = c.do("POST", path, save(listed.GetVersion(), ""))
+	same(t, 200, code, "%s", text)
+	c.refused("POST", list, `{"userId": "u", "filter": {"namedFilters": ["new"]}}`, 400,
+		"UNKNOWN_FILTER")
+	same(t, "# ours\nold: {weight: 2, no_labels: [a]}\n",
+		string(check.Get(os.ReadFile(file))(t)), "the file")
+
+	must(t, os.WriteFile(file, []byte("old: ["), 0o600))
+	c.refused("POST", path, save(listed.GetVersion(), entry), 400, "FILTERS_FILE")
+	_, without := startJSON(t, setup{})
+	without.refused("POST", path, save("v", entry), 400, "NO_FILTERS_FILE")
 }
 
 // 10,000 lists under random filters, histories and times, while the catalogue changes and the clock

@@ -113,6 +113,8 @@ func TestAudit(t *testing.T) {
 	_, _ = ts.items.BatchUpsertItems(with, &pb.BatchUpsertItemsRequest{
 		Items: []*pb.Item{{ItemId: canary}}})
 	_, _ = ts.items.GetItem(with, &pb.GetItemRequest{ItemId: canary}) // which changes nothing
+	_, _ = ts.items.SaveNamedFilter(with, &pb.SaveNamedFilterRequest{Name: "n", Entry: canary,
+		Version: "v"})
 	_, _ = ts.items.BatchDeleteItems(with, &pb.BatchDeleteItemsRequest{ItemIds: []string{canary}})
 	_, _ = ts.admin.GetStatus(with, &pb.GetStatusRequest{})
 	_, _ = ts.checkpoint(with)
@@ -128,6 +130,7 @@ func TestAudit(t *testing.T) {
 		"audit | DeleteUser | client-1 | OK",
 		"audit | GetStatus | client-1 | OK",
 		"audit | GetUser | client-1 | InvalidArgument",
+		"audit | SaveNamedFilter | client-1 | FailedPrecondition",
 		"audit: call refused | DeleteUser | PermissionDenied | " +
 			"doors: the token client-0 lacks the role user",
 		"audit: call refused | ReloadModel | Unauthenticated | " +

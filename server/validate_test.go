@@ -244,6 +244,9 @@ func TestValidateOthers(t *testing.T) {
 			[]string{"history.entries[0].item_id", "extra_history"}},
 		{"SearchItems", calling(ts.items.SearchItems,
 			&pb.SearchItemsRequest{Query: long, PageSize: -1}), []string{"query", "page_size"}},
+		{"SaveNamedFilter", calling(ts.items.SaveNamedFilter, &pb.SaveNamedFilterRequest{
+			Name: "a b", Entry: strings.Repeat("x", 256<<10+1)}),
+			[]string{"name", "entry", "version"}},
 		{"BatchGetItems of a bad id", calling(ts.items.BatchGetItems,
 			&pb.BatchGetItemsRequest{ItemIds: []string{"a", long}}), []string{"item_ids[1]"}},
 		{"BatchDeleteItems of a bad id", calling(ts.items.BatchDeleteItems,

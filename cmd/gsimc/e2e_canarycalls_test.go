@@ -99,6 +99,9 @@ func (c *canary) catalogue() {
 	_, deleted := items.BatchDeleteItems(ctx,
 		&pb.BatchDeleteItemsRequest{ItemIds: []string{markedItem}})
 	_, named := items.ListNamedFilters(ctx, &pb.ListNamedFiltersRequest{})
+	_, saved := items.SaveNamedFilter(ctx, &pb.SaveNamedFilterRequest{Name: "n",
+		Entry: "{any_labels: [" + markedItem + "]}", Version: markedItem})
+	c.fails(saved, codes.FailedPrecondition, "a filter without a file")
 	export := check.Get(pb.NewUserServiceClient(c.conn).ExportUser(ctx,
 		&pb.ExportUserRequest{UserId: markedUser + "ann"}))(c.t)
 	_, exported := export.Recv()

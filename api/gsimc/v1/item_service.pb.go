@@ -860,7 +860,8 @@ type ListNamedFiltersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the order of the file: at most 1000.
 	Filters []*NamedFilter `protobuf:"bytes,1,rep,name=filters,proto3" json:"filters,omitempty"`
-	// Stands for the content of the file. Empty: this server has no file of filters.
+	// Stands for the content of the file, for SaveNamedFilterRequest.version. Empty: this server has
+	// no file of filters.
 	Version       string `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1015,6 +1016,119 @@ func (*NamedFilter_Filter) isNamedFilter_Rule() {}
 
 func (*NamedFilter_Boost) isNamedFilter_Rule() {}
 
+// SaveNamedFilterRequest says what to write under a name.
+type SaveNamedFilterRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: it must match ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// What is to stand under the name, in YAML, such as {any_labels: [new], weight: 0.5}: at most
+	// 262,144 bytes. Empty: the entry is deleted; one that is not there is no error, but requests that
+	// name it are INVALID_ARGUMENT from then on.
+	Entry string `protobuf:"bytes,2,opt,name=entry,proto3" json:"entry,omitempty"`
+	// Required: that of the ListNamedFiltersResponse, or of the SaveNamedFilterResponse, that the
+	// change was made from.
+	Version       string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveNamedFilterRequest) Reset() {
+	*x = SaveNamedFilterRequest{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveNamedFilterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveNamedFilterRequest) ProtoMessage() {}
+
+func (x *SaveNamedFilterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveNamedFilterRequest.ProtoReflect.Descriptor instead.
+func (*SaveNamedFilterRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *SaveNamedFilterRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SaveNamedFilterRequest) GetEntry() string {
+	if x != nil {
+		return x.Entry
+	}
+	return ""
+}
+
+func (x *SaveNamedFilterRequest) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
+// SaveNamedFilterResponse says what the file is by now.
+type SaveNamedFilterResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Stands for the content of the file with the change.
+	Version       string `protobuf:"bytes,1,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SaveNamedFilterResponse) Reset() {
+	*x = SaveNamedFilterResponse{}
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SaveNamedFilterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SaveNamedFilterResponse) ProtoMessage() {}
+
+func (x *SaveNamedFilterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_item_service_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SaveNamedFilterResponse.ProtoReflect.Descriptor instead.
+func (*SaveNamedFilterResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_item_service_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *SaveNamedFilterResponse) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
+}
+
 var File_gsimc_v1_item_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_item_service_proto_rawDesc = "" +
@@ -1082,7 +1196,13 @@ const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\x05entry\x18\x02 \x01(\tR\x05entry\x12.\n" +
 	"\x06filter\x18\x03 \x01(\v2\x14.gsimc.v1.ItemFilterH\x00R\x06filter\x12'\n" +
 	"\x05boost\x18\x04 \x01(\v2\x0f.gsimc.v1.BoostH\x00R\x05boostB\x06\n" +
-	"\x04rule2\xe5\x04\n" +
+	"\x04rule\"\xa5\x01\n" +
+	"\x16SaveNamedFilterRequest\x12?\n" +
+	"\x04name\x18\x01 \x01(\tB+\xe0A\x02\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$R\x04name\x12\"\n" +
+	"\x05entry\x18\x02 \x01(\tB\f\xe0A\x01\xbaH\x06r\x04(\x80\x80\x10R\x05entry\x12&\n" +
+	"\aversion\x18\x03 \x01(\tB\f\xe0A\x02\xbaH\x06r\x04 \x01(@R\aversion\"3\n" +
+	"\x17SaveNamedFilterResponse\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\tR\aversion2\xbd\x05\n" +
 	"\vItemService\x12^\n" +
 	"\x10BatchUpsertItems\x12!.gsimc.v1.BatchUpsertItemsRequest\x1a\".gsimc.v1.BatchUpsertItemsResponse\"\x03\x90\x02\x02\x12C\n" +
 	"\aGetItem\x12\x18.gsimc.v1.GetItemRequest\x1a\x19.gsimc.v1.GetItemResponse\"\x03\x90\x02\x01\x12I\n" +
@@ -1090,7 +1210,8 @@ const file_gsimc_v1_item_service_proto_rawDesc = "" +
 	"\x10BatchDeleteItems\x12!.gsimc.v1.BatchDeleteItemsRequest\x1a\".gsimc.v1.BatchDeleteItemsResponse\"\x03\x90\x02\x02\x12U\n" +
 	"\rBatchGetItems\x12\x1e.gsimc.v1.BatchGetItemsRequest\x1a\x1f.gsimc.v1.BatchGetItemsResponse\"\x03\x90\x02\x01\x12O\n" +
 	"\vSearchItems\x12\x1c.gsimc.v1.SearchItemsRequest\x1a\x1d.gsimc.v1.SearchItemsResponse\"\x03\x90\x02\x01\x12^\n" +
-	"\x10ListNamedFilters\x12!.gsimc.v1.ListNamedFiltersRequest\x1a\".gsimc.v1.ListNamedFiltersResponse\"\x03\x90\x02\x01BH\n" +
+	"\x10ListNamedFilters\x12!.gsimc.v1.ListNamedFiltersRequest\x1a\".gsimc.v1.ListNamedFiltersResponse\"\x03\x90\x02\x01\x12V\n" +
+	"\x0fSaveNamedFilter\x12 .gsimc.v1.SaveNamedFilterRequest\x1a!.gsimc.v1.SaveNamedFilterResponseBH\n" +
 	"\fcom.gsimc.v1P\x01Z+github.com/gsimc/gsimc/api/gsimc/v1;gsimcv1\xaa\x02\bGsimc.V1b\x06proto3"
 
 var (
@@ -1105,7 +1226,7 @@ func file_gsimc_v1_item_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_item_service_proto_rawDescData
 }
 
-var file_gsimc_v1_item_service_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_gsimc_v1_item_service_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_gsimc_v1_item_service_proto_goTypes = []any{
 	(*Item)(nil),                     // 0: gsimc.v1.Item
 	(*BatchUpsertItemsRequest)(nil),  // 1: gsimc.v1.BatchUpsertItemsRequest
@@ -1124,26 +1245,28 @@ var file_gsimc_v1_item_service_proto_goTypes = []any{
 	(*ListNamedFiltersRequest)(nil),  // 14: gsimc.v1.ListNamedFiltersRequest
 	(*ListNamedFiltersResponse)(nil), // 15: gsimc.v1.ListNamedFiltersResponse
 	(*NamedFilter)(nil),              // 16: gsimc.v1.NamedFilter
-	nil,                              // 17: gsimc.v1.Item.NumbersEntry
-	(*timestamppb.Timestamp)(nil),    // 18: google.protobuf.Timestamp
-	(*fieldmaskpb.FieldMask)(nil),    // 19: google.protobuf.FieldMask
-	(*ItemFilter)(nil),               // 20: gsimc.v1.ItemFilter
-	(*Boost)(nil),                    // 21: gsimc.v1.Boost
+	(*SaveNamedFilterRequest)(nil),   // 17: gsimc.v1.SaveNamedFilterRequest
+	(*SaveNamedFilterResponse)(nil),  // 18: gsimc.v1.SaveNamedFilterResponse
+	nil,                              // 19: gsimc.v1.Item.NumbersEntry
+	(*timestamppb.Timestamp)(nil),    // 20: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),    // 21: google.protobuf.FieldMask
+	(*ItemFilter)(nil),               // 22: gsimc.v1.ItemFilter
+	(*Boost)(nil),                    // 23: gsimc.v1.Boost
 }
 var file_gsimc_v1_item_service_proto_depIdxs = []int32{
-	18, // 0: gsimc.v1.Item.available_from:type_name -> google.protobuf.Timestamp
-	18, // 1: gsimc.v1.Item.available_until:type_name -> google.protobuf.Timestamp
-	17, // 2: gsimc.v1.Item.numbers:type_name -> gsimc.v1.Item.NumbersEntry
+	20, // 0: gsimc.v1.Item.available_from:type_name -> google.protobuf.Timestamp
+	20, // 1: gsimc.v1.Item.available_until:type_name -> google.protobuf.Timestamp
+	19, // 2: gsimc.v1.Item.numbers:type_name -> gsimc.v1.Item.NumbersEntry
 	0,  // 3: gsimc.v1.BatchUpsertItemsRequest.items:type_name -> gsimc.v1.Item
-	19, // 4: gsimc.v1.BatchUpsertItemsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	21, // 4: gsimc.v1.BatchUpsertItemsRequest.update_mask:type_name -> google.protobuf.FieldMask
 	0,  // 5: gsimc.v1.GetItemResponse.item:type_name -> gsimc.v1.Item
 	0,  // 6: gsimc.v1.ListItemsResponse.items:type_name -> gsimc.v1.Item
 	13, // 7: gsimc.v1.BatchGetItemsResponse.items:type_name -> gsimc.v1.KnownItem
 	13, // 8: gsimc.v1.SearchItemsResponse.items:type_name -> gsimc.v1.KnownItem
 	0,  // 9: gsimc.v1.KnownItem.item:type_name -> gsimc.v1.Item
 	16, // 10: gsimc.v1.ListNamedFiltersResponse.filters:type_name -> gsimc.v1.NamedFilter
-	20, // 11: gsimc.v1.NamedFilter.filter:type_name -> gsimc.v1.ItemFilter
-	21, // 12: gsimc.v1.NamedFilter.boost:type_name -> gsimc.v1.Boost
+	22, // 11: gsimc.v1.NamedFilter.filter:type_name -> gsimc.v1.ItemFilter
+	23, // 12: gsimc.v1.NamedFilter.boost:type_name -> gsimc.v1.Boost
 	1,  // 13: gsimc.v1.ItemService.BatchUpsertItems:input_type -> gsimc.v1.BatchUpsertItemsRequest
 	3,  // 14: gsimc.v1.ItemService.GetItem:input_type -> gsimc.v1.GetItemRequest
 	5,  // 15: gsimc.v1.ItemService.ListItems:input_type -> gsimc.v1.ListItemsRequest
@@ -1151,15 +1274,17 @@ var file_gsimc_v1_item_service_proto_depIdxs = []int32{
 	9,  // 17: gsimc.v1.ItemService.BatchGetItems:input_type -> gsimc.v1.BatchGetItemsRequest
 	11, // 18: gsimc.v1.ItemService.SearchItems:input_type -> gsimc.v1.SearchItemsRequest
 	14, // 19: gsimc.v1.ItemService.ListNamedFilters:input_type -> gsimc.v1.ListNamedFiltersRequest
-	2,  // 20: gsimc.v1.ItemService.BatchUpsertItems:output_type -> gsimc.v1.BatchUpsertItemsResponse
-	4,  // 21: gsimc.v1.ItemService.GetItem:output_type -> gsimc.v1.GetItemResponse
-	6,  // 22: gsimc.v1.ItemService.ListItems:output_type -> gsimc.v1.ListItemsResponse
-	8,  // 23: gsimc.v1.ItemService.BatchDeleteItems:output_type -> gsimc.v1.BatchDeleteItemsResponse
-	10, // 24: gsimc.v1.ItemService.BatchGetItems:output_type -> gsimc.v1.BatchGetItemsResponse
-	12, // 25: gsimc.v1.ItemService.SearchItems:output_type -> gsimc.v1.SearchItemsResponse
-	15, // 26: gsimc.v1.ItemService.ListNamedFilters:output_type -> gsimc.v1.ListNamedFiltersResponse
-	20, // [20:27] is the sub-list for method output_type
-	13, // [13:20] is the sub-list for method input_type
+	17, // 20: gsimc.v1.ItemService.SaveNamedFilter:input_type -> gsimc.v1.SaveNamedFilterRequest
+	2,  // 21: gsimc.v1.ItemService.BatchUpsertItems:output_type -> gsimc.v1.BatchUpsertItemsResponse
+	4,  // 22: gsimc.v1.ItemService.GetItem:output_type -> gsimc.v1.GetItemResponse
+	6,  // 23: gsimc.v1.ItemService.ListItems:output_type -> gsimc.v1.ListItemsResponse
+	8,  // 24: gsimc.v1.ItemService.BatchDeleteItems:output_type -> gsimc.v1.BatchDeleteItemsResponse
+	10, // 25: gsimc.v1.ItemService.BatchGetItems:output_type -> gsimc.v1.BatchGetItemsResponse
+	12, // 26: gsimc.v1.ItemService.SearchItems:output_type -> gsimc.v1.SearchItemsResponse
+	15, // 27: gsimc.v1.ItemService.ListNamedFilters:output_type -> gsimc.v1.ListNamedFiltersResponse
+	18, // 28: gsimc.v1.ItemService.SaveNamedFilter:output_type -> gsimc.v1.SaveNamedFilterResponse
+	21, // [21:29] is the sub-list for method output_type
+	13, // [13:21] is the sub-list for method input_type
 	13, // [13:13] is the sub-list for extension type_name
 	13, // [13:13] is the sub-list for extension extendee
 	0,  // [0:13] is the sub-list for field type_name
@@ -1182,7 +1307,7 @@ func file_gsimc_v1_item_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_item_service_proto_rawDesc), len(file_gsimc_v1_item_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

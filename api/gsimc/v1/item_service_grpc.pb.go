@@ -26,6 +26,7 @@ const (
 	ItemService_BatchGetItems_FullMethodName    = "/gsimc.v1.ItemService/BatchGetItems"
 	ItemService_SearchItems_FullMethodName      = "/gsimc.v1.ItemService/SearchItems"
 	ItemService_ListNamedFilters_FullMethodName = "/gsimc.v1.ItemService/ListNamedFilters"
+	ItemService_SaveNamedFilter_FullMethodName  = "/gsimc.v1.ItemService/SaveNamedFilter"
 )
 
 // ItemServiceClient is the client API for ItemService service.
@@ -85,6 +86,17 @@ type ItemServiceClient interface {
 	//
 	// Errors: FAILED_PRECONDITION with reason FILTERS_FILE (the file cannot be read, or is bad now).
 	ListNamedFilters(ctx context.Context, in *ListNamedFiltersRequest, opts ...grpc.CallOption) (*ListNamedFiltersResponse, error)
+	// SaveNamedFilter adds, replaces or deletes an entry in the server's file of filters and boosts.
+	// The lines of all other entries stay as they are. The next list of this server has the change.
+	// What the file was before is kept beside it under its name with .1 added, and what .1 was as .2,
+	// up to .10.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule, or the file with the entry would be bad;
+	// nothing was written), ABORTED with reason FILTERS_CHANGED (the file is not that of version:
+	// list again; nothing was written), FAILED_PRECONDITION with reason NO_FILTERS_FILE (this server
+	// has no such file) or FILTERS_FILE (the file is bad now, or cannot be written; nothing was
+	// written). After other errors list again to see whether the change is there.
+	SaveNamedFilter(ctx context.Context, in *SaveNamedFilterRequest, opts ...grpc.CallOption) (*SaveNamedFilterResponse, error)
 }
 
 type itemServiceClient struct {
@@ -165,6 +177,16 @@ func (c *itemServiceClient) ListNamedFilters(ctx context.Context, in *ListNamedF
 	return out, nil
 }
 
+func (c *itemServiceClient) SaveNamedFilter(ctx context.Context, in *SaveNamedFilterRequest, opts ...grpc.CallOption) (*SaveNamedFilterResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SaveNamedFilterResponse)
+	err := c.cc.Invoke(ctx, ItemService_SaveNamedFilter_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ItemServiceServer is the server API for ItemService service.
 // All implementations must embed UnimplementedItemServiceServer
 // for forward compatibility.
@@ -222,6 +244,17 @@ type ItemServiceServer interface {
 	//
 	// Errors: FAILED_PRECONDITION with reason FILTERS_FILE (the file cannot be read, or is bad now).
 	ListNamedFilters(context.Context, *ListNamedFiltersRequest) (*ListNamedFiltersResponse, error)
+	// SaveNamedFilter adds, replaces or deletes an entry in the server's file of filters and boosts.
+	// The lines of all other entries stay as they are. The next list of this server has the change.
+	// What the file was before is kept beside it under its name with .1 added, and what .1 was as .2,
+	// up to .10.
+	//
+	// Errors: INVALID_ARGUMENT (a field breaks its rule, or the file with the entry would be bad;
+	// nothing was written), ABORTED with reason FILTERS_CHANGED (the file is not that of version:
+	// list again; nothing was written), FAILED_PRECONDITION with reason NO_FILTERS_FILE (this server
+	// has no such file) or FILTERS_FILE (the file is bad now, or cannot be written; nothing was
+	// written). After other errors list again to see whether the change is there.
+	SaveNamedFilter(context.Context, *SaveNamedFilterRequest) (*SaveNamedFilterResponse, error)
 	mustEmbedUnimplementedItemServiceServer()
 }
 
@@ -252,6 +285,9 @@ func (UnimplementedItemServiceServer) SearchItems(context.Context, *SearchItemsR
 }
 func (UnimplementedItemServiceServer) ListNamedFilters(context.Context, *ListNamedFiltersRequest) (*ListNamedFiltersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListNamedFilters not implemented")
+}
+func (UnimplementedItemServiceServer) SaveNamedFilter(context.Context, *SaveNamedFilterRequest) (*SaveNamedFilterResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SaveNamedFilter not implemented")
 }
 func (UnimplementedItemServiceServer) mustEmbedUnimplementedItemServiceServer() {}
 func (UnimplementedItemServiceServer) testEmbeddedByValue()                     {}
@@ -400,6 +436,24 @@ func _ItemService_ListNamedFilters_Handler(srv interface{}, ctx context.Context,
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ItemService_SaveNamedFilter_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SaveNamedFilterRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ItemServiceServer).SaveNamedFilter(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ItemService_SaveNamedFilter_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ItemServiceServer).SaveNamedFilter(ctx, req.(*SaveNamedFilterRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // ItemService_ServiceDesc is the grpc.ServiceDesc for ItemService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -434,6 +488,10 @@ var ItemService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListNamedFilters",
 			Handler:    _ItemService_ListNamedFilters_Handler,
+		},
+		{
+			MethodName: "SaveNamedFilter",
+			Handler:    _ItemService_SaveNamedFilter_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

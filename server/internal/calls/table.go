@@ -68,6 +68,7 @@ var table = map[string]method{
 	pb.ItemService_SearchItems_FullMethodName:      {role: doors.Items, class: admission.Other},
 	pb.ItemService_BatchGetItems_FullMethodName:    {role: doors.Items, class: admission.Other},
 	pb.ItemService_ListNamedFilters_FullMethodName: {role: doors.Items, class: admission.Other},
+	pb.ItemService_SaveNamedFilter_FullMethodName:  {role: doors.Items, class: admission.Batch},
 
 	pb.AdminService_GetStatus_FullMethodName:   {role: doors.Admin, class: admission.Admin},
 	pb.AdminService_ListModels_FullMethodName:  {role: doors.Admin, class: admission.Admin},

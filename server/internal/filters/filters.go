@@ -28,6 +28,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -50,7 +51,8 @@ const (
 
 // Set is the filters of a file. It is safe for concurrent use.
 type Set struct {
-	files *watched.Files[table] // nil: there is no file, and no filter
+	files  *watched.Files[table] // nil: there is no file, and no filter
+	saving sync.Mutex            // by one call at a time
 }
 
 // table is one version of the file, by names.
@@ -65,7 +67,7 @@ func Open(file string, log *slog.Logger, metrics *Metrics) (*Set, error) {
 	if file == "" {
 		return &Set{}, nil
 	}
-	s := &Set{&watched.Files[table]{Name: "filters",
+	s := &Set{files: &watched.Files[table]{Name: "filters",
 		Paths: []watched.Path{{Field: field, Name: file}}, Parse: parse, Log: log,
 		Reloaded: metrics.reloaded}}
 	return s, s.files.Open()

@@ -251,3 +251,17 @@ func (s service) ListNamedFilters(
 ) (*pb.ListNamedFiltersResponse, error) {
 	return s.filters.List()
 }
+
+// SaveNamedFilter implements ItemService.
+func (s service) SaveNamedFilter(
+	ctx context.Context, req *pb.SaveNamedFilterRequest,
+) (*pb.SaveNamedFilterResponse, error) {
+	if err := valid.SaveFilter(req); err != nil {
+		return nil, err
+	}
+	version, err := s.filters.Save(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.SaveNamedFilterResponse{Version: version}, nil
+}

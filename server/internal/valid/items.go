@@ -1,6 +1,7 @@
 package valid
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -145,6 +146,17 @@ func ItemIDs(ids []string, max int) error {
 
 // FilterName is the form of the names of filters and boosts in the file of a server.
 var FilterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// SaveFilter checks a request, whose entry is judged with the whole file.
+func SaveFilter(r *pb.SaveNamedFilterRequest) error {
+	var c checker
+	if !FilterName.MatchString(r.GetName()) {
+		c.check("name", "must match "+FilterName.String())
+	}
+	c.check("entry", badText(r.GetEntry(), maxEntryBytes))
+	c.check("version", cmp.Or(required(r.GetVersion()), badText(r.GetVersion(), maxVersionBytes)))
+	return c.err()
+}
 
 // SearchItems checks a request, whose query may be empty.
 func SearchItems(r *pb.SearchItemsRequest) error {

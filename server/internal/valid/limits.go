@@ -33,6 +33,8 @@ const (
 	maxItemNames    = store.MaxItemNames
 	maxFilterNames  = 100
 	maxNamedFilters = 10
+	maxEntryBytes   = 256 << 10 // of a filter in the file of a server
+	maxVersionBytes = 64        // of that file
 	maxRanges       = 20
 	maxAnyOf        = 100    // numbers of a range
 	minRadiusKm     = .001   // a meter
