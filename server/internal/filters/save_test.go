@@ -1,0 +1,172 @@
+package filters
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
+)
+
+// saving opens a file with a text.
+func saving(t *testing.T, text string) (s *Set, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "filters.yaml")
+	write(t, path, text)
+	return check.Get(Open(path, log, NewMetrics()))(t), path
+}
+
+// save saves an entry in the file as it is now.
+func save(t *testing.T, s *Set, name, entry string) error {
+	t.Helper()
+	version := check.Get(s.List())(t).GetVersion()
+	_, err := s.Save(t.Context(), &pb.SaveNamedFilterRequest{Name: name, Entry: entry,
+		Version: version})
+	return err
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	return string(check.Get(os.ReadFile(path))(t))
+}
+
+// A save changes the lines of its entry, and no other byte of the file.
+func TestSaveKeepsTheRest(t *testing.T) {
+	const a, b, c = "# The rules.\n\na:   {no_labels:   [x]} # why\n\n", "# of b\nb:\n  any_labels: [y]\n" +
+		"  # in b\n\n", "# of c\n'c': {weight: 1}\n# the end\n"
+	for _, tt := range []struct{ text, name, entry, want string }{
+		{a + b + c, "d", "{weight: 2}", a + b + c + "d: {weight: 2}\n"},
+		{a + b + c, "b", "{weight: 2}", a + "# of b\nb: {weight: 2}\n\n" + c},
+		{a + b + c, "b", "weight: 2\nby:\n    number: p\n    scale: 1",
+			a + "# of b\nb:\n  weight: 2\n  by:\n    number: p\n    scale: 1\n\n" + c},
+		{a + b + c, "c", "any_labels: [z]", a + b + "# of c\nc:\n  any_labels: [z]\n# the end\n"},
+		{a + b + c, "a", "", "# The rules.\n\n\n" + b + c},
+		{a + b + c, "b", "", a + "\n" + c},
+		{a + b + c, "c", "", a + b + "# the end\n"},
+		{a + b + c, "nosuch", "", a + b + c},
+		{"a: {weight: 1}", "b", "{weight: 2}", "a: {weight: 1}\nb: {weight: 2}\n"},
+		{"# of a\na: {weight: 1}\n", "a", "", "# of a\n{}\n"},
+		{"# of a\n{}\n", "b", "{weight: 2}", "# of a\nb: {weight: 2}\n"},
+		{"  a: {weight: 1}\n", "b", "any_labels:\n- |\n  x\n", "  a: {weight: 1}\n" +
+			"  b:\n    any_labels:\n      - |\n        x\n"},
+		{"a: {weight: 1}\n", "12", "{weight: 2}", "a: {weight: 1}\n\"12\": {weight: 2}\n"},
+		{"a: {weight: 1}\r\nb: {weight: 1}\r\n", "a", "{weight: 2}",
+			"a: {weight: 2}\nb: {weight: 1}\r\n"},
+		{"a: &a {weight: 1}\nb: *a\n", "c", "{weight: 2}", "a: &a {weight: 1}\nb: *a\nc: {weight: 2}\n"},
+	} {
+		s, path := saving(t, tt.text)
+		check.Pass(t, save(t, s, tt.name, tt.entry), "%s: %q in %q", tt.name, tt.entry, tt.text)
+		check.Same(t, tt.want, read(t, path), "%s: %q in %q", tt.name, tt.entry, tt.text)
+	}
+}
+
+// What would make a bad file is refused with a text that helps, and nothing is written.
+func TestSaveRefuses(t *testing.T) {
+	var many strings.Builder
+	for i := range maxFilters {
+		fmt.Fprintf(&many, "f%d: {no_labels: [b]}\n", i)
+	}
+	const file = "a: &a {weight: 1}\nb: *a\n"
+	for _, tt := range []struct{ text, name, entry, want string }{
+		{file, "c", "{nolabels: [x]}", "entry line 1, c: there is no nolabels"},
+		{file, "c", "{weight: 0}", "entry c: weight must be from -100 to 100, and not 0"},
+		{file, "c", "{any_labels: [", "entry yaml: line 1: did not find expected"},
+		{file, "c", "much", `entry line 1, c: want conditions such as {any_labels: [new]}, not "much"`},
+		{file, "c", "~", "entry line 1: a value is missing"},
+		{file, "c", "# nothing", "entry has no conditions"},
+		{file, "c", "{weight: 1}\n---\nd: {weight: 1}", "entry has more than one document"},
+		{file, "c", "*a", "entry yaml: unknown anchor 'a' referenced"},
+		{file, "a", "", "entry makes the file bad: yaml: unknown anchor 'a' referenced"},
+		{file, "c", "{any_labels: [&a x]}", ""},
+		{many.String(), "c", "{weight: 1}",
+			"entry makes the file bad: has 1001 filters and boosts, at most 1000 are allowed"},
+		{"{a: {weight: 1}}\n", "c", "{weight: 1}",
+			"the server's file of filters has all entries within one {…}"},
+		{"a: {weight: 1}\n...\n", "c", "{weight: 1}", "entry makes the file bad: "},
+	} {
+		s, path := saving(t, tt.text)
+		err := save(t, s, tt.name, tt.entry)
+		if tt.want == "" {
+			check.Pass(t, err, "%s: %q", tt.name, tt.entry)
+			continue
+		}
+		check.Says(t, err, tt.want, "%s: %q", tt.name, tt.entry)
+		check.Same(t, tt.text, read(t, path), "the file after %s: %q", tt.name, tt.entry)
+	}
+}
+
+// The file has its mode and its link still, and ten former ones, the newest as .1.
+func TestSaveKeepsTheFormerFiles(t *testing.T) {
+	_, path := saving(t, "a: {weight: 1}\n")
+	link := filepath.Join(t.TempDir(), "link.yaml")
+	must(t, os.Symlink(path, link))
+	must(t, os.Chmod(path, 0o640))
+	s := check.Get(Open(link, log, NewMetrics()))(t)
+	for i := 2; i <= 14; i++ {
+		must(t, save(t, s, "a", fmt.Sprintf("{weight: %d}", i)))
+		must(t, save(t, s, "a", fmt.Sprintf("{weight: %d}", i))) // changes nothing
+	}
+	check.Same(t, "a: {weight: 14}\n", read(t, path), "the file")
+	for i := 1; i <= keptFiles; i++ {
+		name := fmt.Sprintf("%s.%d", path, i)
+		check.Same(t, fmt.Sprintf("a: {weight: %d}\n", 14-i), read(t, name), "former file %d", i)
+		if info := check.Get(os.Stat(name))(t); info.Mode().Perm() != 0o640 {
+			t.Errorf("former file %d has the mode %v", i, info.Mode())
+		}
+	}
+	check.Same(t, keptFiles+1, len(check.Get(os.ReadDir(filepath.Dir(path)))(t)), "files")
+	if info := check.Get(os.Lstat(link))(t); info.Mode()&fs.ModeSymlink == 0 {
+		t.Error("the link was replaced")
+	}
+	if info := check.Get(os.Stat(path))(t); info.Mode().Perm() != 0o640 {
+		t.Errorf("the file has the mode %v", info.Mode())
+	}
+	boosts := check.Get(s.FindBoosts([]string{"a"}))(t)
+	check.Same(t, 14.0, boosts[0].Weight, "the weight that holds")
+}
+
+// Of many savers at a time each has the change of the others, or begins again.
+func TestSavesAtATime(t *testing.T) {
+	s, path := saving(t, "a: {weight: 1}\n")
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			err := ErrChanged
+			for errors.Is(err, ErrChanged) {
+				err = save(t, s, fmt.Sprint("n", i), "{weight: 2}")
+			}
+			check.Pass(t, err, "save %d", i)
+		})
+	}
+	all.Wait()
+	check.Same(t, 21, strings.Count(read(t, path), "weight"), "entries")
+	old := check.Get(s.List())(t).GetVersion()
+	write(t, path, read(t, path)+"# by hand\n")
+	_, err := s.Save(t.Context(), &pb.SaveNamedFilterRequest{Name: "n0", Version: old})
+	check.Fails(t, err, ErrChanged, "a save of an older file")
+}
+
+// A file that cannot be read or written, and none at all, are told by their reasons.
+func TestSaveWithoutAFile(t *testing.T) {
+	none := check.Get(Open("", log, NewMetrics()))(t)
+	check.Fails(t, save(t, none, "a", "{weight: 1}"), ErrNoFile, "a save without a file")
+
+	s, path := saving(t, "a: {weight: 1}\n")
+	if runtime.GOOS != "windows" && os.Getuid() != 0 {
+		must(t, os.Chmod(filepath.Dir(path), 0o500))
+		check.Says(t, save(t, s, "a", "{weight: 2}"),
+			"the server's file of filters cannot be written: permission denied", "a folder")
+		must(t, os.Chmod(filepath.Dir(path), 0o700))
+	}
+	write(t, path+".9", "")
+	must(t, os.MkdirAll(filepath.Join(path+".10", "full"), 0o700))
+	check.Says(t, save(t, s, "a", "{weight: 2}"), "cannot be written: ", "a folder as a former file")
+	check.Same(t, "a: {weight: 1}\n", read(t, path), "the file")
+}
