@@ -82,6 +82,8 @@ export const similar = (itemId, pageSize, signal) =>
   call("POST", "/v1/items:similar", { itemId, pageSize }, signal);
 export const upsert = (item, updateMask) =>
   call("POST", "/v1/items:batchUpsert", { items: [item], updateMask });
+export const listRules = (signal) => call("GET", "/v1/filters", undefined, signal);
+export const saveRule = (name, entry, version) => call("POST", "/v1/filters:save", { name, entry, version });
 export const observe = (event) => call("POST", "/v1/events", event);
 export const getUser = (user, signal) =>
   call("GET", `/v1/users/${encodeURIComponent(user)}`, undefined, signal);

@@ -28,6 +28,10 @@ export function slider(id, label, range, words, onChange) {
   say();
   return {
     value: () => Number(input.value),
+    set(value) {
+      input.value = value;
+      say();
+    },
     node: el("div", { class: "slider" }, el("label", { for: id }, label), text, input),
   };
 }

@@ -1,9 +1,10 @@
 // The view of rules: a filter or a boost is made, and seen on the lists of some users before anybody
-// else gets it. What it writes is an entry of the file of --filters-file.
+// else gets it. What it saves is an entry of the file of --filters-file.
 import * as api from "./api.js";
-import { el } from "./dom.js";
+import { button, el } from "./dom.js";
 import { choice, field, lines, list, slider } from "./form.js";
 import * as items from "./items.js";
+import { keptRules, note } from "./kept.js";
 import { move, nobody } from "./list.js";
 
 const listSize = 10;
@@ -11,32 +12,94 @@ const users = 3;
 
 // rulesView fills a section and returns the view.
 export function rulesView(section) {
+  const said = note("rule-said");
   const rule = ruleForm(() => look());
+  rule.node.addEventListener("input", () => { // a change may come with a click, below which nothing must move
+    said.say("");
+    mark();
+  });
+  let whole = null; // the rule that is shown as text in place of the form, which cannot show it
+  const text = textCard(() => {
+    turn(null);
+    rule.node.querySelector("input").focus();
+  });
+  const turn = (to) => {
+    whole = to;
+    text.show(whole);
+    rule.node.hidden = Boolean(whole);
+    said.say("");
+    look();
+  };
+  const save = button("Save", () => said.of(async () => {
+    const written = rule.read();
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(written.name)) {
+      throw new Error("A name has up to 64 letters, digits and, not at its beginning, dots, dashes and underscores.");
+    }
+    save.disabled = true;
+    await kept.write(written.name, written.entry).finally(mark);
+    return "Saved: it holds for the next list.";
+  }), null, { id: "rule-save" });
+  const kept = keptRules((of) => turn(rule.fill(of) ? null : of), () => mark());
+  const mark = () => {
+    if (whole && !kept.has(whole.name)) turn(null); // it was deleted
+    save.textContent = kept.replaces(rule.name()) ? `Replace ${rule.name()}` : "Save";
+    save.disabled = !kept.writable();
+  };
+  rule.node.append(el("div", { class: "row" }, save), said.node);
   const names = Array.from({ length: users }, (_, i) => el("input", {
     id: `rule-user-${i}`, autocomplete: "off", spellcheck: "false", placeholder: "anybody", onchange: () => look(),
   }));
-  const status = el("p", { role: "status", class: "more" });
+  const status = el("p", { role: "status", class: "more", id: "rule-status" });
   const lists = el("div", { class: "stack" });
   const entry = el("pre", { class: "card", id: "rule-entry", tabindex: "0" });
   const preview = api.latest(async (signal) => {
     try {
-      const written = rule.read();
-      entry.textContent = written.entry;
+      const written = whole ? asText(whole) : rule.read();
+      entry.textContent = `${JSON.stringify(written.name)}: ${written.entry}`;
       const whose = new Set(names.map((name) => name.value.trim()));
       const cards = await Promise.all([...whose].map((user) => compare(user, written.parts, signal)));
       if (signal.aborted) return;
       lists.replaceChildren(...cards);
-      status.textContent = "Nothing of this is kept: to have it, put the entry below into the file of --filters-file.";
+      status.textContent = whole ? "The lists without this rule and with it." : "Nothing of this is kept until it is saved.";
     } catch (error) {
       if (!signal.aborted) status.textContent = error.message;
     }
   });
   const look = () => preview();
   section.append(
-    el("div", { class: "column" }, rule.node, el("div", { class: "card fields" }, el("h2", {}, "Whose lists"),
+    el("div", { class: "column" }, kept.node, text.node, rule.node, el("div", { class: "card fields" }, el("h2", {}, "Whose lists"),
       names.map((name, i) => field(`User ${i + 1}`, name)))),
     el("div", { class: "column" }, status, lists, el("h2", {}, "The entry"), entry));
-  return { show: look, rest: preview.abort };
+  return {
+    show() {
+      look();
+      kept.list();
+    },
+    rest() {
+      preview.abort();
+      kept.list.abort();
+    },
+  };
+}
+
+// textCard shows a rule that the form cannot show.
+function textCard(onBack) {
+  const title = el("h2"), text = el("pre");
+  const node = el("div", { class: "card fields", id: "rule-text", hidden: true }, title, text,
+    el("p", { class: "more" }, "The form cannot show this rule. It is changed in the file of the server."),
+    el("div", { class: "row" }, button("Back to the form", onBack, null, { class: "quiet" })));
+  return { node, show(rule) {
+    title.textContent = rule?.name ?? "";
+    text.textContent = rule?.entry ?? "";
+    node.hidden = !rule;
+  } };
+}
+
+// asText is a rule of the server as an entry of the file, and as parts of a request.
+function asText({ name, entry, boost }) {
+  const lines = entry.trimEnd();
+  return { name, entry: lines.includes("\n") ? `\n  ${lines.replaceAll("\n", "\n  ")}` : lines,
+    parts: boost ? { namedBoosts: [name] } : { filter: { namedFilters: [name] } } };
 }
 
 // compare shows the list of a user before and after.
@@ -79,22 +142,60 @@ function ruleForm(onChange) {
   field("and of none of these", texts.no_categories), field("with any of these labels", texts.any_labels),
   field("and none of these", texts.no_labels), field("with a number, such as price", number),
   field("from", from), field("to", to), boost);
-  return { node, read: () => {
+  const read = () => {
     const conditions = conditionsOf(texts, number, from, to);
     if (kind.value === "filter") return written(name, conditions, {}, { filter: conditions });
     const by = curveOf(curve), more = { weight: weight.value(), ...(by ? { by } : {}) };
     if (!more.weight) throw new Error("A weight of 0 changes nothing.");
     const json = by ? { by: { ...by, shape: `SHAPE_${by.shape.toUpperCase()}` } } : {};
     return written(name, conditions, more, { boosts: [{ name: name.value.trim().slice(0, 16), filter: conditions, ...more, ...json }] });
-  } };
+  };
+  // fill shows a rule of the server, and returns whether the form can.
+  const fill = (rule) => {
+    const before = [...node.elements].map((input) => [input, input.value]);
+    const of = ofFile(rule), range = of.ranges?.[0], by = of.by;
+    name.value = rule.name;
+    kind.value = rule.boost ? "boost" : "filter";
+    boost.hidden = !rule.boost;
+    for (const [key, area] of Object.entries(texts)) area.value = (of[key] ?? []).join("\n");
+    [[number, range?.name], [from, range?.gte], [to, range?.lte], [curve.number, by?.number], [curve.origin, by?.origin],
+      [curve.scale, by?.scale], [curve.shape, by?.shape ?? "linear"]].forEach(([input, value]) => (input.value = value ?? ""));
+    weight.set(of.weight ?? 1);
+    try {
+      if (JSON.stringify(plain(read().rule)) === JSON.stringify(plain(of))) return true;
+    } catch {
+      // such as a weight that the slider does not have
+    }
+    for (const [input, value] of before) input.value = value;
+    weight.set(weight.value());
+    boost.hidden = kind.value !== "boost";
+    return false;
+  };
+  return { node, read, fill, name: () => name.value.trim() };
+}
+
+// ofFile is a rule of the server by the names of the file.
+function ofFile({ filter, boost }) {
+  if (!boost) return plain(filter);
+  const by = boost.by && { ...boost.by, shape: boost.by.shape.replace("SHAPE_", "").toLowerCase(), origin: boost.by.origin || null };
+  return plain({ ...boost.filter, weight: boost.weight, by });
+}
+
+// plain is a value without what is empty, in one order and by the names of the file.
+function plain(value) {
+  if (Array.isArray(value)) return value.map(plain);
+  if (!value || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== null && part !== undefined && part.length !== 0)
+    .map(([key, part]) => [key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), plain(part)]).sort());
 }
 
 // written is a rule as an entry of the file, and as parts of a request. Both have the same names.
 function written(name, conditions, more, parts) {
+  const rule = { ...conditions, ...more };
   const flow = (value) => (Array.isArray(value) ? `[${value.map(flow).join(", ")}]`
     : value && typeof value === "object" ? `{${Object.entries(value).map(([k, v]) => `${k}: ${flow(v)}`).join(", ")}}`
       : JSON.stringify(value));
-  return { entry: `${JSON.stringify(name.value.trim())}: ${flow({ ...conditions, ...more })}`, parts };
+  return { name: name.value.trim(), entry: flow(rule), rule, parts };
 }
 
 // conditionsOf are those of a filter, by their names in the file and in the protocol.

@@ -187,15 +187,15 @@ func keepAndErase(b *browser) {
 	b.until("three events", `document.querySelectorAll('.held tbody tr').length === 3`)
 	b.do("retract", click(".held tbody button"))
 	b.until("two events", `document.querySelectorAll('.held tbody tr').length === 2`)
-	if !eval[bool](b, `document.querySelector('.danger').disabled`) {
+	if !eval[bool](b, `document.querySelector('#users .danger').disabled`) {
 		b.t.Error("a user can be erased without the id")
 	}
 	b.do("type another id", write("#forget-id", "newcome"))
-	if !eval[bool](b, `document.querySelector('.danger').disabled`) {
+	if !eval[bool](b, `document.querySelector('#users .danger').disabled`) {
 		b.t.Error("a user can be erased by another id")
 	}
 	b.picture("task-6")
-	b.do("erase", write("#forget-id", "r"), click(".danger"))
+	b.do("erase", write("#forget-id", "r"), click("#users .danger"))
 	b.until("the user is erased", `document.getElementById('users').textContent.includes('is erased')`)
 	b.do("look again", write("#user", kb.Enter))
 	b.until("nothing is held", `document.getElementById('users').textContent.includes('Nothing is held')`)
@@ -368,7 +368,12 @@ func TestAccessibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := serve(t, "--arm", "b="+file+":40")
+	rules := filepath.Join(t.TempDir(), "filters.yaml")
+	if err := os.WriteFile(rules, []byte("no_chairs: {no_categories: [chair]}\n"+
+		"light_first: {any_categories: [lamp], weight: 1.5}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	home := serve(t, "--arm", "b="+file+":40", "--filters-file", rules)
 	named(t, home)
 	shoppers(t, home)
 	for i, item := range []string{"i553", "i483", "i081", "i299", "i420"} {
@@ -397,7 +402,8 @@ func TestAccessibility(t *testing.T) {
 				` === 20 && document.querySelectorAll('.chart .after').length > 9`},
 			{"items", "#items/i553", `document.querySelectorAll('#items .found').length === 2 &&
 				document.getElementById('item-title')?.value`},
-			{"rules", "#rules", `document.querySelectorAll('#rules .sides').length === 1`},
+			{"rules", "#rules", `document.querySelectorAll('#rules .sides').length === 1 &&
+				document.querySelectorAll('#kept-rules li').length === 2`},
 			{"models", "#models", `document.querySelector('#models .verdict svg') !== null`},
 			{"users", "#users/ann", `document.querySelectorAll('.held tbody tr').length === 5`},
 			{"metrics", "#metrics", fmt.Sprintf(`document.querySelectorAll('.charts figure').length > 5 &&
