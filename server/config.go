@@ -141,7 +141,8 @@ type Config struct {
 	// RESOURCE_EXHAUSTED. Default 2 GiB.
 	MaxCatalogueBytes int64
 	// FiltersFile names a YAML file of filters and boosts that requests use by name, see package
-	// filters. It is read again when it changes. Empty (the default): there are none.
+	// filters. It is read again when it changes, and SaveNamedFilter changes it. Empty (the
+	// default): there are none.
 	FiltersFile string
 	// StreamIdle is the time after which a StreamObserve stream without events ends with
 	// UNAVAILABLE. Default 5 min.

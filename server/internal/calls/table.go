@@ -137,7 +137,7 @@ func admitted(served func(doors.Role) bool) map[string]admission.Method {
 }
 
 // audited reports whether the calls of a method are those of operators or about users, or change
-// the catalogue: a server keeps an account of them.
+// the catalogue or a filter: a server keeps an account of them.
 func audited(fullMethod string) bool {
 	m := table[fullMethod]
 	return m.role == doors.User || m.role == doors.Admin ||

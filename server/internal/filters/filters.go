@@ -14,7 +14,7 @@
 //	  by: {number: published, shape: age, scale: 604800}
 //
 // It is read again when its content changes. A bad new file changes nothing, and is counted and
-// logged once.
+// logged once. [Set.Save] changes an entry of it for a client.
 package filters
 
 import (

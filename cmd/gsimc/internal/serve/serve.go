@@ -62,7 +62,7 @@ type Cmd struct {
 	Console    string `group:"Network:" default:"${serve_console}" enum:"auto,on,off" help:"Serve the console, a page that shows the service at work, under /console/ on --ops-listen. auto: if only this machine reaches that address and clients need no certificates."`
 	Pprof      bool   `group:"Network:" help:"Serve profiles of the process under /debug/pprof on --ops-listen."`
 
-	FiltersFile string `group:"Lists:" placeholder:"FILE" help:"Filters and boosts that requests use by name, YAML: a map from names to any_categories, all_categories, no_categories, any_labels, all_labels, no_labels, ranges and near, and for a boost weight and by. Read again when it changes."`
+	FiltersFile string `group:"Lists:" placeholder:"FILE" help:"Filters and boosts that requests use by name, YAML: a map from names to any_categories, all_categories, no_categories, any_labels, all_labels, no_labels, ranges and near, and for a boost weight and by. Read again when it changes; clients with the role items can change it where the server may write."`
 
 	TokenFile   string `group:"Access:" placeholder:"FILE" help:"Tokens and roles of the clients, in the lines of gsimc token. Read again when it changes. Default: everybody may call everything."`
 	TLSCert     string `group:"Access:" name:"tls-cert" placeholder:"FILE" help:"Certificate of the server with its chain, PEM: clients need TLS 1.3. Read again when it changes."`
