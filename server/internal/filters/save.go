@@ -114,13 +114,17 @@ func (c *content) splice(name, entry string) []byte {
 	for at < len(pairs) && pairs[at].Value != name {
 		at += 2
 	}
-	switch {
-	case len(pairs) == 0 && entry != "": // {}
+	if len(pairs) == 0 && entry != "" { // {}
 		begin, end = c.root().Line-1, c.root().Line
-	case at < len(pairs):
-		if begin = pairs[at].Line - 1; at+2 < len(pairs) {
-			end = pairs[at+2].Line - 1
-		}
+	} else if at < len(pairs) {
+		begin = pairs[at].Line - 1
+	}
+	if at+2 < len(pairs) {
+		end = pairs[at+2].Line - 1
+	}
+	// YAML has more ends of lines than these: with others the result is found to be wrong.
+	begin, end = min(begin, len(lines)), min(end, len(lines))
+	if at < len(pairs) {
 		for end > begin+1 && outside(lines[end-1]) {
 			end--
 		}

@@ -89,6 +89,8 @@ func TestSaveRefuses(t *testing.T) {
 			"entry makes the file bad: has 1001 filters and boosts, at most 1000 are allowed"},
 		{"{a: {weight: 1}}\n", "c", "{weight: 1}",
 			"the server's file of filters has all entries within one {…}"},
+		{"a: {weight: 1}\rb: {weight: 1}\rc: {weight: 1}\n", "c", "",
+			"the server's file of filters is written in a way that only people can change"},
 		{"a: {weight: 1}\n...\n", "c", "{weight: 1}", "entry makes the file bad: "},
 	} {
 		s, path := saving(t, tt.text)
