@@ -155,7 +155,6 @@ func TestBadFlags(t *testing.T) {
 		{evaluate + "--protocol new-items --new-share 1", "--new-share: 1, want a number below 1"},
 		{evaluate + "--protocol new-items --methods popularity",
 			"--protocol new-items measures the model that is served, and popularity"},
-		{evaluate + "--items-file i.csv", "--items-file is read by --protocol new-items and time only"},
 		{evaluate + "--mrfcf-a 1", "--mrfcf-a: 1, want a number above 1"},
 		{generate + "--users 0", "--users: 0, want 1 to"},
 		{generate + "--items 1", "--items: 1, want 2 to"},

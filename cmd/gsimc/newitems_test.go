@@ -51,3 +51,25 @@ func checkContent(t *testing.T, file string, args []string) {
 	args[len(args)-1] = path + ".none"
 	refused(t, cli.ExitFailure, "--items-file", args...)
 }
+
+// What the file of items hides is on no list, and no target: of ten others all are found.
+func TestEvaluateHides(t *testing.T) {
+	events, file := smallModel(t)
+	m := check.Get(model.Open(file))(t)
+	defer m.Close()
+	items := "item_id,hidden\n"
+	for i := range int32(m.NumItems()) {
+		items += fmt.Sprintf("%s,%t\n", m.ItemID(i), i >= 10)
+	}
+	args := []string{"evaluate", "--data", events, "--rank", "16", "--methods",
+		"popularity,dynamics", "--json", "--items-file", writeFile(t, "items.csv", items)}
+	var got struct{ Methods map[string]map[string]float64 }
+	decode(t, mustRun(t, args...), &got)
+	for name, figures := range got.Methods {
+		if figures["hr@10"] != 1 {
+			t.Errorf("%s: HR@10 %v, want 1", name, figures["hr@10"])
+		}
+	}
+	args[len(args)-1] += ".none"
+	refused(t, cli.ExitFailure, "--items-file", args...)
+}

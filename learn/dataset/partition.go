@@ -14,6 +14,9 @@ type Histories struct {
 	Time   []int64   // seconds, nil if the data has none
 	Weight []float32 // nil if the data has none
 
+	// Hidden are the items that no list may have, see [Partition.Hide].
+	Hidden []int32
+
 	// Repeats are those of training users. Their User is a place in the field User here.
 	Repeats Repeats
 }
@@ -94,6 +97,50 @@ func (d *Interactions) PartitionInPlace(s Split) (*Partition, error) {
 	p.Test = d.histories(s, Test, newItem, minHeldOut)
 	p.Train = d.takeTraining(s, newItem)
 	return p, nil
+}
+
+// Hide makes items that no list may have, such as attributes of users, no targets of validation and
+// test users: their histories end with the last other item. Users who have no item before it are
+// dropped. Training histories keep all.
+func (p *Partition) Hide(hidden func(id string) bool) {
+	is := make([]bool, len(p.Items))
+	var all []int32
+	for i, id := range p.Items {
+		if is[i] = hidden(id); is[i] {
+			all = append(all, int32(i))
+		}
+	}
+	if all == nil {
+		return
+	}
+	for _, h := range []*Histories{&p.Validation, &p.Test} {
+		*h = h.endBefore(is)
+		h.Hidden = all
+	}
+}
+
+// endBefore returns the histories up to the last item that is not marked, of the users who have
+// enough items until then.
+func (h *Histories) endBefore(marked []bool) Histories {
+	out := Histories{Ptr: []int64{0}}
+	for u := range h.Len() {
+		end := len(h.Of(u))
+		for end > 0 && marked[h.Of(u)[end-1]] {
+			end--
+		}
+		if end < minHeldOut {
+			continue
+		}
+		out.User, out.Item = append(out.User, h.User[u]), append(out.Item, h.Of(u)[:end]...)
+		if h.Time != nil {
+			out.Time = append(out.Time, h.Times(u)[:end]...)
+		}
+		if h.Weight != nil {
+			out.Weight = append(out.Weight, h.Weights(u)[:end]...)
+		}
+		out.Ptr = append(out.Ptr, int64(len(out.Item)))
+	}
+	return out
 }
 
 // HeldOut returns the histories of all users of d as validation users, over the items of a

@@ -94,11 +94,11 @@ func TestPartition(t *testing.T) {
 	want := &Partition{
 		Items: []string{"b", "d"},
 		Train: Histories{[]int32{0, 1}, []int64{0, 2, 3}, []int32{0, 1, 1}, []int64{1, 2, 1},
-			[]float32{1, 2, 3}, nil},
+			[]float32{1, 2, 3}, nil, nil},
 		Validation: Histories{[]int32{2}, []int64{0, 2}, []int32{1, 0}, []int64{2, 3},
-			[]float32{5, 6}, nil},
+			[]float32{5, 6}, nil, nil},
 		Test: Histories{[]int32{5}, []int64{0, 2}, []int32{1, 0}, []int64{1, 1},
-			[]float32{10, 11}, nil},
+			[]float32{10, 11}, nil, nil},
 	}
 	check.Same(t, want, got, "partition")
 	v := &got.Validation
@@ -117,6 +117,24 @@ func TestPartition(t *testing.T) {
 		}
 	}()
 	d.Partition(make(Split, 6))
+}
+
+// Histories of users who are held out end with an item that is not hidden, or have too few.
+func TestHide(t *testing.T) {
+	d, _, err := readBytes("f", []byte("user_id,item_id,timestamp,weight\n"+
+		"t,=de,1,1\nt,a,2,2\nt,b,3,3\nt,=pro,4,4\n"+
+		"v,=de,1,1\nv,=pro,2,2\n"+ // has nothing else
+		"x,a,1,1\nx,=de,2,2\nx,b,3,3\nx,=pro,4,4\n"+
+		"y,=de,1,5\ny,a,2,6\n"), Options{WeightColumn: "weight"})
+	check.Must(t, err)
+	p := check.Get(d.Partition(Split{Train, Validation, Test, Test}))(t)
+	trained := p.Train
+	p.Hide(func(id string) bool { return id[0] == '=' })
+	check.Same(t, trained, p.Train, "training")
+	hidden := []int32{0, 1} // before a and b
+	check.Same(t, Histories{Ptr: []int64{0}, Hidden: hidden}, p.Validation, "validation")
+	check.Same(t, Histories{[]int32{2, 3}, []int64{0, 3, 5}, []int32{2, 0, 3, 0, 2},
+		[]int64{1, 2, 3, 1, 2}, []float32{1, 2, 3, 5, 6}, hidden, nil}, p.Test, "test")
 }
 
 // TestPartitionInvariants partitions random data.

@@ -44,9 +44,8 @@ func easeRanks(e *regression.Model, h *dataset.Histories, alphas []float64) [][]
 		return func(u int) {
 			events := train.History(h, u)
 			s.Score(events[:len(events)-1], alphas)
-			seen, target := split(h, u)
 			for a := range alphas {
-				ranks[a][u] = rank(s.Scores[a], target, seen)
+				ranks[a][u] = rankLast(s.Scores[a], h, u)
 			}
 		}
 	})

@@ -35,7 +35,7 @@ func (m markov) Rank(t *Task) error {
 		s := c.Scorer()
 		return func(u int) {
 			h := train.History(&t.Part.Test, u)
-			t.Ranks[u] = s.Rank(h[:len(h)-1], h[len(h)-1].Item)
+			t.Ranks[u] = s.Rank(h[:len(h)-1], h[len(h)-1].Item, t.Part.Test.Hidden...)
 		}
 	})
 	t.Chosen = map[string]float64{

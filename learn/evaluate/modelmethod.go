@@ -136,8 +136,7 @@ func (m ModelMethod) rankBy(
 			history := train.History(h, u)
 			m.queryTo(q, fitted, history[:len(history)-1])
 			fitted.ScoresTo(scores, q)
-			seen, target := split(h, u)
-			ranks[u] = rank(scores, target, seen)
+			ranks[u] = rankLast(scores, h, u)
 		}
 	})
 }

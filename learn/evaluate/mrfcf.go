@@ -38,8 +38,7 @@ func (mrfcf) Rank(t *Task) error {
 			for i := range scores {
 				scores[i] = y[i*b+c]
 			}
-			seen, target := split(&t.Part.Test, lo+c)
-			t.Ranks[lo+c] = rank(scores, target, seen)
+			t.Ranks[lo+c] = rankLast(scores, &t.Part.Test, lo+c)
 		}
 		t.progress(lo + b)
 	}

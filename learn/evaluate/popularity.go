@@ -17,8 +17,7 @@ func (popularity) Rank(t *Task) error {
 func (t *Task) rankByDegrees(degrees []int64) {
 	t.forEachUser(func() func(u int) {
 		return func(u int) {
-			seen, target := split(&t.Part.Test, u)
-			t.Ranks[u] = rank(degrees, target, seen)
+			t.Ranks[u] = rankLast(degrees, &t.Part.Test, u)
 		}
 	})
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/learn/dataset"
 )
 
 // Cutoffs are the list lengths N of HR@N and NDCG@N.
@@ -16,6 +18,13 @@ var Cutoffs = []int{10, 50, 100}
 // rank returns the place, from 1, of the target among all items that are not in the history.
 func rank[T cmp.Ordered](scores []T, target int32, history []int32) int32 {
 	return int32(ranking.Of(scores, target, ranking.SetOf(len(scores), history...)))
+}
+
+// rankLast returns the place of the last item of the u-th user of h among all items that the items
+// before it do not have and that are not hidden.
+func rankLast[T cmp.Ordered](scores []T, h *dataset.Histories, u int) int32 {
+	seen, target := split(h, u)
+	return rank(scores, target, slices.Concat(seen, h.Hidden))
 }
 
 // Metric is HR@N and NDCG@N with their standard errors.

@@ -1,6 +1,7 @@
 package evaluate_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,6 +132,29 @@ func TestRunErrors(t *testing.T) {
 		if _, err := evaluate.Run(tt.p, tt.opt); err == nil ||
 			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// Of each colour one item is not hidden: these two are all targets, and all that is ranked.
+func TestHiddenItemsAreNotRanked(t *testing.T) {
+	p := learntest.Checkerboard()
+	p.Hide(func(id string) bool { return id != "10" && id != "11" })
+	basis, spec := solve(t, p, 8)
+	learned := spec
+	learned.Dynamics = model.DynamicsSpec{
+		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.8}}, Ridge: 1,
+	}
+	methods := check.Get(evaluate.ParseMethods(
+		"popularity,dynamics,mrfcf,gs-imc random-walk,vsknn,markov,ease"))(t)
+	results := check.Get(evaluate.Run(p, evaluate.Options{
+		Methods: methods, MRFCFA: 2, NoCalibration: true,
+		Paper:   evaluate.Ingredients{Basis: basis, Spec: spec},
+		Learned: evaluate.Ingredients{Basis: basis, Spec: learned},
+	}))(t)
+	for _, r := range results {
+		if len(r.Ranks) < 2 || slices.Max(r.Ranks) > 2 {
+			t.Errorf("%v: ranks %v, want 1 and 2 of two users or more", r.Name, r.Ranks)
 		}
 	}
 }

@@ -104,9 +104,9 @@ func (x *neighbours) ranks(
 	forEach(len(ranks), progress, func() func(u int) {
 		w := x.worker(factors)
 		return func(u int) {
-			seen, target := split(h, u)
+			seen, _ := split(h, u)
 			w.score(seen, spec)
-			ranks[u] = rank(w.scores, target, seen)
+			ranks[u] = rankLast(w.scores, h, u)
 		}
 	})
 	return ranks

@@ -22,10 +22,6 @@ const protocolNewItems = "new-items"
 // checkNewItems checks the flags of the protocol.
 func (c *Cmd) checkNewItems() error {
 	if c.Protocol != protocolNewItems {
-		if c.ItemsFile != "" && c.Protocol != protocolTime {
-			return cli.About("%s is read by %s new-items and time only", "--items-file",
-				"--protocol")
-		}
 		return nil
 	}
 	var err error
@@ -75,16 +71,34 @@ func (c *Cmd) content() (map[string]content.Document, error) {
 		return nil, nil
 	}
 	all := map[string]content.Document{}
-	take := func(row dataset.ItemRow) error {
+	return all, c.readItems(func(row dataset.ItemRow) error {
 		all[row.ID] = content.Document{
 			Title: row.Title, Categories: row.Categories, Labels: row.Labels,
 			Embedding: row.Embedding,
 		}
 		return nil
+	})
+}
+
+// hide tells part which items the file hides, if there is one.
+func (c *Cmd) hide(part *dataset.Partition) error {
+	if c.ItemsFile == "" {
+		return nil
 	}
+	hidden := map[string]bool{}
+	err := c.readItems(func(row dataset.ItemRow) error {
+		hidden[row.ID] = row.Hidden
+		return nil
+	})
+	part.Hide(func(id string) bool { return hidden[id] })
+	return err
+}
+
+// readItems calls take for each row of --items-file.
+func (c *Cmd) readItems(take func(row dataset.ItemRow) error) error {
 	err := dataset.ReadItemRows(c.ItemsFile, dataset.ItemRowsOptions{Separator: c.Separator}, take,
 		func(bad *dataset.RowError) error { return bad })
-	return all, cli.Flag("--items-file", cli.PathError(err))
+	return cli.Flag("--items-file", cli.PathError(err))
 }
 
 // servedModel trains a model as train does.

@@ -97,8 +97,9 @@ func (c *Chain) Scorer() *Scorer {
 	}
 }
 
-// Rank returns the rank, from 1, of an item among the items that are not in the history.
-func (s *Scorer) Rank(history kalman.History, target int32) int32 {
+// Rank returns the rank, from 1, of an item among the items that are neither in the history nor
+// hidden.
+func (s *Scorer) Rank(history kalman.History, target int32, hidden ...int32) int32 {
 	s.recent = local.Newest(s.recent[:0], history, local.Default().Events)
 	s.boosts = s.c.graph.BoostsTo(s.boosts[:0], s.recent, s.sum)
 	clear(s.scores)
@@ -108,6 +109,9 @@ func (s *Scorer) Rank(history kalman.History, target int32) int32 {
 	s.seen.Clear()
 	for _, e := range history {
 		s.seen.Add(s.c.place[e.Item])
+	}
+	for _, i := range hidden {
+		s.seen.Add(s.c.place[i])
 	}
 	return int32(ranking.Of(s.scores, s.c.place[target], s.seen))
 }
