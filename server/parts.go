@@ -105,7 +105,7 @@ func (s *Server) openQuality() (err error) {
 	measured := quality.Deps{
 		Store: s.store, Updater: s.updater, Estimator: s.cfg.Estimator, Arms: s.arms.Names(),
 		Metrics: s.metrics.quality, Guard: s.chain.Guard, ArmOf: s.arms.Split.Of,
-		Measured: s.arms.Measured,
+		Measured: s.arms.Measured, Catalogue: s.catalogue, Now: s.cfg.Now,
 	}
 	for _, a := range s.arms.All() {
 		measured.Models = append(measured.Models, a.Models)

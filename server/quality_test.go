@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
@@ -107,6 +109,12 @@ func TestOnlineRank(t *testing.T) {
 		want := map[string]*ranks{"serving": {}, "shadow": {}}
 		hits := map[string]float64{}
 		seen := map[string]bool{}
+		const hidden = 3 // such items as attributes of users: on no list, and not foreseen
+		for i := range hidden {
+			for _, s := range []*testServer{ts, other} {
+				s.put(t, &pb.Item{ItemId: item(i), Hidden: proto.Bool(true)})
+			}
+		}
 		for n := range 400 {
 			// the last three no model knows
 			user, i := fmt.Sprint("u", rng.IntN(12)), rng.IntN(testItems+3)
@@ -116,7 +124,7 @@ func TestOnlineRank(t *testing.T) {
 				v := -1.0
 				e.Value = &v
 			}
-			counts := !seen[user+item(i)] && n%7 != 0 && n%3 != 2
+			counts := !seen[user+item(i)] && n%7 != 0 && n%3 != 2 && i >= hidden
 			seen[user+item(i)] = true
 			for name, s := range map[string]*testServer{"serving": ts, "shadow": other} {
 				req := forUser(user)

@@ -83,7 +83,7 @@ server/internal/coldstart: internal/file model store server/internal/background 
 server/internal/popularity: model store server/internal/background server/internal/models
 	server/internal/state
 server/internal/quality: internal/ranking model store server/internal/background
-	server/internal/metric server/internal/models server/internal/state
+	server/internal/catalogue server/internal/metric server/internal/models server/internal/state
 server/internal/gauges: store server/internal/arms server/internal/catalogue
 	server/internal/models server/internal/state
 server/internal/follow: model store server/internal/coldstart server/internal/state

@@ -29,6 +29,14 @@ func (c *Catalogue) Document(id string) (d content.Document, found bool) {
 	return c.items.document(slot), true
 }
 
+// Hides tells whether the catalogue says that an item is never shown.
+func (c *Catalogue) Hides(id string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	slot, found := c.items.slots[id]
+	return found && c.items.entries[slot].hidden
+}
+
 // Documents are those of the items that are wanted and not hidden, whether they are available now
 // or not. An item that is written meanwhile may come twice, or not at all.
 func (c *Catalogue) Documents(

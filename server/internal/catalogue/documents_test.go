@@ -39,6 +39,11 @@ func TestDocuments(t *testing.T) {
 		return err == nil && i%3 == 0
 	}
 	check.Same(t, want, maps.Collect(c.Documents(wanted)), "documents")
+	for id, hides := range map[string]bool{"0": true, "7": true, "1": false, "3": false, "x": false} {
+		if c.Hides(id) != hides {
+			t.Errorf("%s is hidden: %v", id, !hides)
+		}
+	}
 	for range c.Documents(wanted) {
 		break // it can be left at any time
 	}

@@ -3,10 +3,11 @@
 // seen, as Recommend would have listed them. Each event is measured by the model that answers its
 // user, one of several arms, and by a shadow model, if there is one.
 //
-// An event counts if its weight is above 0 and its item is new to the user; the list has no
-// repeats. For a user without usable history, above all before a first event, the list is that of
-// popular items, as in Recommend. An item that a model does not know comes after all that it knows.
-// So every model is measured on the same events.
+// An event counts if its weight is above 0 and its item is new to the user, and not hidden when it
+// comes; the list has no repeats, and nothing that the catalogue does not show. For a user without
+// usable history, above all before a first event, the list is that of popular items, as in
+// Recommend. An item that a model does not know comes after all that it knows. So every model is
+// measured on the same events.
 //
 // The state before an event is a replay of the history up to that event, not a copy of the cached
 // state: the store knows exactly which events came before, and the acknowledgement waits only for a
@@ -22,6 +23,7 @@ import (
 
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/background"
+	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/models"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
@@ -39,6 +41,8 @@ type Deps struct {
 	Measured  func(arm int, version string, rank int)
 	Updater   *state.Updater
 	Estimator model.Estimator
+	Catalogue *catalogue.Catalogue // nil: all items are shown
+	Now       func() time.Time
 	Metrics   *Metrics
 	Guard     background.Guard
 }
@@ -89,6 +93,9 @@ func New(share float64, shadow *model.Model, d Deps) *Meter {
 	}
 	if shadow != nil {
 		q.ofShadow = &evaluator{metrics: d.Metrics.shadow}
+		if d.Catalogue != nil {
+			q.ofShadow.items = d.Catalogue.View(shadow.NumItems(), shadow.ItemIndex)
+		}
 	}
 	return q
 }
@@ -97,6 +104,9 @@ func New(share float64, shadow *model.Model, d Deps) *Meter {
 // It never waits.
 func (q *Meter) Offer(user string, v store.Version, e *store.Event) {
 	if q == nil || background.Draw(user, v.Revision) >= q.share {
+		return
+	}
+	if q.Catalogue != nil && q.Catalogue.Hides(e.Item) {
 		return
 	}
 	// The strings may be pieces of a large message.
@@ -111,6 +121,9 @@ func (q *Meter) Offer(user string, v store.Version, e *store.Event) {
 // Close gives the shadow model back, once Run has returned.
 func (q *Meter) Close() {
 	if q != nil && q.shadow != nil {
+		if q.ofShadow.items != nil {
+			q.ofShadow.items.Close()
+		}
 		_ = q.shadow.Close() // a file that was only read
 	}
 }
@@ -150,10 +163,10 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 	of := q.arms[arm]
 	l := q.Models[arm].Acquire()
 	defer l.Release()
-	of.begin(l.Model)
+	of.begin(l.Model, l.Items)
 	by := []*evaluator{&of.evaluator}
 	if q.shadow != nil {
-		q.ofShadow.begin(q.shadow)
+		q.ofShadow.begin(q.shadow, q.ofShadow.items)
 		by = append(by, q.ofShadow)
 	}
 	event, err := q.replay(ctx, s, by)
@@ -168,6 +181,9 @@ func (q *Meter) measure(ctx context.Context, s sample) error {
 		return err
 	case !(q.Updater.Weight(&event) > 0):
 		return nil
+	}
+	for _, e := range by {
+		e.skip(q.Now())
 	}
 	q.count(arm, l.Base(), s.item)
 	return nil
