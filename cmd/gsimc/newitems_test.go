@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -70,6 +72,33 @@ func TestEvaluateHides(t *testing.T) {
 			t.Errorf("%s: HR@10 %v, want 1", name, figures["hr@10"])
 		}
 	}
-	args[len(args)-1] += ".none"
-	refused(t, cli.ExitFailure, "--items-file", args...)
+	var byTime struct {
+		Cuts []struct{ Methods map[string]map[string]float64 }
+	}
+	decode(t, mustRun(t, append(args, "--protocol", "time", "--time-cuts", "2")...), &byTime)
+	if len(byTime.Cuts) != 2 {
+		t.Errorf("%d cuts, want 2", len(byTime.Cuts))
+	}
+	for _, cut := range byTime.Cuts {
+		for name, figures := range cut.Methods {
+			if figures["hr@10"] != 1 {
+				t.Errorf("by time, %s: HR@10 %v, want 1", name, figures["hr@10"])
+			}
+		}
+	}
+	args = slices.DeleteFunc(args, func(a string) bool {
+		return a == "--methods" ||
+			strings.HasPrefix(a, "popularity")
+	})
+	var byItem struct{ Figures []map[string]any }
+	decode(t, mustRun(t, append(args, "--protocol", "new-items", "--new-share", "0.3")...), &byItem)
+	for _, f := range byItem.Figures {
+		if f["known hr@50"] != 1. {
+			t.Errorf("new items: %v, want all of the known ones found", f)
+		}
+	}
+	for _, protocol := range []string{"last-item", "time", "new-items"} {
+		refused(t, cli.ExitFailure, "--items-file", "evaluate", "--data", events, "--protocol",
+			protocol, "--items-file", file+".none")
+	}
 }

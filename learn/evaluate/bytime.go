@@ -55,7 +55,8 @@ type ByTime struct {
 	Content  map[string]content.Document
 	Arrivals *Arrivals
 
-	limit   int // of users that are tested; 0: all
+	limit   int    // of users that are tested; 0: all
+	hidden  []bool // by item of the events
 	targets timeTargets
 	final   stream // to the targets of Final
 }
@@ -64,6 +65,10 @@ type ByTime struct {
 type TimeSplit struct {
 	Share float64 // of all events, the newest, that come from T on: above 0, below 0.5
 	Users int     // largest number of users to test, evenly spaced, and to validate by; 0: all
+
+	// Hidden tells of the items that no list has, such as attributes of users: they are no targets
+	// and are not ranked. Nil: there are none.
+	Hidden func(id string) bool
 
 	// Later is the number of such shares that are newer than the one to test. Their events have not
 	// happened yet.
@@ -92,10 +97,14 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	if o.Later > 0 {
 		d = d.Before(x.End)
 	}
+	x.hidden = make([]bool, d.NumItems())
+	for i, id := range d.Items {
+		x.hidden[i] = o.Hidden != nil && o.Hidden(id)
+	}
 	var place []int32
 	x.Final, place = trainedBefore(d, x.Begin)
 	x.final, x.limit = stream{d, place}, o.Users
-	x.targets = targetsOf(d, place, x.Begin, math.MaxInt64, o.Users)
+	x.targets = x.targetsOf(d, place, x.Begin, math.MaxInt64)
 	x.Final.Test, x.Final.Validation = x.targets.warm, dataset.Histories{Ptr: []int64{0}}
 	x.Unknown, x.Users = x.targets.unknown, x.targets.tested
 	x.Targets, x.Cold = len(x.targets.users), len(x.targets.cold)
@@ -104,7 +113,7 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 			"a share of events whose items also have earlier ones")
 	}
 	choosing, at := trainedBefore(d, x.Validation)
-	choosing.Validation = targetsOf(d, at, x.Validation, x.Begin, o.Users).warm
+	choosing.Validation = x.targetsOf(d, at, x.Validation, x.Begin).warm
 	if choosing.Validation.Len() > 0 {
 		choosing.Test = onValidation(choosing, choosingTests).Test
 		x.Choosing = choosing
@@ -211,29 +220,22 @@ type timeTargets struct {
 }
 
 // targetsOf returns the first mostTargets events of known items from from on, and before to, of up
-// to limit users; 0 stands for all.
-func targetsOf(
-	d *dataset.Interactions, place []int32, from, to int64, limit int,
+// to x.limit users.
+func (x *ByTime) targetsOf(
+	d *dataset.Interactions, place []int32, from, to int64,
 ) (out timeTargets) {
-	var users []int32
-	for u := range d.Users {
-		known := knownEvents(d, u, place, to)
-		if len(known) > 0 && d.Time[known[len(known)-1]] >= from {
-			users = append(users, int32(u))
-		}
-	}
 	for j, i := range d.Item {
 		if place[i] < 0 && d.Time[j] >= from && d.Time[j] < to {
 			out.unknown++
 		}
 	}
-	if limit > 0 && len(users) > limit {
-		for u := range limit {
-			users[u] = users[u*len(users)/limit]
-		}
-		users = users[:limit]
-	}
+	users := x.usersWithTargets(d, place, from, to)
 	out.warm, out.tested = dataset.Histories{Ptr: []int64{0}}, len(users)
+	for i, hidden := range x.hidden {
+		if hidden && place[i] >= 0 {
+			out.warm.Hidden = append(out.warm.Hidden, place[i])
+		}
+	}
 	var coldUsers []int32
 	for _, u := range users {
 		known := knownEvents(d, int(u), place, to)
@@ -243,8 +245,12 @@ func targetsOf(
 			}
 			return 1
 		})
-		for at := first; at < min(len(known), first+mostTargets); at++ {
-			if at == 0 {
+		taken := 0
+		for at := first; at < len(known) && taken < mostTargets; at++ {
+			if x.hidden[d.Item[known[at]]] {
+				continue
+			}
+			if taken++; at == 0 {
 				out.cold = append(out.cold, place[d.Item[known[0]]])
 				out.coldTimes = append(out.coldTimes, d.Time[known[0]])
 				coldUsers = append(coldUsers, u)
@@ -258,6 +264,26 @@ func targetsOf(
 	}
 	out.users = append(slices.Clone(out.warm.User), coldUsers...)
 	return out
+}
+
+// usersWithTargets returns up to x.limit users with targets, evenly spaced; 0 stands for all.
+func (x *ByTime) usersWithTargets(
+	d *dataset.Interactions, place []int32, from, to int64,
+) (users []int32) {
+	for u := range d.Users {
+		known := slices.DeleteFunc(knownEvents(d, u, place, to),
+			func(j int64) bool { return x.hidden[d.Item[j]] })
+		if len(known) > 0 && d.Time[known[len(known)-1]] >= from {
+			users = append(users, int32(u))
+		}
+	}
+	if x.limit == 0 || len(users) <= x.limit {
+		return users
+	}
+	for u := range x.limit {
+		users[u] = users[u*len(users)/x.limit]
+	}
+	return users[:x.limit]
 }
 
 // knownEvents returns the places of the events of user u before to whose items have a place.

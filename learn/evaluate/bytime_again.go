@@ -70,7 +70,7 @@ func (x *ByTime) nextTargets() (all []nextTarget, users int) {
 		before := len(all)
 		for at, e := range h {
 			if at > 0 && e.Time >= x.Begin && e.Item != h[at-1].Item &&
-				len(all)-before < mostNext {
+				!slices.Contains(x.Final.Test.Hidden, e.Item) && len(all)-before < mostNext {
 				all = append(all, nextTarget{h[:at+1], int32(u)})
 			}
 		}
@@ -120,7 +120,7 @@ func (x *ByTime) runAgain(m *model.Model, spec again.Spec) *AllNext {
 	parallel.TasksWith(len(targets), func() func(t int) {
 		q, scores := m.NewQuery(), make([]float32, m.NumItems())
 		return func(t int) {
-			for k, r := range nextRanks(&targets[t], m, q, scores, spec) {
+			for k, r := range x.nextRanks(&targets[t], m, q, scores, spec) {
 				ranks[k][t] = r
 			}
 		}
@@ -144,19 +144,20 @@ func (x *ByTime) runAgain(m *model.Model, spec again.Spec) *AllNext {
 
 // nextRanks returns the places of a target on the four lists of AllNext, in their order; 0 if it is
 // left out.
-func nextRanks(
+func (x *ByTime) nextRanks(
 	t *nextTarget, m *model.Model, q *model.Query, scores []float32, spec again.Spec,
 ) (ranks [4]int32) {
 	target, own, newest := t.last().Item, t.own(), t.before()[len(t.history)-2].Item
 	LearnedDynamics().queryTo(q, m, t.before())
 	m.ScoresTo(scores, q)
-	ranks[1], ranks[2] = rank(scores, target, nil), rank(scores, target, []int32{newest})
+	hidden := slices.Clip(x.Final.Test.Hidden)
+	ranks[1], ranks[2] = rank(scores, target, hidden), rank(scores, target, append(hidden, newest))
 	if !slices.Contains(own, target) {
-		ranks[0] = rank(scores, target, own)
+		ranks[0] = rank(scores, target, append(hidden, own...))
 	}
 	q.Boosts = spec.AddTo(q.Boosts, spec.Of(t.before(), t.last().Time))
 	m.ScoresTo(scores, q)
-	ranks[3] = rank(scores, target, nil)
+	ranks[3] = rank(scores, target, hidden)
 	return ranks
 }
 

@@ -87,7 +87,7 @@ func (x *ByTime) runArrivals(m *model.Model, spec trend.Spec) (*Arrivals, error)
 			for k, m := range models {
 				scores, q := make([]float32, m.NumItems()), m.NewQuery()
 				for _, t := range groups[spans[b]] {
-					ranks[k][t] = arrivalRank(&targets[t], m, q, scores, index)
+					ranks[k][t] = x.arrivalRank(&targets[t], m, q, scores, index)
 				}
 			}
 		}
@@ -150,7 +150,7 @@ func (x *ByTime) arrivalTargets() (all []nextTarget, users int) {
 		known, had, before := false, map[int32]bool{}, len(all)
 		for _, r := range d.Whole(u) {
 			h = append(h, model.Event{Item: r.Item, Weight: r.Weight, Time: r.Time})
-			if known && r.Time >= x.Begin && !had[r.Item] && len(all)-before < mostTargets {
+			if known && r.Time >= x.Begin && !had[r.Item] && !x.hidden[r.Item] && len(all)-before < mostTargets {
 				all = append(all, nextTarget{slices.Clip(h), int32(u)})
 			}
 			known, had[r.Item] = known || x.final.place[r.Item] >= 0, true
@@ -279,7 +279,7 @@ func (a *arrivals) eventsSince(time, span int64) float64 {
 }
 
 // arrivalRank is the place of a target by m, whose items index gives; none if m has none for it.
-func arrivalRank(
+func (x *ByTime) arrivalRank(
 	t *nextTarget, m *model.Model, q *model.Query, scores []float32, index []int32,
 ) int32 {
 	indexIn := func(item int32) int32 {
@@ -298,6 +298,11 @@ func arrivalRank(
 	target := indexIn(t.last().Item)
 	if target < 0 {
 		return math.MaxInt32
+	}
+	for item, hidden := range x.hidden {
+		if i := indexIn(int32(item)); hidden && i >= 0 {
+			seen = append(seen, i)
+		}
 	}
 	LearnedDynamics().queryTo(q, m, past)
 	m.ScoresTo(scores, q)

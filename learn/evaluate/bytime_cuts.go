@@ -56,6 +56,11 @@ func (x *ByTime) seenByOld() (y *ByTime, at []int) {
 	known := dataset.Histories{Ptr: []int64{0}}
 	var coldAt []int
 	warm := &x.Final.Test
+	for _, i := range warm.Hidden {
+		if to[i] >= 0 {
+			known.Hidden = append(known.Hidden, to[i])
+		}
+	}
 	addCold := func(target int32, time int64, t int) {
 		if target >= 0 {
 			y.targets.cold = append(y.targets.cold, target)

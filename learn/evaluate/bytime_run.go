@@ -134,7 +134,7 @@ func (x *ByTime) runLive(
 // rankCold ranks the cold targets by numbers of users.
 func rankCold[T cmp.Ordered](x *ByTime, degrees []T) (ranks []int32) {
 	for _, target := range x.targets.cold {
-		ranks = append(ranks, rank(degrees, target, nil))
+		ranks = append(ranks, rank(degrees, target, x.Final.Test.Hidden))
 	}
 	return ranks
 }

@@ -49,9 +49,9 @@ func describe(d *dataset.Interactions, p *dataset.Partition, h *dataset.Historie
 }
 
 // oracleByTime writes the targets in [from, to) by the definition, with their histories. Items are
-// known that have an event before learned.
+// known that have an event before learned. Those that hidden, if set, tells are no targets.
 func oracleByTime(
-	d *dataset.Interactions, learned, from, to int64,
+	d *dataset.Interactions, hidden func(id string) bool, learned, from, to int64,
 ) (warm, cold []string, unknown int) {
 	known := map[int32]bool{}
 	for j, i := range d.Item {
@@ -73,7 +73,7 @@ func oracleByTime(
 				continue
 			}
 			event := fmt.Sprintf(" %s@%d*%v", d.Items[d.Item[j]], d.Time[j], d.Weight[j])
-			if inside && targets < 10 {
+			if inside && targets < 10 && (hidden == nil || !hidden(d.Items[d.Item[j]])) {
 				targets++
 				if past == id {
 					cold = append(cold, d.Items[d.Item[j]])
@@ -93,9 +93,12 @@ func TestSplitByTime(t *testing.T) {
 		d := timedEvents(rng, 20+rng.IntN(60), 20+rng.IntN(60))
 		o := TimeSplit{Later: int(seed % 4)}
 		o.Share = (0.1 + 0.3*rng.Float64()) / float64(1+o.Later)
+		if seed%2 == 1 {
+			o.Hidden = func(id string) bool { return id[4] == '3' }
+		}
 		x := check.Get(SplitByTime(d, o))(t)
 		checkCut(t, d, x, o)
-		warm, cold, unknown := oracleByTime(d, x.Begin, x.Begin, x.End)
+		warm, cold, unknown := oracleByTime(d, o.Hidden, x.Begin, x.Begin, x.End)
 		check.MustSame(t, warm, describe(d, x.Final, &x.Final.Test), "seed %d: test histories",
 			seed)
 		var gotCold []string
@@ -112,7 +115,7 @@ func TestSplitByTime(t *testing.T) {
 			continue
 		}
 		checkTraining(t, d, x.Choosing, x.Validation)
-		warm, _, _ = oracleByTime(d, x.Validation, x.Validation, x.Begin)
+		warm, _, _ = oracleByTime(d, o.Hidden, x.Validation, x.Validation, x.Begin)
 		check.MustSame(t, warm, describe(d, x.Choosing, &x.Choosing.Validation),
 			"seed %d: validation histories", seed)
 	}

@@ -71,12 +71,12 @@ func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
 			rising := m.WithTrends(s)
 			for _, u := range groups[spans[b]] {
 				if u >= warm.Len() {
-					ranks[u] = rank(rates.Popular(shares), x.targets.cold[u-warm.Len()], nil)
+					cold := x.targets.cold[u-warm.Len()]
+					ranks[u] = rank(rates.Popular(shares), cold, warm.Hidden)
 					continue
 				}
 				scoreTarget(scores, q, rising, warm, u)
-				seen, target := split(warm, u)
-				ranks[u] = rank(scores, target, seen)
+				ranks[u] = rankLast(scores, warm, u)
 			}
 		}
 	})

@@ -48,12 +48,13 @@ type coming struct {
 
 // HideItems draws a share of the items with [MinHiddenUsers] training users or more, in (0, 1), and
 // hides them. The same seed draws the same ones. The reduced training leaves out training users
-// without other items, and validation users with fewer than two other items.
+// without other items, and validation users with fewer than two other items. What
+// [dataset.Partition.Hide] has hidden is not drawn, and is no target.
 func HideItems(p *dataset.Partition, share float64, seed uint64) (*NewItems, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x6e6577)) // "new": a stream of its own
 	var eligible []int32
 	for i, d := range train.Incidence(p).Degrees() {
-		if d >= MinHiddenUsers {
+		if d >= MinHiddenUsers && !slices.Contains(p.Test.Hidden, int32(i)) {
 			eligible = append(eligible, int32(i))
 		}
 	}

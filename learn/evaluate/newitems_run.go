@@ -98,7 +98,9 @@ func (x *NewItems) targets() (list []newTarget) {
 			continue
 		}
 		for at := max(first+1, len(items)-newItemsTargets); at < len(items); at++ {
-			list = append(list, newTarget{int32(u), at, x.isHidden(x.place[items[at]])})
+			if !slices.Contains(x.tested.Hidden, items[at]) {
+				list = append(list, newTarget{int32(u), at, x.isHidden(x.place[items[at]])})
+			}
 		}
 	}
 	return list
@@ -208,6 +210,11 @@ func (x *NewItems) placeTarget(
 		seen = seen[:len(seen)-1]
 		if m.InBase(target) {
 			past = past[:len(past)-1]
+		}
+	}
+	for _, i := range x.tested.Hidden {
+		if at, known := m.ItemIndex(x.full.Items[i]); known {
+			seen = append(seen, at)
 		}
 	}
 	return past, seen, target

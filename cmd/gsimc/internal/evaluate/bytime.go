@@ -40,7 +40,7 @@ func (c *Cmd) byTime(
 		return cli.Flagf("--data", "the times look like positions, and a split by time needs "+
 			"times: --time-unit s takes them as seconds")
 	}
-	documents, err := c.content()
+	documents, hidden, err := c.readItems()
 	if err != nil {
 		return err
 	}
@@ -50,6 +50,7 @@ func (c *Cmd) byTime(
 	for later := range c.TimeCuts {
 		x, err := evaluate.SplitByTime(events, evaluate.TimeSplit{
 			Share: c.TestShare, Users: c.TimeUsers, Later: c.TimeCuts - 1 - later,
+			Hidden: func(id string) bool { return hidden[id] },
 		})
 		if err != nil {
 			return err

@@ -36,7 +36,7 @@ type Cmd struct {
 	TimeCuts  int     `group:"Protocol:" default:"3" help:"time: number of points of time, each followed by --test-share of the events."`
 	TimeUsers int     `group:"Protocol:" default:"2000" help:"time: largest number of users to test; 0: all."`
 	NewShare  float64 `group:"Protocol:" default:"0.2" help:"new-items: share of the items with ${min_hidden_users} training users or more that are left out; above 0, below 1."`
-	ItemsFile string  `group:"Protocol:" placeholder:"FILE" help:"The file that gsimc items import reads. last-item: what it hides is on no list, and no target. new-items, time: new items have rows of items whose title, categories and labels are like theirs, or whose embeddings are."`
+	ItemsFile string  `group:"Protocol:" placeholder:"FILE" help:"The file that gsimc items import reads. What it hides is on no list, and no target. new-items, time: new items have rows of items whose title, categories and labels are like theirs, or whose embeddings are."`
 	Separator string  `group:"Protocol:" name:"items-separator" placeholder:"TEXT" help:"What stands between the categories, and between the labels, of an item of the file. Default: semicolons and vertical bars."`
 
 	MrfcfA float64 `group:"Methods:" name:"mrfcf-a" default:"2" help:"Constant a of mrfcf; above 1."`
@@ -132,9 +132,11 @@ func (c *Cmd) run(a *cli.App, p progress.Progress) error {
 	if c.Protocol == protocolNewItems {
 		return c.newItems(a, p, part)
 	}
-	if err := c.hide(part); err != nil {
+	_, hidden, err := c.readItems()
+	if err != nil {
 		return err
 	}
+	part.Hide(func(id string) bool { return hidden[id] })
 	methods, err := c.methods(part)
 	if err != nil {
 		return err

@@ -35,13 +35,16 @@ func (c *Cmd) checkNewItems() error {
 
 // newItems runs the protocol and prints a table or a JSON object.
 func (c *Cmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
+	documents, hidden, err := c.readItems()
+	if err != nil {
+		return err
+	}
+	part.Hide(func(id string) bool { return hidden[id] })
 	x, err := evaluate.HideItems(part, c.NewShare, c.Seed)
 	if err != nil {
 		return err
 	}
-	if x.Content, err = c.content(); err != nil {
-		return err
-	}
+	x.Content = documents
 	m, err := c.servedModel(p, x.Reduced)
 	if err != nil {
 		return err
@@ -65,40 +68,23 @@ func (c *Cmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition)
 	return a.PrintJSON(report)
 }
 
-// content reads what items say of themselves, nil without a file.
-func (c *Cmd) content() (map[string]content.Document, error) {
+// readItems reads what items say of themselves, and which are hidden; nil without a file.
+func (c *Cmd) readItems() (all map[string]content.Document, hidden map[string]bool, err error) {
 	if c.ItemsFile == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	all := map[string]content.Document{}
-	return all, c.readItems(func(row dataset.ItemRow) error {
+	all, hidden = map[string]content.Document{}, map[string]bool{}
+	take := func(row dataset.ItemRow) error {
 		all[row.ID] = content.Document{
 			Title: row.Title, Categories: row.Categories, Labels: row.Labels,
 			Embedding: row.Embedding,
 		}
-		return nil
-	})
-}
-
-// hide tells part which items the file hides, if there is one.
-func (c *Cmd) hide(part *dataset.Partition) error {
-	if c.ItemsFile == "" {
-		return nil
-	}
-	hidden := map[string]bool{}
-	err := c.readItems(func(row dataset.ItemRow) error {
 		hidden[row.ID] = row.Hidden
 		return nil
-	})
-	part.Hide(func(id string) bool { return hidden[id] })
-	return err
-}
-
-// readItems calls take for each row of --items-file.
-func (c *Cmd) readItems(take func(row dataset.ItemRow) error) error {
-	err := dataset.ReadItemRows(c.ItemsFile, dataset.ItemRowsOptions{Separator: c.Separator}, take,
+	}
+	err = dataset.ReadItemRows(c.ItemsFile, dataset.ItemRowsOptions{Separator: c.Separator}, take,
 		func(bad *dataset.RowError) error { return bad })
-	return cli.Flag("--items-file", cli.PathError(err))
+	return all, hidden, cli.Flag("--items-file", cli.PathError(err))
 }
 
 // servedModel trains a model as train does.
