@@ -127,9 +127,11 @@ func (x *ByTime) newArrivals(m *model.Model, spec trend.Spec) (*arrivals, error)
 	}
 	index := indexOf(x.Content, m.NumItems(), m.ItemID)
 	for i, id := range a.ids {
-		if a.near[i] = index.Nearest(x.Content[id], model.ContentNeighbours); a.near[i] == nil {
+		near := index.Nearest(x.Content[id], model.ContentNeighbours)
+		if len(near) == 0 {
 			continue
 		}
+		a.near[i] = near
 		var err error
 		users := a.trained.Expected(0, 0, m.DegreeNear(a.near[i]))
 		if a.borrowed[i], err = m.Borrow(id, users, a.near[i]); err != nil {
@@ -150,7 +152,8 @@ func (x *ByTime) arrivalTargets() (all []nextTarget, users int) {
 		known, had, before := false, map[int32]bool{}, len(all)
 		for _, r := range d.Whole(u) {
 			h = append(h, model.Event{Item: r.Item, Weight: r.Weight, Time: r.Time})
-			if known && r.Time >= x.Begin && !had[r.Item] && !x.hidden[r.Item] && len(all)-before < mostTargets {
+			if known && r.Time >= x.Begin && !had[r.Item] && !x.hidden[r.Item] &&
+				len(all)-before < mostTargets {
 				all = append(all, nextTarget{slices.Clip(h), int32(u)})
 			}
 			known, had[r.Item] = known || x.final.place[r.Item] >= 0, true

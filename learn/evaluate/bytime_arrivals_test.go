@@ -6,6 +6,7 @@ import (
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
+	"github.com/gsimc/gsimc/model/content"
 )
 
 // arriving is fashion with an item that every user of the last days has as the third one.
@@ -32,6 +33,9 @@ func TestArrivals(t *testing.T) {
 		t.Errorf("%+v: an item that all take is not listed, or it is when it is left out", got)
 	}
 	a := check.Get(x.newArrivals(x.Fitted.model, x.Fitted.trend))(t)
+	x.Content = map[string]content.Document{"new": {Title: "like no other"}}
+	alone := check.Get(x.runArrivals(x.Fitted.model, x.Fitted.trend))(t)
+	check.Same(t, got, alone, "with a document like no other")
 	for _, time := range times {
 		for span := a.spec.SpanOf(time); span <= a.spec.SpanOf(time)+1; span++ {
 			models, index, err := a.at(span)
