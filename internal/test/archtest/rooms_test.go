@@ -62,7 +62,7 @@ server/internal/socket:
 server/internal/inprocess:
 server/internal/diverse: internal/ranking
 server/internal/watched: internal/fault
-server/internal/catalogue: internal/event internal/ranking model store
+server/internal/catalogue: internal/event internal/num internal/ranking model store
 server/internal/session: store
 server/internal/tenure: store
 server/internal/tracing: store

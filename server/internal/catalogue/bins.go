@@ -1,207 +1,203 @@
 package catalogue
 
 import (
+	"cmp"
+	"math/bits"
 	"slices"
 	"sort"
+
+	"github.com/gsimc/gsimc/internal/num/prefetch"
 )
 
 const (
-	// base is the number of values of a digit of a bin, and digits the number of its digits.
-	base, digits = 16, 3
-	// maxEdges bounds the edges of a column, so that a bin and the one after it have three digits.
-	maxEdges = base*base*base - 2
-	// sampledNumbers is about how many numbers of a column its edges are chosen by.
-	sampledNumbers = 1 << 16
-	// leastMembers is about the least number of numbers of a bin.
-	leastMembers = 8
-	// lineWords is the number of words of a line of the processor's cache, and lineRows that of the
-	// rows of a line.
-	lineWords, lineRows = 8, 64 * lineWords
+	// parts is the number of parts of a column.
+	parts = 64
+	// step divides the number of words of sets.
+	step = 4
 )
 
-// bins are those of the numbers of a column, for the rows of a view. About as many numbers are in
-// each bin, and one that very many items have has a bin of its own. So a range is a run of bins:
-// all of their numbers pass, but for those of the first and the last bin, which are looked at.
+// bins are the rows of a view that have a number of a column, sorted by it, in parts of as many
+// rows. There is a set for each part, of the rows of all parts before it. So a range is what two
+// sets differ by, without the rows of its first part that come before it, and those of its last
+// part that come behind it.
 //
-// The rows of a run of bins are a few operations on sets: there is one for each value of each digit
-// of a bin, of the rows whose digit is below it. It is the bitmap index with range encoding of Chan
-// and Ioannidis, Bitmap Index Design and Evaluation, SIGMOD 1998.
+// It is the bitmap index with range encoding of Chan and Ioannidis, Bitmap Index Design and
+// Evaluation, SIGMOD 1998, with sorted rows in place of further digits: most of the time of a range
+// is that of reading sets from memory.
 type bins struct {
-	edges []uint64 // rising; the number of a bin is that of the edges up to its numbers
-	// by digit, the highest first, and by value: rows as bits. No row has a digit below 0, and all
-	// that have a number have one below base.
-	below [digits][base + 1][]line
-	// by bin: its rows, and others that were in it, some several times
-	members [][]int32
-	chosen  int // numbers of the rows when the edges were chosen
-	moved   int // numbers that came since then
+	// As they were when the bins were made, by row where numbers are equal. A row that has lost its
+	// number since then is ^row.
+	rows    []int32
+	numbers []uint64
+	size    int                 // rows of a part
+	firsts  []uint64            // by part: its first number; the last parts may be empty
+	before  [parts + 1][]uint64 // by part, and for the end of the last one: rows as bits
+	late    [parts][]numbered   // by part: the rows that came to it since then
+	moved   int                 // how many came
 }
 
-// A line is one of the processor's cache.
-type line [lineWords]uint64
+// numbered is a row with its number.
+type numbered struct {
+	number uint64
+	row    int32
+}
+
+func (n numbered) compare(other numbered) int {
+	return cmp.Or(cmp.Compare(n.number, other.number), cmp.Compare(n.row, other.row))
+}
 
 // newBins are the bins of a column for the slots of rows.
 func newBins(of *column, slots []int32) *bins {
-	b := &bins{}
-	var numbers []uint64
-	for _, slot := range slots {
-		if number := of.get(slot); number != none {
-			numbers = append(numbers, number)
-		}
-	}
-	b.chosen = len(numbers)
-	b.edges = edgesOf(sampled(numbers))
-	for at := range b.below {
-		for value := range b.below[at] {
-			b.below[at][value] = make([]line, linesOf(len(slots)))
-		}
-	}
-	binOf, sizes := make([]int, len(slots)), make([]int, len(b.edges)+1)
+	var all []numbered
 	for row, slot := range slots {
-		number := of.get(slot)
-		if binOf[row] = -1; number == none {
-			continue
-		}
-		binOf[row] = b.of(number)
-		sizes[binOf[row]]++
-		for at, value := range digitsOf(binOf[row]) {
-			b.below[at][value+1][row/lineRows][row%lineRows/64] |= 1 << (row % 64)
+		if number := of.get(slot); number != none {
+			all = append(all, numbered{number, int32(row)})
 		}
 	}
-	for _, sets := range b.below {
-		for value, smaller := range sets[:base] {
-			for i, rows := range smaller {
-				for w, x := range rows {
-					sets[value+1][i][w] |= x
-				}
-			}
+	slices.SortFunc(all, numbered.compare)
+	b := &bins{rows: make([]int32, len(all)), numbers: make([]uint64, len(all)),
+		size: len(all)/parts + 1}
+	for at, n := range all {
+		b.rows[at], b.numbers[at] = n.row, n.number
+		if at%b.size == 0 {
+			b.firsts = append(b.firsts, n.number)
 		}
 	}
-	b.gather(binOf, sizes)
+	b.before[0] = make([]uint64, wordsOf(len(slots)))
+	for part := range parts {
+		set := slices.Clone(b.before[part])
+		for _, row := range b.between(part*b.size, (part+1)*b.size) {
+			set[row/64] |= 1 << (row % 64)
+		}
+		b.before[part+1] = set
+	}
 	return b
 }
 
-// gather makes the members of the bins of rows, which are -1 for a row without a number.
-func (b *bins) gather(binOf, sizes []int) {
-	rows := make([]int32, len(binOf))
-	b.members = make([][]int32, len(sizes))
-	for bin, size := range sizes {
-		b.members[bin], rows = rows[:0:size], rows[size:]
-	}
-	for row, bin := range binOf {
-		if bin >= 0 {
-			b.members[bin] = append(b.members[bin], int32(row))
-		}
-	}
+// between are the rows from one place to before another one. Places may be behind the end.
+func (b *bins) between(from, to int) []int32 {
+	to = min(to, len(b.rows))
+	return b.rows[min(from, to):to]
 }
 
-// linesOf is the number of lines of n rows.
-func linesOf(n int) int { return (n + lineRows - 1) / lineRows }
+// wordsOf is the number of words of a set of n rows.
+func wordsOf(n int) int { return (n + 64*step - 1) / (64 * step) * step }
 
-// digitsOf are the digits of a bin, the highest first.
-func digitsOf(bin int) [digits]int {
-	return [...]int{bin / (base * base), bin / base % base, bin % base}
+// find returns the place of the first of the rows whose number is not below one, and the part that
+// has it or ends before it. A row that comes with the number goes to that part.
+func (b *bins) find(number uint64) (part, at int) {
+	part = max(0, sort.Search(len(b.firsts), func(i int) bool { return b.firsts[i] >= number })-1)
+	some := b.numbers[part*b.size : min((part+1)*b.size, len(b.numbers))]
+	return part, part*b.size + sort.Search(len(some), func(i int) bool { return some[i] >= number })
 }
 
-// sampled are every so manyth of some numbers, in their place.
-func sampled(numbers []uint64) []uint64 {
-	every, n := 1+len(numbers)/sampledNumbers, 0
-	for at := 0; at < len(numbers); at += every {
-		numbers[n] = numbers[at]
-		n++
-	}
-	return numbers[:n]
-}
-
-// edgesOf are the quantiles of a sample of numbers. After one that takes several quantiles comes
-// the next larger number, so that its bin is its own.
-func edgesOf(sample []uint64) (edges []uint64) {
-	slices.Sort(sample)
-	quantiles := min((len(sample)+leastMembers-1)/leastMembers, maxEdges)
-	for i := range quantiles {
-		at := sample[len(sample)*i/quantiles]
-		if last := len(edges) - 1; last < 0 || edges[last] < at {
-			edges = append(edges, at)
-		} else if edges[last] == at {
-			edges = append(edges, at+1)
-		}
-	}
-	return edges
-}
-
-// of is the bin of a number.
-func (b *bins) of(number uint64) int {
-	return sort.Search(len(b.edges), func(i int) bool { return b.edges[i] > number })
-}
-
-// begins tells whether a number is the least that its bin can have.
-func (b *bins) begins(number uint64) bool {
-	_, is := slices.BinarySearch(b.edges, number)
-	return is
+// placeOf is the place of a row whose number was there when the bins were made.
+func (b *bins) placeOf(n numbered) (at int, found bool) {
+	return sort.Find(len(b.rows), func(i int) int {
+		return n.compare(numbered{b.numbers[i], max(b.rows[i], ^b.rows[i])})
+	})
 }
 
 // set notes the number of a row that has none.
-func (b *bins) set(row int32, number uint64) {
-	bin := b.of(number)
-	for at, value := range digitsOf(bin) {
-		for _, rows := range b.below[at][value+1:] {
-			rows[row/lineRows][row%lineRows/64] |= 1 << (row % 64)
-		}
+func (b *bins) set(n numbered) {
+	at, found := b.placeOf(n)
+	part := at / b.size
+	if found {
+		b.rows[at] = n.row
+	} else {
+		part, _ = b.find(n.number)
+		b.late[part] = append(b.late[part], n)
+		b.moved++
 	}
-	b.members[bin] = append(b.members[bin], row)
-	b.moved++
-}
-
-// clear notes that a row has no number.
-func (b *bins) clear(row int32) {
-	for _, sets := range b.below {
-		for _, rows := range sets {
-			rows[row/lineRows][row%lineRows/64] &^= 1 << (row % 64)
-		}
+	for _, rows := range b.before[part+1:] {
+		rows[n.row/64] |= 1 << (n.row % 64)
 	}
 }
 
-// run stores in dst the rows of a set whose bins are from first to last. dst may be the set.
-func (b *bins) run(dst, set []uint64, first, last int) {
-	from, to := b.upTo(first), b.upTo(last+1)
-	for i := range from.less {
-		rows, in := (*line)(set[i*lineWords:]), (*line)(dst[i*lineWords:])
-		if *rows == (line{}) {
-			*in = line{}
-			continue
+// clear notes that a row has its number no more.
+func (b *bins) clear(n numbered) {
+	if at, found := b.placeOf(n); found {
+		b.rows[at] = ^n.row
+	} else {
+		part, _ := b.find(n.number)
+		at, last := slices.Index(b.late[part], n), len(b.late[part])-1
+		b.late[part][at] = b.late[part][last]
+		b.late[part] = b.late[part][:last]
+	}
+	for _, rows := range b.before {
+		rows[n.row/64] &^= 1 << (n.row % 64)
+	}
+}
+
+// A run is what bins have of a span.
+type run struct {
+	*bins
+	span
+	from, to    int // its first and last part
+	first, next int // its first place, and the one behind it
+}
+
+func (b *bins) run(s span) run {
+	r := run{bins: b, span: s}
+	r.from, r.first = b.find(s.least)
+	r.to, r.next = b.find(s.most + 1)
+	for end, rows := range r.outside() { // for settle
+		prefetch.Slice(rows)
+		prefetch.Slice(r.came()[end])
+	}
+	return r
+}
+
+// outside are the rows of the first and the last part that are not in the span.
+func (r *run) outside() [2][]int32 {
+	return [...][]int32{r.between(r.from*r.size, r.first), r.between(r.next, (r.to+1)*r.size)}
+}
+
+// came are the rows that came to the first and the last part since the bins were made.
+func (r *run) came() [2][]numbered { return [...][]numbered{r.late[r.from], r.late[r.to]} }
+
+// narrow keeps those of a set of rows that are in the parts of a run.
+func (r *run) narrow(set []uint64) {
+	before, upTo := r.before[r.from], r.before[r.to+1]
+	for len(set) >= step && len(before) >= step && len(upTo) >= step {
+		set[0] &= upTo[0] &^ before[0]
+		set[1] &= upTo[1] &^ before[1]
+		set[2] &= upTo[2] &^ before[2]
+		set[3] &= upTo[3] &^ before[3]
+		set, before, upTo = set[step:], before[step:], upTo[step:]
+	}
+}
+
+// settle takes those rows of the parts of a run out of a set whose number is not in its span.
+func (r *run) settle(set []uint64) {
+	for _, rows := range r.outside() {
+		for _, row := range rows {
+			if row >= 0 {
+				set[row/64] &^= 1 << (row % 64)
+			}
 		}
-		less, most, less2, most2, less3 := from.at(i)
-		below, upTo, below2, upTo2, below3 := to.at(i)
-		for w, x := range rows {
-			in[w] = x & (below[w] | upTo[w]&(below2[w]|upTo2[w]&below3[w])) &^
-				(less[w] | most[w]&(less2[w]|most2[w]&less3[w]))
+	}
+	for _, late := range r.came() {
+		for _, n := range late {
+			set[n.row/64] &^= r.misses(n.number) << (n.row % 64)
 		}
 	}
 }
 
-// smaller are the sets that have the rows of the bins below one: those of less, and those of most
-// that are also in less2, or in most2 and in less3.
-type smaller struct{ less, most, less2, most2, less3 []line }
-
-func (b *bins) upTo(bin int) *smaller {
-	d := digitsOf(bin)
-	return &smaller{b.below[0][d[0]], b.below[0][d[0]+1], b.below[1][d[1]], b.below[1][d[1]+1],
-		b.below[2][d[2]]}
+// misses is 1 if a number is not in the span, and 0 if it is, without branches that would be
+// predicted badly.
+func (s span) misses(number uint64) uint64 {
+	_, beyond := bits.Sub64(s.most-s.least, number-s.least, 0)
+	return beyond
 }
 
-func (s *smaller) at(i int) (less, most, less2, most2, less3 *line) {
-	return &s.less[i], &s.most[i], &s.less2[i], &s.most2[i], &s.less3[i]
-}
-
-// narrow keeps those of a set of rows that a condition, as far as the bins tell, may let pass.
-func (b *bins) narrow(set []uint64, c *condition) {
-	if len(c.spans) == 1 {
-		b.run(set, set, b.of(c.spans[0].least), b.of(c.spans[0].most))
-		return
-	}
-	all, one := make([]uint64, len(set)), make([]uint64, len(set))
-	for _, s := range c.spans {
-		b.run(one, set, b.of(s.least), b.of(s.most))
+// any keeps those of a set of rows whose number is in one of some spans.
+func (b *bins) any(set []uint64, spans []span) {
+	all := make([]uint64, len(set))
+	for _, s := range spans {
+		one, r := slices.Clone(set), b.run(s)
+		r.narrow(one)
+		r.settle(one)
 		for w, rows := range one {
 			all[w] |= rows
 		}
@@ -209,41 +205,14 @@ func (b *bins) narrow(set []uint64, c *condition) {
 	copy(set, all)
 }
 
-// settle takes those rows out of a narrowed set whose number does not pass. Only those of bins that
-// have other numbers too are looked at.
-func (b *bins) settle(set []uint64, c *condition, slots []int32) {
-	checked := -1 // the last bin, as spans rise
-	for _, s := range c.spans {
-		first, last := b.of(s.least), b.of(s.most)
-		begins, ends := b.begins(s.least), b.begins(s.most+1)
-		if first > checked && (!begins || first == last && !ends) {
-			c.check(set, b.members[first], slots)
-			checked = first
-		}
-		if last > checked && !ends {
-			c.check(set, b.members[last], slots)
-			checked = last
-		}
-	}
-}
-
-// check takes those of some rows out of a set whose number does not pass.
-func (c *condition) check(set []uint64, rows, slots []int32) {
-	for _, row := range rows {
-		if set[row/64]>>(row%64)&1 != 0 { // to read a number is dear
-			set[row/64] &^= c.fails(c.column.get(slots[row])) << (row % 64)
-		}
-	}
-}
-
 // A column has bins for n rows if its chunks that are not nil have at least n/binnedShare slots. So
 // the memory of bins is in proportion to that of the numbers. A scan of any other column reads few
 // numbers.
 const binnedShare = 2
 
-// movedShare is how many numbers of rows there are for one that came after the bins: they may all
-// be in one.
-const movedShare = 4
+// movedShare is how many numbers of rows there are for one that came after the bins: a range looks
+// at each that came to its first or its last part, and all may have come to one.
+const movedShare = 8
 
 // rebin makes the bins anew of columns that have grown, or where numbers have been replaced, since
 // theirs were made. Lists do not wait for it. Requires build.
@@ -265,7 +234,7 @@ func (v *View) rebin() {
 	}
 	for name, of := range columns {
 		b := v.bins[name]
-		if b == nil && of.fills(len(v.slots)) || b != nil && b.moved > b.chosen/movedShare {
+		if b == nil && of.fills(len(v.slots)) || b != nil && b.moved > len(b.rows)/movedShare {
 			v.setBins(name, newBins(of, v.slots))
 		}
 	}

@@ -3,7 +3,6 @@ package catalogue
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 	"sort"
 
@@ -227,20 +226,6 @@ func (c *condition) passes(number uint64) bool {
 	return i < len(c.spans) && c.spans[i].least <= number // none is below all of them
 }
 
-// fails is 1 if a number does not pass, without branches that would be predicted badly, and 0 if it
-// does.
-func (c *condition) fails(number uint64) uint64 {
-	if len(c.spans) == 1 {
-		s := &c.spans[0]
-		_, beyond := bits.Sub64(s.most-s.least, number-s.least, 0)
-		return beyond
-	}
-	if c.passes(number) {
-		return 0
-	}
-	return 1
-}
-
 // within returns those of some rows, nil: of all, that pass all conditions.
 func (v *View) within(rows *roaring.Bitmap, conditions []condition) *roaring.Bitmap {
 	if rows != nil && rows.GetCardinality() <= uint64(len(v.slots)/amongDivisor) {
@@ -255,7 +240,7 @@ func (v *View) within(rows *roaring.Bitmap, conditions []condition) *roaring.Bit
 		}
 		return some
 	}
-	set := make([]uint64, lineWords*linesOf(len(v.slots)))
+	set := make([]uint64, wordsOf(len(v.slots)))
 	if rows == nil {
 		for w := range set {
 			set[w] = math.MaxUint64
@@ -263,18 +248,23 @@ func (v *View) within(rows *roaring.Bitmap, conditions []condition) *roaring.Bit
 	} else {
 		rows.WriteDenseTo(set)
 	}
+	var runs []run
 	for i := range conditions {
 		c := &conditions[i]
-		if b := v.bins[c.name]; b != nil && c.column != nil {
-			b.narrow(set, c)
-		} else {
+		switch b := v.bins[c.name]; {
+		case b == nil || c.column == nil:
 			v.scan(set, c)
+		case len(c.spans) == 1:
+			runs = append(runs, b.run(c.spans[0]))
+		default:
+			b.any(set, c.spans)
 		}
 	}
-	for i := range conditions { // when few are left
-		if b := v.bins[conditions[i].name]; b != nil {
-			b.settle(set, &conditions[i], v.slots)
-		}
+	for i := range runs {
+		runs[i].narrow(set)
+	}
+	for i := range runs {
+		runs[i].settle(set)
 	}
 	return roaring.FromDense(set, false) // the set is of nobody else
 }

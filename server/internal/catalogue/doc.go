@@ -13,10 +13,10 @@
 // must not be shown now. So a filter is a few operations on sets, whatever the catalogue's size.
 //
 // Numbers of items, such as prices, stand in columns by slot, in an order that integers have too. A
-// view has the rows of a column in bins of about as many numbers. A range is a few operations on
-// sets of bins, and looks at the numbers of the two bins at its ends; of few rows that names leave
-// it looks at all. A circle is a range of latitudes and one of longitudes, of which each item is
-// measured.
+// view has the rows of a column sorted, in parts of as many rows. A range is an operation on two
+// sets of parts, and leaves out rows of the two parts at its ends; of few rows that names leave it
+// looks at all numbers. A circle is a range of latitudes and one of longitudes, of which each item
+// is measured.
 //
 // Items that the catalogue does not have are shown and have no names. A name that no item has is
 // the empty set.

@@ -23,7 +23,7 @@ const (
 	nameBytes = 200
 	// what an embedding takes besides its numbers
 	embeddingBytes = 80
-	chunkBytes     = (8 + 15) * chunkSlots // with bins
+	chunkBytes     = (8 + 21) * chunkSlots // with bins
 )
 
 // A LargeError is the outcome of a write that would make the index larger than it may be. Nothing

@@ -109,7 +109,7 @@ func (v *View) add(slot int32, e *entry) {
 		v.include(e.terms, row)
 		for name, b := range v.bins {
 			if number := v.catalogue.items.columns[name].get(slot); number != none {
-				b.set(row, number)
+				b.set(numbered{number, row})
 			}
 		}
 	}
@@ -139,8 +139,10 @@ func (v *View) remove(slot int32, e *entry) {
 			v.sets[t] = nil
 		}
 	}
-	for _, b := range v.bins {
-		b.clear(row)
+	for name, b := range v.bins {
+		if number := v.catalogue.items.columns[name].get(slot); number != none {
+			b.clear(numbered{number, row})
+		}
 	}
 	v.show(slot, true)
 	v.rows[slot], v.slots[row] = noRow, noRow
