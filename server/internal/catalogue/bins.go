@@ -14,6 +14,8 @@ const (
 	parts = 64
 	// step divides the number of words of sets.
 	step = 4
+	// begunWords is the number of words of a set after which the processor foresees the others.
+	begunWords = 64
 )
 
 // bins are the rows of a view that have a number of a column, sorted by it, in parts of as many
@@ -144,6 +146,9 @@ func (b *bins) run(s span) run {
 	for end, rows := range r.outside() { // for settle
 		prefetch.Slice(rows)
 		prefetch.Slice(r.came()[end])
+	}
+	for _, set := range [...][]uint64{r.before[r.from], r.before[r.to+1]} { // for narrow
+		prefetch.Slice(set[:min(len(set), begunWords)])
 	}
 	return r
 }
