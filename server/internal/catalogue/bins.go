@@ -45,7 +45,10 @@ type numbered struct {
 }
 
 func (n numbered) compare(other numbered) int {
-	return cmp.Or(cmp.Compare(n.number, other.number), cmp.Compare(n.row, other.row))
+	if n.number == other.number {
+		return cmp.Compare(n.row, other.row)
+	}
+	return cmp.Compare(n.number, other.number)
 }
 
 // newBins are the bins of a column for the slots of rows.
@@ -93,21 +96,29 @@ func (b *bins) find(number uint64) (part, at int) {
 	return part, part*b.size + sort.Search(len(some), func(i int) bool { return some[i] >= number })
 }
 
-// placeOf is the place of a row whose number was there when the bins were made.
-func (b *bins) placeOf(n numbered) (at int, found bool) {
-	return sort.Find(len(b.rows), func(i int) int {
-		return n.compare(numbered{b.numbers[i], max(b.rows[i], ^b.rows[i])})
+// placeOf is the place of a row whose number was there when the bins were made, and else the part
+// to which it came or comes.
+func (b *bins) placeOf(n numbered) (part, at int, found bool) {
+	part, at = b.find(n.number)
+	if at == len(b.numbers) || b.numbers[at] != n.number {
+		return part, at, false
+	}
+	_, next := b.find(n.number + 1)
+	i, found := slices.BinarySearchFunc(b.rows[at:next], n.row, func(have, row int32) int {
+		return cmp.Compare(max(have, ^have), row)
 	})
+	if found {
+		part = (at + i) / b.size
+	}
+	return part, at + i, found
 }
 
 // set notes the number of a row that has none.
 func (b *bins) set(n numbered) {
-	at, found := b.placeOf(n)
-	part := at / b.size
+	part, at, found := b.placeOf(n)
 	if found {
 		b.rows[at] = n.row
 	} else {
-		part, _ = b.find(n.number)
 		b.late[part] = append(b.late[part], n)
 		b.moved++
 	}
@@ -118,15 +129,15 @@ func (b *bins) set(n numbered) {
 
 // clear notes that a row has its number no more.
 func (b *bins) clear(n numbered) {
-	if at, found := b.placeOf(n); found {
+	part, at, found := b.placeOf(n)
+	if found {
 		b.rows[at] = ^n.row
 	} else {
-		part, _ := b.find(n.number)
-		at, last := slices.Index(b.late[part], n), len(b.late[part])-1
-		b.late[part][at] = b.late[part][last]
-		b.late[part] = b.late[part][:last]
+		late := b.late[part]
+		at, last := slices.Index(late, n), len(late)-1
+		late[at], b.late[part] = late[last], late[:last]
 	}
-	for _, rows := range b.before {
+	for _, rows := range b.before[part+1:] {
 		rows[n.row/64] &^= 1 << (n.row % 64)
 	}
 }
@@ -217,7 +228,7 @@ const binnedShare = 2
 
 // movedShare is how many numbers of rows there are for one that came after the bins: a range looks
 // at each that came to its first or its last part, and all may have come to one.
-const movedShare = 8
+const movedShare = 4
 
 // rebin makes the bins anew of columns that have grown, or where numbers have been replaced, since
 // theirs were made. Lists do not wait for it. Requires build.
