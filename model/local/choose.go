@@ -22,9 +22,17 @@ type Position struct {
 }
 
 // Rank sets the scores of p, and Top, by the scores of all items without a local term. seen holds
-// the items of the history, and top is working memory.
+// the items of the history, and top is working memory. The Top of a ranking before is a hint: no
+// item of the new one has a lower score than the least that those have now.
 func (p *Position) Rank(scores []float32, seen *ranking.Set, top *ranking.TopN) {
-	top.Reset(p.Top, TopLength)
+	least := float32(math.Inf(1))
+	for _, s := range p.Top {
+		least = min(least, scores[s.Item])
+	}
+	hinted := len(p.Top) == TopLength
+	if top.Reset(p.Top, TopLength); hinted {
+		top.Floor(least)
+	}
 	top.Offer(0, scores, seen)
 	p.Top = top.Sorted()
 	p.Target.Score = scores[p.Target.Item]
