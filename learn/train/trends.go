@@ -252,12 +252,13 @@ func (x *past) spreadNow(m *model.Model) float64 {
 func spreadOf(choices []trend.Choice) float64 {
 	var spreads []float64
 	for u := range choices {
-		sorted := slices.DeleteFunc(slices.Clone(choices[u].Scores), func(score float32) bool {
+		left := slices.DeleteFunc(slices.Clone(choices[u].Scores), func(score float32) bool {
 			return math.IsInf(float64(score), -1)
 		})
-		slices.Sort(sorted)
-		if n := len(sorted); n > 0 {
-			spreads = append(spreads, float64(sorted[max(n-10, 3*n/4)])-float64(sorted[n/2]))
+		if n := len(left); n > 0 {
+			median := nth(left, n/2)
+			best := nth(left[n/2:], max(n-10, 3*n/4)-n/2)
+			spreads = append(spreads, float64(best)-float64(median))
 		}
 	}
 	if len(spreads) == 0 {
@@ -265,4 +266,32 @@ func spreadOf(choices []trend.Choice) float64 {
 	}
 	slices.Sort(spreads)
 	return spreads[len(spreads)/2]
+}
+
+// nth is x[n] as if x were sorted. It moves the smaller numbers before x[n], the others behind it.
+func nth(x []float32, n int) float32 {
+	for lo, hi := 0, len(x)-1; lo < hi; {
+		pivot, i, j := x[lo+(hi-lo)/2], lo, hi
+		for i <= j {
+			for x[i] < pivot {
+				i++
+			}
+			for x[j] > pivot {
+				j--
+			}
+			if i <= j {
+				x[i], x[j] = x[j], x[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case n <= j:
+			hi = j
+		case n >= i:
+			lo = i
+		default:
+			return x[n]
+		}
+	}
+	return x[n]
 }
