@@ -9,11 +9,12 @@
 // # Method
 //
 // The iteration is one long run where memory allows it, since a restart throws away directions that
-// cost products. It ends when a product with the worst pairs, by their bounds, shows residuals
-// within the tolerance: bounds from the filter alone are 5 to 50 times too large, and each factor
-// costs vectors. Rounding to float32 acts as if K were perturbed by 1e-7, which is no harm unless
-// the filter lifts the first eigenvalue far above the wanted ones. So the leading eigenvectors are
-// taken out first, and the degree of the filter is limited.
+// cost products. It goes on while the last of the wanted pairs, found alone, misses its bound; all
+// pairs cost as much as many steps. It ends when a product with the worst pairs, by their bounds,
+// shows residuals within the tolerance: bounds from the filter alone are too large. Rounding to
+// float32 acts as if K were perturbed by 1e-7, which is no harm unless the filter lifts the first
+// eigenvalue far above the wanted ones. So the leading eigenvectors are taken out first, and the
+// degree of the filter is limited.
 //
 // # Conventions
 //

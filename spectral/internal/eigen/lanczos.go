@@ -73,11 +73,11 @@ func (l *lanczos[T]) fillTo(p int) {
 	}
 }
 
-// firstCheck is the number of columns at which the Ritz values are computed for the first time.
-// They are computed again whenever the columns have grown by checkShare.
+// firstCheck is the number of columns at which the pairs are checked for the first time. They are
+// checked again whenever the columns have grown by checkShare.
 func firstCheck(k, b int) int { return k + k/6 + 2*b }
 
-const checkShare = 0.15
+const checkShare = 0.05
 
 // advance takes steps until the first k Ritz pairs are good enough or V is full. count returns the
 // number of good pairs, and so does advance.

@@ -133,6 +133,35 @@ func TestLanczosRestarts(t *testing.T) {
 	}
 }
 
+// A pair that is found alone is that of all pairs, in the middle of the spectrum and at both ends.
+func TestLastPairIsThatOfAllPairs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	d := make(diagonalOp[float64], 600)
+	for i := range d {
+		d[i] = rng.Float64()
+	}
+	l := newLanczos(d, randomBlock(len(d), 8, 1), 200, 1)
+	l.fillTo(120)
+	theta, _, err := l.ritz()
+	check.Must(t, err)
+	residuals := l.residuals(l.p)
+	for k := 1; k <= l.p; k++ {
+		value, residual := l.pair(k)
+		if math.Abs(value-theta[k-1]) > 1e-8 ||
+			math.Abs(residual-residuals[k-1]) > 1e-8+1e-4*residuals[k-1] {
+			t.Errorf("pair %d: %v with residual %v, want %v with %v", k, value, residual,
+				theta[k-1], residuals[k-1])
+		}
+	}
+	f := &filteredIteration[float64]{l: l, op: d, filter: chebyshev{degree: 1}, top: 1}
+	for _, k := range []int{1, 60} {
+		l.theta = nil
+		if far := f.far(k, 0.05); far > 1 != (k == 60) {
+			t.Errorf("the first %d pairs are far from good: %v", k, far)
+		}
+	}
+}
+
 // The filter's unwanted interval stays below 1/T_d, and the order above it is kept.
 func TestChebyshevFilter(t *testing.T) {
 	d := make(diagonalOp[float64], 500)

@@ -54,7 +54,7 @@ func MaxKrylovRank(n int) int {
 // only at its end.
 const (
 	typicalShare  = 1.4 // Lanczos vectors for each wanted pair
-	typicalSteps  = 10  // further block steps, fewer for a small rank
+	typicalSteps  = 4   // further block steps, fewer for a small rank
 	typicalDegree = 4   // products with K for each Lanczos vector
 )
 

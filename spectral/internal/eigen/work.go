@@ -41,7 +41,7 @@ func newWorkload[T gemm.Float](p Problem, n int) *workload {
 	probe := probeSteps * BlockSize
 	first := min(firstCheck(p.K, BlockSize), TypicalSpace(n, p.K))
 	w.expected = w.between(0, probe, 1) + w.eigen(probe) +
-		w.between(0, first, typicalDegree) + w.eigen(first) +
+		w.between(0, first, typicalDegree) +
 		w.rest(first, TypicalSpace(n, p.K), typicalDegree)
 	w.iteration = w.expected / (w.expected + w.finish)
 	return w
@@ -65,15 +65,12 @@ func (w *workload) between(from, to, degree int) float64 {
 	return sum
 }
 
-// rest is the work from a check at p columns to the last one at space, see lanczos.advance.
+// rest is the work from a check at p columns to the last one at space, which computes all pairs.
 func (w *workload) rest(p, space, degree int) float64 {
-	sum := 0.0
-	for p < space {
-		next := p + max(BlockSize, int(checkShare*float64(p)))
-		sum += w.between(p, next, degree) + w.eigen(next)
-		p = next
+	if p >= space {
+		return 0
 	}
-	return sum
+	return w.between(p, space, degree) + w.eigen(space)
 }
 
 // eigen is the work of a dense eigenproblem of size m.
