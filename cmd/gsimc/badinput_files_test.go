@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 const eventsHead = "user_id,item_id,timestamp,weight\n"
@@ -16,9 +17,7 @@ const eventsHead = "user_id,item_id,timestamp,weight\n"
 // with a message that names a flag that the file is read by, and with one that names none.
 func testBadDataFiles(t *testing.T) {
 	b := newBadCommands(t)
-	if err := os.Mkdir(filepath.Join(b.dir, "folder.csv"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.Mkdir(filepath.Join(b.dir, "folder.csv"), 0o700))
 	for i, c := range []struct {
 		input, name, text string // empty name: no file is written
 		args              string // besides --data FILE and --weight-column weight

@@ -123,9 +123,8 @@ func (b *badCommands) checkOut(t *testing.T, input string) {
 		names = append(names, e.Name())
 	}
 	check.Same(t, []string{"model.gsimc"}, names, "%s: files in the folder of the output", input)
-	if text := mustRead(t, filepath.Join(b.out, "model.gsimc")); text != oldModel {
-		t.Errorf("%s: the old model is now %q", input, text)
-	}
+	check.Same(t, oldModel, mustRead(t, filepath.Join(b.out, "model.gsimc")),
+		"%s: the old model is now", input)
 }
 
 // splitLast splits text into its last line and those before it.

@@ -26,9 +26,7 @@ func commands(t *testing.T) map[string][]*kong.Flag {
 
 func TestHelpMentionsEverything(t *testing.T) {
 	code, overview, _ := runCLI(t, nil, "help")
-	if code != cli.ExitOK {
-		t.Fatalf("gsimc help: exit code %d", code)
-	}
+	check.MustSame(t, cli.ExitOK, code, "gsimc help: exit code")
 	all := commands(t)
 	if len(all) < 10 {
 		t.Fatalf("only %d commands found", len(all))
@@ -39,13 +37,9 @@ func TestHelpMentionsEverything(t *testing.T) {
 		}
 		code, manual, stderr := runCLI(t, nil, append([]string{"help"},
 			strings.Fields(command)...)...)
-		if code != cli.ExitOK {
-			t.Errorf("gsimc help %s: exit code %d: %s", command, code, stderr)
-		}
+		check.Same(t, cli.ExitOK, code, "gsimc help %s: %s: exit code", command, stderr)
 		_, same, _ := runCLI(t, nil, append(strings.Fields(command), "--help")...)
-		if manual != same {
-			t.Errorf("gsimc help %s and gsimc %s --help differ", command, command)
-		}
+		check.Same(t, same, manual, "gsimc help %s, as gsimc %s --help", command, command)
 		for _, flag := range flags {
 			if !strings.Contains(manual, "--"+flag.Name) &&
 				!strings.Contains(manual, "--[no-]"+flag.Name) {

@@ -76,9 +76,7 @@ func TestVerifyCommand(t *testing.T) {
 	list := filepath.Join(t.TempDir(), "damaged")
 	out := mustRun(t, "verify", "--data-dir", dir, "--list", list)
 	says(t, "verify of a whole store", out, fmt.Sprintf(" %d\n", sortedUsers*sortedEvents))
-	if content := mustRead(t, list); content != "" {
-		t.Errorf("the list of damaged users of a whole store: %q", content)
-	}
+	check.Same(t, "", mustRead(t, list), "the list of damaged users of a whole store")
 	flipTable(t, dir)
 	code, out, stderr := runCLI(t, nil, "verify", "--data-dir", dir, "--list", list)
 	if code != cli.ExitFailure || !strings.Contains(stderr, "damaged files: ") ||

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/h2test"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
@@ -268,9 +269,7 @@ func measure(t *testing.T, p *serverProcess) measurement {
 	m := measurement{at: time.Now()}
 	text := func(file string) string {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", p.PID(), file))
-		if err != nil {
-			t.Errorf("the server has ended: %v", err)
-		}
+		check.Pass(t, err, "the server has ended")
 		return string(content)
 	}
 	of := func(text, key string) int64 {

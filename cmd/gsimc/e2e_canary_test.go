@@ -152,9 +152,7 @@ func (c *canary) failed(err error) codes.Code {
 // fails takes in an error of a call, which must have a code.
 func (c *canary) fails(err error, want codes.Code, what string) {
 	c.t.Helper()
-	if c.failed(err) != want {
-		c.t.Errorf("%s: %v, want %v", what, err, want)
-	}
+	check.Same(c.t, want, c.failed(err), "%s: %v", what, err)
 }
 
 // A notingConn shows the errors, headers and trailers of unary calls.

@@ -86,9 +86,7 @@ func TestExplainAndExplore(t *testing.T) {
 	}
 	again := recommendJSON(t, server, flags...)
 	for i, item := range again.Items {
-		if item.ID != got.Items[i].ID {
-			t.Errorf("place %d: %s, with the same seed before %s", i, item.ID, got.Items[i].ID)
-		}
+		check.Same(t, got.Items[i].ID, item.ID, "with the same seed, item at place %d", i)
 	}
 	table := execute(t, append([]string{"recommend", "--server", server.GRPC}, flags...)...)
 	says(t, "the table", table, " ± ", " %  what everybody likes", " %  the other events",

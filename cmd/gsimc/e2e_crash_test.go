@@ -193,9 +193,7 @@ func finishAndAsk(
 	answers := map[string]bitAnswer{}
 	for _, c := range clients {
 		check.Must(t, c.send(t.Context(), conn, nil))
-		if c.acked != len(c.events) {
-			t.Fatalf("%d of %d events acknowledged", c.acked, len(c.events))
-		}
+		check.MustSame(t, len(c.events), c.acked, "acknowledged events")
 		for _, e := range c.events {
 			if _, done := answers[e.GetUserId()]; !done {
 				answers[e.GetUserId()] = recommendTo(t, conn, e.GetUserId(), 50)

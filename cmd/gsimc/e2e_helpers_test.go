@@ -156,9 +156,7 @@ func get(t testing.TB, url string) string {
 	check.Must(t, err)
 	defer resp.Body.Close()
 	body := check.Get(io.ReadAll(resp.Body))(t)
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("%s: %s: %s", url, resp.Status, body)
-	}
+	check.Same(t, http.StatusOK, resp.StatusCode, "%s: %s: %s", url, resp.Status, body)
 	return string(body)
 }
 

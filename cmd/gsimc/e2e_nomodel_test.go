@@ -24,9 +24,8 @@ func TestServeWithoutModel(t *testing.T) {
 	}
 	says(t, "/readyz", server.page(t, "/readyz"), "there is no model yet")
 	server.awaitLog(t, "no first model yet", 1)
-	if n := server.metrics(t)[`gsimc_retrain_total{outcome="failed"}`]; n != 0 {
-		t.Errorf("an empty store counts as %v failed trainings", n)
-	}
+	check.Same(t, 0.0, server.metrics(t)[`gsimc_retrain_total{outcome="failed"}`],
+		"failed trainings of an empty store")
 	for _, e := range [][2]string{{"ann", "x"}, {"bob", "x"}, {"bob", "y"}} {
 		execute(t, "observe", "--server", server.GRPC, "--user", e[0], "--item", e[1])
 	}

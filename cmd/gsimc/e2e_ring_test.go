@@ -275,9 +275,7 @@ func TestRingLosesServer(t *testing.T) {
 		gone := servers[i%len(servers)]
 		stop := l.start()
 		before := l.places()
-		if len(before) != len(servers) {
-			t.Fatalf("users are at %v", before)
-		}
+		check.MustSame(t, len(servers), len(before), "users are at %v: servers with users", before)
 		l.warm()
 		l.leave(gone.GRPC)
 		check.Must(t, gone.Kill())

@@ -59,10 +59,7 @@ func TestListsOfManyUsers(t *testing.T) {
 	events, model := smallModel(t)
 	server := startServe(t, model, t.TempDir())
 	execute(t, "observe", "--server", server.GRPC, "--data", events)
-	users, err := dataset.ReadUsers(events, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	users := check.Get(dataset.ReadUsers(events, nil))(t)
 	users = append(users, "nobody")
 	file := writeFile(t, "users.csv", "user_id\n"+strings.Join(users, "\n")+"\n"+users[3]+"\n")
 	for _, flags := range [][]string{{"--items", "3"}, {"--items", "1000", "--deny", "1"},
@@ -72,9 +69,7 @@ func TestListsOfManyUsers(t *testing.T) {
 		says(t, "recommend --users", execute(t, append(ask, "--out", lists)...), fmt.Sprint(len(users), " lists in "),
 			"note: 1 of them: unknown user")
 		rows := readLists(t, lists)
-		if len(rows) != len(users) {
-			t.Fatalf("%d lists of %d users", len(rows), len(users))
-		}
+		check.MustSame(t, len(users), len(rows), "lists of all users")
 		for _, i := range []int{0, 99, 100, len(users) - 1} {
 			want := recommendJSON(t, server, append(flags, "--user", users[i])...)
 			for _, list := range [][]call.Item{want.Items, rows[i].Items} {
@@ -189,15 +184,9 @@ type userList struct {
 // readLists reads a compressed file of lists.
 func readLists(t *testing.T, path string) (lists []userList) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Open(path))(t)
 	defer func() { _ = f.Close() }()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unzipped := check.Get(gzip.NewReader(f))(t)
 	for d := json.NewDecoder(unzipped); ; {
 		var list userList
 		switch err := d.Decode(&list); {

@@ -201,10 +201,7 @@ func compareRanks(t *testing.T, want evaluate.Result, got []int) {
 		if expected > 100 {
 			expected = 0
 		}
-		if got[u] != expected {
-			t.Errorf("%v, test user %d: served at place %d, evaluated at %d", want.Name, u, got[u],
-				rank)
-		}
+		check.Same(t, expected, got[u], "%v, test user %d: place where it is served", want.Name, u)
 		for _, n := range evaluate.Cutoffs {
 			if got[u] > 0 && got[u] <= n {
 				hits[n]++
@@ -214,8 +211,6 @@ func compareRanks(t *testing.T, want evaluate.Result, got []int) {
 	for _, m := range want.Metrics {
 		served := float64(hits[m.N]) / float64(len(got))
 		t.Logf("%v: HR@%d served %.6f, evaluated %.6f", want.Name, m.N, served, m.HR)
-		if served != m.HR {
-			t.Errorf("%v: HR@%d differs", want.Name, m.N)
-		}
+		check.Same(t, m.HR, served, "%v: HR@%d", want.Name, m.N)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,9 +32,7 @@ func TestStandalone(t *testing.T) {
 	for _, step := range regexp.MustCompile(`(?m)^\$ gsimc (\S+)`).FindAllStringSubmatch(out, -1) {
 		steps = append(steps, step[1])
 	}
-	if want := []string{"validate", "train", "serve", "observe"}; !slices.Equal(steps, want) {
-		t.Errorf("commands %v, want %v", steps, want)
-	}
+	check.Same(t, []string{"validate", "train", "serve", "observe"}, steps, "commands")
 	says(t, "standalone", out, "6000, 0 bad", "quality ", "of popularity ", "6000 applied",
 		"operators ", "console ")
 	for _, call := range regexp.MustCompile(`curl '(.*)'`).FindAllStringSubmatch(out, -1) {
@@ -48,9 +45,7 @@ func TestStandalone(t *testing.T) {
 	says(t, "user "+user[2], execute(t, "user", "show", "--server", user[1], "--user", user[2]),
 		"120 events")
 	p.Signal(t, syscall.SIGINT)
-	if code := p.Wait(); code != cli.ExitOK {
-		t.Errorf("it ends with %d: %s", code, &p.Err)
-	}
+	check.Same(t, cli.ExitOK, p.Wait(), "%s: exit code", &p.Err)
 	says(t, "the end", p.Out.String(), "\nStopped. The files go too; --dir keeps them.\n")
 	if strings.Contains(p.Out.String(), "next: ") {
 		t.Errorf("it says what it does itself: %s", &p.Out)
@@ -93,9 +88,7 @@ func TestStandaloneEndsAtOnce(t *testing.T) {
 	time.Sleep(200 * time.Millisecond) // nothing shows that the call has begun
 	p.Signal(t, syscall.SIGINT)
 	p.Signal(t, syscall.SIGTERM) // which is not taken for the first one
-	if code := p.Wait(); code != cli.ExitInterrupted {
-		t.Errorf("it ends with %d: %s", code, &p.Err)
-	}
+	check.Same(t, cli.ExitInterrupted, p.Wait(), "%s: exit code", &p.Err)
 	mustBeEmpty(t, temp)
 }
 

@@ -95,9 +95,7 @@ func TestFormsOfFiles(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		code := run([]string{"train", "--rank", "8", "--data", "-", "--data", rest, "--out", out},
 			strings.NewReader(table(head, ",", rows[:400], seconds)), &stdout, &stderr, nil)
-		if code != cli.ExitOK {
-			t.Fatalf("exit code %d: %s", code, stderr.String())
-		}
+		check.MustSame(t, cli.ExitOK, code, "%s: exit code", stderr.String())
 		check.Same(t, hash, provenance(t, out, "data_hash"), "trained on the data")
 	})
 }
@@ -162,9 +160,7 @@ func TestOrdinalsOfFiles(t *testing.T) {
 	_, stderr := mustRunIn(t, nil, train...)
 	says(t, "positions", stderr, "note: times look like positions: no fading by time is learned; "+
 		"--time-unit s takes them as seconds")
-	if last := provenance(t, out, "last_event"); last != "" {
-		t.Errorf("the last event is of %s", last)
-	}
+	check.Same(t, "", provenance(t, out, "last_event"), "the last event is of")
 	if _, stderr = mustRunIn(t, nil, append(train, "--time-unit", "s")...); strings.Contains(stderr,
 		"note:") {
 		t.Errorf("with a unit of time: %s", stderr)

@@ -81,9 +81,7 @@ func TestTrainFromSpectrum(t *testing.T) {
 		"spectrum.safetensors --data sample.csv --rank 16" {
 		t.Errorf("the command is %q", c)
 	}
-	if p := provenance(t, got, train.KeySpectrum); p != "a test" {
-		t.Errorf("the program is %q", p)
-	}
+	check.Same(t, "a test", provenance(t, got, train.KeySpectrum), "the program")
 	var summary train.Summary
 	decode(t, mustRun(t, "train", "--from-spectrum", spectrum, "--data", sample, "--out", got,
 		"--json"), &summary)

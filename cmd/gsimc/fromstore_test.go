@@ -36,20 +36,14 @@ func TestTrainFromStore(t *testing.T) {
 	refused(t, cli.ExitFailure, dir+" is in use by another process: if that is a server, give its "+
 		"address with --server", train...)
 	mustRun(t, append(train, "--server", p.Admin)...)
-	if got := provenance(t, out, "data_hash"); got != want {
-		t.Errorf("the events of the running server have the hash %s, those of the file %s", got,
-			want)
-	}
+	check.Same(t, want, provenance(t, out, "data_hash"), "hash of the events of the running server")
 	awaitNoCheckpoint(t, dir)
 	refused(t, cli.ExitFailure, "give the data folder of that server", "train", "--from-store",
 		t.TempDir(), "--server", p.Admin, "--out", out)
 	p.mustStop(t)
 
 	mustRun(t, train...)
-	if got := provenance(t, out, "data_hash"); got != want {
-		t.Errorf("the events of the stopped server have the hash %s, those of the file %s", got,
-			want)
-	}
+	check.Same(t, want, provenance(t, out, "data_hash"), "hash of the events of the stopped server")
 	if got := provenance(t, out, "command"); !strings.Contains(got,
 		"--from-store state --min-user-events 0") {
 		t.Errorf("the command is %q", got)

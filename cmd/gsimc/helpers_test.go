@@ -42,9 +42,7 @@ func mustRun(t testing.TB, args ...string) string {
 func mustRunIn(t testing.TB, env []string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	code, stdout, stderr := runCLI(t, env, args...)
-	if code != cli.ExitOK {
-		t.Fatalf("gsimc %s: exit code %d: %s", strings.Join(args, " "), code, stderr)
-	}
+	check.MustSame(t, cli.ExitOK, code, "gsimc %s: %s: exit code", strings.Join(args, " "), stderr)
 	return stdout, stderr
 }
 

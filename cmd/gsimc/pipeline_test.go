@@ -61,9 +61,7 @@ func TestTrainIsReproducible(t *testing.T) {
 		}
 		files = append(files, mustRead(t, path))
 	}
-	if files[0] != files[1] {
-		t.Error("the same training gave two different files")
-	}
+	check.Same(t, files[1], files[0], "file of the same training")
 	says(t, "model show", mustRun(t, "model", "show", path), "2023-11-14T22:13:20Z")
 	for _, bad := range []string{"yesterday", "-1", "1.5", "253402300800"} {
 		code, _, stderr := runCLI(t, []string{"SOURCE_DATE_EPOCH=" + bad}, "train", "--data",

@@ -33,9 +33,7 @@ func TestTrainPlan(t *testing.T) {
 		}
 	}
 	after := check.Get(os.ReadDir(filepath.Dir(path)))(t)
-	if len(after) != len(before) {
-		t.Errorf("%d files before the plans, %d after", len(before), len(after))
-	}
+	check.Same(t, len(before), len(after), "files after the plans")
 }
 
 func TestTrainRefusesWhatDoesNotFit(t *testing.T) {

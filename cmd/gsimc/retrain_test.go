@@ -138,8 +138,6 @@ func wantKept(t *testing.T, p *serverProcess, path string) map[string]float64 {
 		t.Errorf("the server answers %+v", got)
 	}
 	p.mustStop(t)
-	if mustRead(t, path) != before {
-		t.Error("the model file was changed")
-	}
+	check.Same(t, before, mustRead(t, path), "the model file")
 	return m
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server"
 )
 
@@ -20,14 +21,10 @@ func TestConfigPrint(t *testing.T) {
 		"drain-delay: 7s # "+file+"\n", "drain-timeout: 25s # default\n",
 		`event-weight: "view=0.2,buy=3" # `+file, "# model: not set\n")
 	again := mustRun(t, "config", "print", "serve", "--config", writeFile(t, "printed.yaml", out))
-	if values(again) != values(out) {
-		t.Errorf("the file of the output gives other values:\n%s\nwant\n%s", again, out)
-	}
+	check.Same(t, values(out), values(again), "values by the file of the output")
 	refused(t, cli.ExitUsage, "no command", "config", "print", "nosuch")
 	code, _, stderr := runCLI(t, []string{"GSIMC_DRAIN_DELAY=soon"}, "config", "print", "serve")
-	if code != cli.ExitFailure {
-		t.Errorf("a value that does not fit: exit code %d", code)
-	}
+	check.Same(t, cli.ExitFailure, code, "a value that does not fit: exit code")
 	says(t, "a value that does not fit", stderr, "--drain-delay: ", "(from GSIMC_DRAIN_DELAY)")
 }
 

@@ -29,9 +29,8 @@ func TestServeStartsWithSlack(t *testing.T) {
 		t.Skipf("the slack of another process cannot be read here: %v", err)
 	}
 	check.Must(t, err)
-	if got := strings.TrimSpace(string(slack)); got != fmt.Sprint(time.Millisecond.Nanoseconds()) {
-		t.Errorf("the slack is %s ns, want that of a millisecond", got)
-	}
+	check.Same(t, fmt.Sprint(time.Millisecond.Nanoseconds()), strings.TrimSpace(string(slack)),
+		"the slack in ns, a millisecond")
 	if !startedAnew(t, p.PID()) {
 		t.Error("no trace of a new start: TestOnlyServeStartsAnew finds nothing")
 	}

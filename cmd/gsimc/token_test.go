@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // token --add-to prints the token alone and appends its line to the file, which nobody else may
@@ -22,9 +23,7 @@ func TestTokenAddTo(t *testing.T) {
 			"\n")
 		want += fmt.Sprintf("%s observe %x\n", name, sha256.Sum256([]byte(token)))
 	}
-	if got := mustRead(t, path); got != want {
-		t.Errorf("the file is\n%swant\n%s", got, want)
-	}
+	check.Same(t, want, mustRead(t, path), "the file")
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v, want the mode 0600", info, err)
 	}
@@ -38,9 +37,7 @@ func TestTokenAddTo(t *testing.T) {
 		if code != cli.ExitFailure || stdout != "" || !strings.Contains(stderr, refusal) {
 			t.Errorf("exit code %d, stdout %q, stderr %q, want %q", code, stdout, stderr, refusal)
 		}
-		if got := mustRead(t, path); got != text {
-			t.Errorf("the file has become %q, was %q", got, text)
-		}
+		check.Same(t, text, mustRead(t, path), "the file, as it was")
 	}
 
 	// A line that has no end gets one. Others may be about signed tokens, or have a limit.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
@@ -36,9 +34,7 @@ func TestExplanationBars(t *testing.T) {
 ` + explanationKey + `
 revision 0, model v
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	check.Same(t, want, out.String(), "explanation")
 	out.Reset()
 	r = Answer{ModelVersion: "v", Items: []Item{{ID: "i", Source: "popular"}}, Explain: true}
 	check.Must(t, r.print(&cli.App{Stdout: &out}, nil, false))
@@ -46,7 +42,5 @@ revision 0, model v
 	if !strings.HasSuffix(out.String(), why) {
 		t.Errorf("without explanations:\n%s", out.String())
 	}
-	if got := (&Explanation{}).rows()[0][1]; got != "0 %" {
-		t.Errorf("the share of nothing is %q", got)
-	}
+	check.Same(t, "0 %", (&Explanation{}).rows()[0][1], "the share of nothing")
 }

@@ -71,12 +71,8 @@ func TestCollectAt(t *testing.T) {
 // A training is planned within the flag, or else within the group and the machine.
 func TestMemoryLimit(t *testing.T) {
 	withGroup(t, 1000, nil)
-	if got := MemoryLimit(0); got != 1000 {
-		t.Errorf("within a group of 1000 bytes: %d", got)
-	}
-	if got := MemoryLimit(5); got != 5 {
-		t.Errorf("with a flag of 5 bytes: %d", got)
-	}
+	check.Same(t, int64(1000), MemoryLimit(0), "within a group of 1000 bytes")
+	check.Same(t, int64(5), MemoryLimit(5), "with a flag of 5 bytes")
 	withGroup(t, 0, memlimit.ErrNoLimit)
 	if got := MemoryLimit(0); got < 1<<20 {
 		t.Errorf("without a group: %d, want the memory of the machine", got)

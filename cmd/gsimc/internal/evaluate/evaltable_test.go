@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/evaluate"
 )
 
@@ -69,9 +70,7 @@ func TestPrintResults(t *testing.T) {
 			t.Errorf("%d characters in the line %q, want at most 80", n, line)
 		}
 	}
-	if strings.Count(b.String(), "  *  ") != 1 {
-		t.Errorf("want one mark in\n%s", &b)
-	}
+	check.Same(t, 1, strings.Count(b.String(), "  *  "), "marks in\n%s", &b)
 	if i := strings.IndexFunc(b.String(), func(r rune) bool {
 		return r >= 'Α' && r <= 'ω'
 	}); i >= 0 {

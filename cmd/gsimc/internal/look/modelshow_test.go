@@ -150,9 +150,8 @@ func TestPlotEdges(t *testing.T) {
 	for _, values := range [][]float64{{0}, {1}, {-1}, {2, 2, 2}, {-1, 1}, make([]float64, 1000)} {
 		var b bytes.Buffer
 		plot(&b, values, 0)
-		if lines := strings.Count(b.String(), "\n"); lines != plotHeight+2 {
-			t.Errorf("%d values: %d lines\n%s", len(values), lines, &b)
-		}
+		check.Same(t, plotHeight+2, strings.Count(b.String(), "\n"),
+			"%d values: lines of\n%s", len(values), &b)
 	}
 }
 

@@ -99,12 +99,9 @@ func TestModelDir(t *testing.T) {
 	} else {
 		_ = m.Close()
 	}
-	if err := starting.behind(); err == nil || !strings.Contains(err.Error(), "july.gsimc") {
-		t.Errorf("what keeps the newest from serving: %v", err)
-	}
-	if strings.Count(log.String(), "trying an older one") != 1 {
-		t.Errorf("log of the start:\n%s", &log)
-	}
+	check.Says(t, starting.behind(), "july.gsimc", "what keeps the newest from serving")
+	check.Same(t, 1, strings.Count(log.String(), "trying an older one"),
+		"older models that are tried in\n%s", &log)
 	check.Must(t, os.Remove(filepath.Join(dir, "july.gsimc")))
 	serves("the newest file is removed", june)
 	check.Pass(t, d.behind(), "the newest serves, and yet")
@@ -117,9 +114,8 @@ func TestModelDir(t *testing.T) {
 			t.Error("a missing folder has a newest file")
 		}
 	}
-	if strings.Count(log.String(), "cannot be read") != 1 {
-		t.Errorf("log of a missing folder:\n%s", &log)
-	}
+	check.Same(t, 1, strings.Count(log.String(), "cannot be read"),
+		"complaints about a missing folder in\n%s", &log)
 	if _, err := d.open(); err == nil || errors.Is(err, server.ErrNoModel) {
 		t.Errorf("a missing folder: %v", err)
 	}
@@ -136,9 +132,7 @@ func TestNewestModelIsOne(t *testing.T) {
 		put(t, dir, "a.gsimc", files[0])
 		put(t, dir, "b.gsimc", files[1])
 		m := check.Get(newModelDir(dir, slog.New(slog.DiscardHandler), func() {}).open())(t)
-		if m.Version() != want {
-			t.Errorf("version %s, want %s", m.Version(), want)
-		}
+		check.Same(t, want, m.Version(), "version")
 		_ = m.Close()
 	}
 }

@@ -36,9 +36,7 @@ func (signalled) WriteTo(w io.Writer) (written int64, err error) {
 func TestWriteModelInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "model.gsimc")
-	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 	check.Fails(t, writeModel(path, signalled{}), cli.ErrInterrupted, "writing")
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("the folder holds %v (%v), want the old model alone", entries, err)
