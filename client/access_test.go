@@ -111,8 +111,7 @@ func TestTLSAndToken(t *testing.T) {
 	dir, a, stranger := t.TempDir(), certtest.NewAuthority(t), certtest.NewAuthority(t)
 	until := time.Now().Add(time.Hour)
 	pair, mine := a.Issue(t, 1, until), a.Issue(t, 2, until)
-	server, err := tls.X509KeyPair(pair.Cert, pair.Key)
-	check.Must(t, err)
+	server := check.Get(tls.X509KeyPair(pair.Cert, pair.Key))(t)
 	ca := certtest.Write(t, dir, "ca", a.PEM)
 	trusted, err := LoadTLS(TLSFiles{CA: ca, Cert: certtest.Write(t, dir, "cert", mine.Cert),
 		Key: certtest.Write(t, dir, "key", mine.Key)})
@@ -124,10 +123,8 @@ func TestTLSAndToken(t *testing.T) {
 	check.Pass(t, askHealth(t, Options{Address: address,
 		Access: Access{TLS: trusted, Token: secret}}), "a call with everything")
 	check.Same(t, []string{"Bearer " + string(secret)}, authorization(), "the metadata")
-	other, err := LoadTLS(TLSFiles{CA: certtest.Write(t, dir, "other", stranger.PEM)})
-	check.Must(t, err)
-	named, err := LoadTLS(TLSFiles{CA: ca, ServerName: "example.org"})
-	check.Must(t, err)
+	other := check.Get(LoadTLS(TLSFiles{CA: certtest.Write(t, dir, "other", stranger.PEM)}))(t)
+	named := check.Get(LoadTLS(TLSFiles{CA: ca, ServerName: "example.org"}))(t)
 	for want, config := range map[string]*tls.Config{"unknown authority": other,
 		"not example.org": named} {
 		err := askHealth(t, Options{Address: address, Access: Access{TLS: config}})
@@ -142,10 +139,8 @@ func TestTLSAndToken(t *testing.T) {
 func TestTokenFileChanges(t *testing.T) {
 	path := certtest.Write(t, t.TempDir(), "token", []byte("one\n"))
 	address, authorization := secured(t, "tcp", "127.0.0.1:0")
-	access, err := (&AccessFlags{ClientTokenFile: path}).Access()
-	check.Must(t, err)
-	c, err := Dial(Options{Address: address, Access: access, Timeout: 20 * time.Second})
-	check.Must(t, err)
+	access := check.Get((&AccessFlags{ClientTokenFile: path}).Access())(t)
+	c := check.Get(Dial(Options{Address: address, Access: access, Timeout: 20 * time.Second}))(t)
 	defer c.Close()
 	for _, step := range [][2]string{{"one\n", "one"}, {"two\n", "two"}, {"", "two"}} {
 		check.Must(t, os.WriteFile(path, []byte(step[0]), 0o600))

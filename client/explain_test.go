@@ -100,8 +100,7 @@ func TestExplainRepeated(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	client, err := Dial(Options{Address: "host:1"})
-	check.Must(t, err)
+	client := check.Get(Dial(Options{Address: "host:1"}))(t)
 	defer client.Close()
 	pending, err := status.New(codes.DeadlineExceeded, "the bytes are in files").WithDetails(
 		&errdetails.ErrorInfo{Reason: "ERASURE_PENDING"})
@@ -132,9 +131,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("explained twice: %v, want %v", twice, got)
 		}
 	}
-	if err := client.Explain(nil); err != nil {
-		t.Errorf("no error is explained as %v", err)
-	}
+	check.Pass(t, client.Explain(nil), "no error, explained")
 }
 
 // The policy is one that gRPC takes: Dial would fail.

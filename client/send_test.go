@@ -257,9 +257,7 @@ func TestSenderTellsOfRoom(t *testing.T) {
 	s.toldFull = s.toldFull.Add(-tellFull)
 	s.told = false
 	s.tell(full)
-	if told != 2 {
-		t.Errorf("told %d times, want 2: at first and after %s", told, tellFull)
-	}
+	check.Same(t, 2, told, "times it is told: at first and after %s", tellFull)
 }
 
 // Errors that a new connection cannot heal end the sending, and so does a server that never comes
@@ -277,9 +275,7 @@ func TestSenderGivesUp(t *testing.T) {
 	broken := slices.Repeat([]mood{{after: 1, lose: 1, code: codes.Unavailable}}, 100)
 	_, err = send(t.Context(), t, &moodyServer{script: broken, seen: map[string]bool{}}, 9, 4,
 		50*time.Millisecond)
-	if err == nil || !strings.Contains(err.Error(), "gave up after 50ms") {
-		t.Errorf("error %v, want that it gave up", err)
-	}
+	check.Says(t, err, "gave up after 50ms", "appending for too long")
 
 	s, err = send(t.Context(), t,
 		&moodyServer{script: []mood{{after: 2, hang: true, code: codes.Unavailable}},

@@ -5,20 +5,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestClientsAreQuoted: the clients that the page quotes are the very files that make clients-test
 // runs.
 func TestClientsAreQuoted(t *testing.T) {
-	page, err := os.ReadFile("clients.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := check.Get(os.ReadFile("clients.md"))(t)
 	for _, name := range []string{"python/example.py", "examples/curl/example.sh"} {
-		file, err := os.ReadFile(filepath.Join("..", "client", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		file := check.Get(os.ReadFile(filepath.Join("..", "client", name)))(t)
 		if !strings.Contains(string(page), "\n"+string(file)+"```\n") {
 			t.Errorf("clients.md does not quote client/%s as it is", name)
 		}

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // texts returns the Markdown files of the repository by path, without the page of the benchmarks,
@@ -20,18 +22,12 @@ func texts(t *testing.T) map[string]string {
 	found := map[string]string{}
 	for _, pattern := range []string{"../*.md", "../llms.txt", "../bench/README.md", "*.md",
 		"decisions/*.md"} {
-		paths, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		paths := check.Get(filepath.Glob(pattern))(t)
 		for _, p := range paths {
 			if p == "benchmarks.md" {
 				continue
 			}
-			raw, err := os.ReadFile(p)
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := check.Get(os.ReadFile(p))(t)
 			found[filepath.ToSlash(p)] = string(raw)
 		}
 	}
@@ -60,9 +56,7 @@ func sources(t *testing.T) string {
 		all.Write(raw)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return all.String()
 }
 

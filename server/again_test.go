@@ -10,6 +10,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/again"
 	"github.com/gsimc/gsimc/model/trend"
@@ -121,9 +122,7 @@ func checkListed(
 			want = append(want, i)
 		}
 	}
-	if len(got) != len(want) {
-		t.Fatalf("%s: %d items, want %d", what, len(got), len(want))
-	}
+	check.MustSame(t, len(want), len(got), "%s: items", what)
 	for j, i := range want {
 		same(t, m.ItemID(i), got[j].GetItemId(), "%s: item in place %d", what, j+1)
 		same(t, float64(scores[i]), got[j].GetScore(), "%s: score in place %d", what, j+1)

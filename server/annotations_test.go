@@ -27,6 +27,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -155,9 +156,7 @@ func TestRequestFieldsAreAnnotated(t *testing.T) {
 			return
 		}
 		if f.ContainingOneof() == nil || f.HasOptionalKeyword() {
-			if len(behaviours(f)) != 1 {
-				t.Errorf("%s is neither REQUIRED nor OPTIONAL", f.FullName())
-			}
+			check.Same(t, 1, len(behaviours(f)), "%s: REQUIRED and OPTIONAL", f.FullName())
 		} else if oneofRules(f.ContainingOneof()) == nil {
 			t.Errorf("%s does not say whether it must be set", f.ContainingOneof().FullName())
 		}

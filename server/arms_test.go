@@ -216,9 +216,8 @@ func TestCanaryReturns(t *testing.T) {
 		t.Errorf("models %v", got)
 	}
 	for n := range 50 {
-		if arm := ts.ask(t, forUser(fmt.Sprint("u", n))).GetArm(); arm != "main" {
-			t.Fatalf("a user has the arm %s", arm)
-		}
+		check.MustSame(t, "main", ts.ask(t, forUser(fmt.Sprint("u", n))).GetArm(),
+			"the arm of a user")
 	}
 	same(t, map[string]float64{"b": 1}, ts.counters(t, "gsimc_canary_returns_total"), "returns")
 	reply(t, ts.admin.SetTraffic, give("b", 60.)) // does not make its model better

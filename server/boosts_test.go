@@ -200,9 +200,8 @@ func wantRules(
 	t.Helper()
 	for _, i := range got.GetItems() {
 		rules := i.GetExplanation().GetRules()
-		if len(rules) != len(boosts) {
-			t.Fatalf("%s has the rules %v of %v", i.GetItemId(), rules, boosts)
-		}
+		check.MustSame(t, len(boosts), len(rules),
+			"number of the rules %v of %s", rules, i.GetItemId())
 		for at, want := range gains[i.GetItemId()] {
 			if got := rules[at].GetContribution(); math.Abs(got-want) > 1e-5*max(1, math.Abs(want)) ||
 				rules[at].GetName() != boosts[at].GetName() {

@@ -95,9 +95,7 @@ func TestCompressedRequests(t *testing.T) {
 		if size > 100_000 {
 			want = codes.ResourceExhausted
 		}
-		if got := status.Code(err); got != want {
-			t.Errorf("a request that inflates to %d bytes: %v, want %v", size, err, want)
-		}
+		check.Same(t, want, status.Code(err), "a request that inflates to %d bytes", size)
 	}
 	if _, err := events.BatchObserve(ctx(t), &batch); err != nil {
 		t.Errorf("after a bomb: %v", err)

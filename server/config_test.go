@@ -1,7 +1,6 @@
 package server
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -35,9 +34,7 @@ func TestConfigValidateReportsEveryFault(t *testing.T) {
 		"MaxConnectionAge", "Estimator", "Console", "PopularityHalfLife",
 		"CanaryEvents", "EventWeights",
 	}
-	if got := fault.Fields(err); !slices.Equal(got, wantFields) {
-		t.Errorf("faults of the fields %v, want %v", got, wantFields)
-	}
+	check.Same(t, wantFields, fault.Fields(err), "faults of the fields")
 	if _, err := New(bad, nil, nil); len(fault.Fields(err)) != len(wantFields) {
 		t.Errorf("New takes a bad configuration, or hides its faults: %v", err)
 	}

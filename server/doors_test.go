@@ -218,9 +218,7 @@ func TestStrangersTakeNoRoom(t *testing.T) {
 	for _, ctx := range strangers {
 		err := ts.chain.Stream(nil, serverStream{ctx: ctx}, &grpc.StreamServerInfo{FullMethod: stream},
 			func(any, grpc.ServerStream) error { return nil })
-		if got := problemOf(t, err).Code; got != codes.Unauthenticated {
-			t.Fatalf("a stream without a token: %v", err)
-		}
+		check.MustSame(t, codes.Unauthenticated, problemOf(t, err).Code, "a stream without a token")
 	}
 	same(t, 0.0, value1(t, ts, `gsimc_calls_under_way{class="stranger",state="receiving"}`),
 		"refused calls under way")

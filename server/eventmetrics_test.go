@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestEventsAreCounted by outcome, by type, with their ages and the histories that they begin, in
@@ -58,9 +59,7 @@ func TestModelInfoHasTheVersionsOfAnswers(t *testing.T) {
 		answer := ts.ask(t, forUser(fmt.Sprint(i)))
 		seen[answer.GetArm()] = answer.GetModelVersion()
 	}
-	if len(seen) != 2 {
-		t.Fatalf("answers are of the arms %v", seen)
-	}
+	check.MustSame(t, 2, len(seen), "number of the arms %v of answers", seen)
 	for arm, version := range seen {
 		series := fmt.Sprintf(`gsimc_model_info{arm=%q,dynamics="none",filter="random-walk",`+
 			`graph="hypergraph",trained_at="",version=%q}`, arm, version)

@@ -68,10 +68,8 @@ func TestNewItemsJoin(t *testing.T) {
 		ts.awaitExtension(t, knows(novelty))
 
 		again := ts.observe(t, &pb.Event{UserId: "u9", ItemId: novelty, EventId: "again"})
-		if again.GetDisposition() != pb.EventDisposition_EVENT_DISPOSITION_APPLIED {
-			t.Errorf("disposition %v of an event on an item that the model was extended by, want APPLIED",
-				again.GetDisposition())
-		}
+		check.Same(t, pb.EventDisposition_EVENT_DISPOSITION_APPLIED, again.GetDisposition(),
+			"disposition of an event on an item that the model was extended by")
 		user := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "u0"}).GetUser()
 		same(t, int64(0), user.GetPendingEventCount(), "pending events")
 		if ids := itemIDs(ts.ask(t, page(forHistory(0, 1, 2), 100))); !slices.Contains(ids,
@@ -163,9 +161,7 @@ func TestFirstCallMeetsWhatWasKept(t *testing.T) {
 	t.Cleanup(again.closeModels)
 	l := again.arms.Main().Models.Acquire()
 	defer l.Release()
-	if l.Version() != before {
-		t.Errorf("a server that does not serve yet has the model %s, want %s", l.Version(), before)
-	}
+	check.Same(t, before, l.Version(), "model of a server that does not serve yet")
 }
 
 // Extensions and reloads of other files under load: every answer is whole, and no memory is read

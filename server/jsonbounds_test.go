@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/doors"
 )
 
@@ -23,10 +24,7 @@ type rawJSON struct {
 // rawly connects and writes a text.
 func (c *jsonClient) rawly(text string) *rawJSON {
 	c.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(c.base, "http://"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	conn := check.Get(net.Dial("tcp", strings.TrimPrefix(c.base, "http://")))(c.t)
 	c.t.Cleanup(func() { _ = conn.Close() })
 	raw := &rawJSON{conn.(*net.TCPConn), bufio.NewReader(conn)}
 	if err := raw.SetReadBuffer(1); err != nil { // a client that does not read has read little

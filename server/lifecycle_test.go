@@ -60,9 +60,7 @@ func TestReloadUnderLoad(t *testing.T) {
 			want[resp.GetModelVersion()] = append(want[resp.GetModelVersion()], resp)
 		}
 	}
-	if len(want) != 2 {
-		t.Fatalf("%d model versions, want 2", len(want))
-	}
+	check.MustSame(t, 2, len(want), "model versions")
 
 	done := make(chan struct{})
 	var clients sync.WaitGroup

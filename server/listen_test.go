@@ -55,9 +55,7 @@ func TestListenersServeTheirOwn(t *testing.T) {
 	if err == nil {
 		_, err = stream.Recv()
 	}
-	if problemOf(t, err).Code != codes.Unimplemented {
-		t.Errorf("reflection for clients: %v", err)
-	}
+	check.Same(t, codes.Unimplemented, problemOf(t, err).Code, "reflection for clients")
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
 		if code, _ := ts.get(t, path); code != http.StatusNotFound {
 			t.Errorf("%s without Pprof: %d", path, code)

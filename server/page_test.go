@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/again"
 )
@@ -137,9 +138,7 @@ func (ts *testServer) checkPage(t *testing.T, rng *rand.Rand, users []string) {
 	same(t, len(req.GetRows()), len(order), "number of rows")
 	n := len(above)
 	slices.Sort(above)
-	if len(slices.Compact(above)) != n {
-		t.Fatalf("an item is on the page twice: %v", above)
-	}
+	check.MustSame(t, n, len(slices.Compact(above)), "different items on the pages %v", above)
 	if sorted := slices.IsSorted(order); !sorted && (!req.GetByWorth() || user == users[0]) {
 		t.Fatalf("the rows of %s are in the order %v", user, order)
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/recommend"
 	"github.com/gsimc/gsimc/server/internal/session"
@@ -29,10 +30,8 @@ func (ts *testServer) listPages(
 		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
 			return ids
 		}
-		if len(resp.GetItems()) != valid.PageSize(req.GetPageSize()) {
-			t.Fatalf("a page of %d items and not the last, want %d", len(resp.GetItems()),
-				valid.PageSize(req.GetPageSize()))
-		}
+		check.MustSame(t, valid.PageSize(req.GetPageSize()), len(resp.GetItems()),
+			"items of a page that is not the last")
 	}
 }
 
@@ -104,9 +103,8 @@ func TestPagesWhileAllMoves(t *testing.T) {
 		if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
 			t.Fatalf("page %d is the last one", page)
 		}
-		if len(req.PageToken) != session.PageTokenBytes(4*(page+1)) {
-			t.Fatalf("page %d: a token of %d bytes", page, len(req.PageToken))
-		}
+		check.MustSame(t, session.PageTokenBytes(4*(page+1)), len(req.PageToken),
+			"page %d: bytes of the token", page)
 	}
 	if opened < pages/25 || len(served) != 4*pages {
 		t.Errorf("%d models, %d items", opened, len(served))
@@ -120,9 +118,7 @@ func TestPagesEnd(t *testing.T) {
 	}})
 	ids := ts.listPages(t, forUser("nobody"), func() int32 { return 999 })
 	slices.Sort(ids)
-	if len(slices.Compact(ids)) != recommend.MaxServed {
-		t.Errorf("%d items on all pages, want %d", len(ids), recommend.MaxServed)
-	}
+	check.Same(t, recommend.MaxServed, len(slices.Compact(ids)), "different items on all pages")
 }
 
 // A token is good for the request that it was made for, whatever its page size, and for no other.

@@ -46,9 +46,7 @@ func TestTogether(t *testing.T) {
 			order := slices.DeleteFunc(ranking.Order(added),
 				func(j int32) bool { return slices.Contains(basket, int(j)) })
 			got := ts.ask(t, related(pb.ListKind_LIST_KIND_TOGETHER, forHistory(basket...)))
-			if len(got.GetItems()) != len(order) {
-				t.Fatalf("%d items go with %v, want %d", len(got.GetItems()), basket, len(order))
-			}
+			check.MustSame(t, len(order), len(got.GetItems()), "items that go with %v", basket)
 			for at, r := range got.GetItems() {
 				j := order[at]
 				want := float64(after[j]) - float64(before[j])

@@ -299,9 +299,8 @@ func TestReadAheadIsGivenBack(t *testing.T) {
 	for range 3 {
 		s := openStream(t, ts)
 		must(t, s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}))
-		if got := problemOf(t, s.rest(t).err).Code; got != codes.Internal {
-			t.Fatalf("a stream whose handler panics ends with %s", got)
-		}
+		check.MustSame(t, codes.Internal, problemOf(t, s.rest(t).err).Code,
+			"a stream whose handler panics ends with")
 	}
 	broken = false
 	s := openStream(t, ts)

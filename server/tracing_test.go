@@ -75,9 +75,7 @@ func TestCallsAreTraced(t *testing.T) {
 	for _, e := range list.Events {
 		events = append(events, e.Name)
 	}
-	if want := []string{"state", "filter", "topn", "encode"}; !slices.Equal(events, want) {
-		t.Errorf("the stages are %v, want %v", events, want)
-	}
+	check.Same(t, []string{"state", "filter", "topn", "encode"}, events, "the stages")
 	for _, s := range append(spans.GetSpans(), observe, write) {
 		if text := fmt.Sprintf("%+v", s); strings.Contains(text, user) ||
 			strings.Contains(text, item(1)) {

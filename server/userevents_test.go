@@ -211,9 +211,8 @@ func TestExportIsOfOneMoment(t *testing.T) {
 			n += len(r.GetEvents())
 		}
 		chunk := users.ExportChunk
-		if want := map[bool]int{false: chunk + 1, true: chunk}[tt.erase]; n != want {
-			t.Errorf("%s: %d events, want %d", tt.name, n, want)
-		}
+		check.Same(t, map[bool]int{false: chunk + 1, true: chunk}[tt.erase], n,
+			"%s: events", tt.name)
 	}
 }
 

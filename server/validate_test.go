@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -65,9 +64,7 @@ func TestValidateEvent(t *testing.T) {
 				fields = append(fields, strings.TrimPrefix(f, "event."))
 			}
 			refusal := status.ErrorProto(batch.GetResults()[0].GetError())
-			if got := problemOf(t, refusal).Fields; !slices.Equal(got, fields) {
-				t.Errorf("in a batch the fields at fault are %q, want %q", got, fields)
-			}
+			check.Same(t, fields, problemOf(t, refusal).Fields, "in a batch the fields at fault")
 		})
 	}
 }
@@ -78,9 +75,7 @@ func checkFields(t *testing.T, err error, fields []string) {
 	if fields != nil {
 		want = problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD", Fields: fields}
 	}
-	if d := cmp.Diff(want, problemOf(t, err)); d != "" {
-		t.Errorf("status (-want +got):\n%s\n%v", d, err)
-	}
+	check.Same(t, want, problemOf(t, err), "status of %v", err)
 }
 
 // As for events, TestAnnotationsAgree has the limits.

@@ -236,9 +236,8 @@ func TestBadPairsChangeNothing(t *testing.T) {
 			"%s: failures are counted", name)
 		check.Same(t, int64(7), check.Get(s.call(t, trusting(a)))(t), "%s: serial", name)
 	}
-	if got := strings.Count(s.logs.String(), "new certificates refused"); got != int(failures) {
-		t.Errorf("%d log lines, want %v:\n%s", got, failures, s.logs)
-	}
+	check.Same(t, int(failures), strings.Count(s.logs.String(), "new certificates refused"),
+		"log lines of refusals in\n%s", s.logs)
 	must(t, os.Remove(filepath.Join(s.dir, "key.pem")))
 	for range 3 {
 		s.certs.Look(t.Context())

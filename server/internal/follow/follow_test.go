@@ -1,9 +1,9 @@
 package follow
 
 import (
-	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/state"
 	"github.com/gsimc/gsimc/store"
 )
@@ -27,8 +27,6 @@ func TestAll(t *testing.T) {
 	all.Reweighed()
 	want := []string{"observed", "forgot ann", "rewrote bob", "reweighed"}
 	for i, r := range []recorder{first, last} {
-		if !slices.Equal(r.told, want) {
-			t.Errorf("follower %d was told %q, want %q", i, r.told, want)
-		}
+		check.Same(t, want, r.told, "follower %d was told", i)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -54,14 +53,10 @@ func TestTextsOfLists(t *testing.T) {
 func sameText(t *testing.T, list *pb.RecommendResponse) {
 	t.Helper()
 	l := lines{&runtime.JSONPb{MarshalOptions: spelling}}
-	oracle, err := spelling.Marshal(list)
-	check.Must(t, err)
+	oracle := check.Get(spelling.Marshal(list))(t)
 	for range 2 {
-		text, err := l.Marshal(list)
-		check.Must(t, err)
-		if d := cmp.Diff(valuesOf(t, oracle), valuesOf(t, text)); d != "" {
-			t.Errorf("%v (-protojson +list):\n%s", list, d)
-		}
+		text := check.Get(l.Marshal(list))(t)
+		check.Same(t, valuesOf(t, oracle), valuesOf(t, text), "%v (-protojson +list)", list)
 		back := &pb.RecommendResponse{}
 		check.Must(t, protojson.Unmarshal(text, back))
 		if !proto.Equal(list, back) {

@@ -38,9 +38,7 @@ func TestDerivedEventID(t *testing.T) {
 		}
 	}
 	base.Event.Value = 2
-	if derivedEventID(base) != id {
-		t.Error("another value gives another id, want a conflict")
-	}
+	check.Same(t, id, derivedEventID(base), "id of another value")
 }
 
 // A stream whose client does not read its acknowledgement has given back what it acknowledges.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -22,6 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/inprocess"
 )
 
@@ -123,15 +123,11 @@ func ways(t *testing.T, s *service) (direct *inprocess.Conn, clients map[string]
 		}))
 	healthpb.RegisterHealthServer(server, s)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	go func() { _ = server.Serve(l) }()
 	conn, err := grpc.NewClient(l.Addr().String(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	t.Cleanup(func() {
 		_ = conn.Close()
 		server.Stop()
@@ -157,7 +153,7 @@ func told(err error, header, trailer metadata.MD, answers ...any) string {
 func TestCallsAreThoseOfAConnection(t *testing.T) {
 	_, clients := ways(t, &service{})
 	type call func(context.Context, healthpb.HealthClient) string
-	check := func(of string) call {
+	ask := func(of string) call {
 		return func(ctx context.Context, c healthpb.HealthClient) string {
 			var header, trailer metadata.MD
 			got, err := c.Check(ctx, &healthpb.HealthCheckRequest{Service: of},
@@ -197,9 +193,9 @@ func TestCallsAreThoseOfAConnection(t *testing.T) {
 		}
 	}
 	for name, call := range map[string]call{
-		"answered": check(""), "refused": check("fails"), "no status": check("fails without a status"),
-		"too large": check(strings.Repeat("x", most)), "stranger": stranger(check("")),
-		"too late": late(check("")),
+		"answered": ask(""), "refused": ask("fails"), "no status": ask("fails without a status"),
+		"too large": ask(strings.Repeat("x", most)), "stranger": stranger(ask("")),
+		"too late": late(ask("")),
 		"too large an answer": func(ctx context.Context, c healthpb.HealthClient) string {
 			_, err := c.List(ctx, &healthpb.HealthListRequest{})
 			return told(err, nil, nil)
@@ -210,9 +206,7 @@ func TestCallsAreThoseOfAConnection(t *testing.T) {
 	} {
 		ctx := metadata.AppendToOutgoingContext(t.Context(), "said", "a", "said", "b")
 		want, got := call(ctx, clients["connection"]), call(ctx, clients["direct"])
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s (-by a connection +direct):\n%s", name, d)
-		}
+		check.Same(t, want, got, "%s (-by a connection +direct)", name)
 		t.Log(name, got)
 	}
 }
@@ -222,7 +216,7 @@ func TestCallsAreThoseOfAConnection(t *testing.T) {
 func TestCallsEnd(t *testing.T) {
 	s := &service{begun: make(chan struct{}), release: make(chan struct{})}
 	waits := &healthpb.HealthCheckRequest{Service: "waits"}
-	check := func(ctx context.Context, c healthpb.HealthClient, what string) chan codes.Code {
+	ask := func(ctx context.Context, c healthpb.HealthClient, what string) chan codes.Code {
 		ended := make(chan codes.Code, 1)
 		go func() {
 			_, err := c.Check(ctx, &healthpb.HealthCheckRequest{Service: what})
@@ -232,14 +226,12 @@ func TestCallsEnd(t *testing.T) {
 		return ended
 	}
 	start := func(ctx context.Context, c healthpb.HealthClient) chan codes.Code {
-		return check(ctx, c, "waits")
+		return ask(ctx, c, "waits")
 	}
 	watch := func(ctx context.Context, c healthpb.HealthClient) chan codes.Code {
 		ended := make(chan codes.Code, 1)
 		stream, err := c.Watch(ctx, waits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		go func() {
 			for ; err == nil; _, err = stream.Recv() {
 			}
@@ -250,9 +242,7 @@ func TestCallsEnd(t *testing.T) {
 	}
 	want := func(what string, ended chan codes.Code, code codes.Code) {
 		t.Helper()
-		if got := <-ended; got != code {
-			t.Errorf("%s: %s, want %s", what, got, code)
-		}
+		check.Same(t, code, <-ended, "%s", what)
 	}
 	direct, clients := ways(t, s)
 	c := clients["direct"]
@@ -270,7 +260,7 @@ func TestCallsEnd(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	want("call whose handler hangs", check(ctx, c, "hangs"), codes.DeadlineExceeded)
+	want("call whose handler hangs", ask(ctx, c, "hangs"), codes.DeadlineExceeded)
 	drained := make(chan struct{})
 	go func() {
 		direct.Drain()
@@ -313,9 +303,7 @@ func TestPeerAndMethods(t *testing.T) {
 		MaxMessage: most})
 	ctx := peer.NewContext(t.Context(), &peer.Peer{Addr: &net.TCPAddr{}})
 	_, err := healthpb.NewHealthClient(direct).Check(ctx, &healthpb.HealthCheckRequest{})
-	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("before it is registered: %v", err)
-	}
+	check.Same(t, codes.Unimplemented, status.Code(err), "before it is registered")
 	healthpb.RegisterHealthServer(direct, &service{})
 	_, err = healthpb.NewHealthClient(direct).Check(ctx, &healthpb.HealthCheckRequest{})
 	if err != nil || seen.String() != "here" {

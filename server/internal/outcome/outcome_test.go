@@ -125,7 +125,5 @@ func TestStatus(t *testing.T) {
 			}
 		})
 	}
-	if Status(nil).Code() != codes.OK {
-		t.Error("no error is not OK")
-	}
+	check.Same(t, codes.OK, Status(nil).Code(), "no error is")
 }

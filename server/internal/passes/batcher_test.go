@@ -237,9 +237,7 @@ func TestBatcherPanic(t *testing.T) {
 	for i, want := range []error{ErrPanic, ErrPanic, nil} {
 		check.Fails(t, outcome(i), want, "call %d", i)
 	}
-	if len(b.idle) != 1 {
-		t.Error("the pass is lost")
-	}
+	check.Same(t, 1, len(b.idle), "idle passes")
 }
 
 // TestBatcherAlone: calls that cannot share a pass have one each, wait for it like all others, and

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/server/internal/tenure"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -27,9 +28,7 @@ func TestOneHolds(t *testing.T) {
 		first := wantHolder(t, "x", a, b)
 		for range 30 {
 			time.Sleep(time.Second)
-			if term := wantHolder(t, "x", a, b); term != first {
-				t.Fatalf("the term of the holder has become %d, was %d", term, first)
-			}
+			check.MustSame(t, first, wantHolder(t, "x", a, b), "the term of the holder")
 		}
 		a.Want("y")
 		time.Sleep(2 * time.Second)
