@@ -23,10 +23,8 @@ func alike(items ...int) (near []content.Neighbour) {
 // borrow returns m extended by an item that borrows from others.
 func borrow(tb testing.TB, m *Model, users float64, near []content.Neighbour) *Model {
 	tb.Helper()
-	item, err := m.Borrow("new", users, near)
-	check.Must(tb, err)
-	x, err := m.Extend([]NewItem{item})
-	check.Must(tb, err)
+	item := check.Get(m.Borrow("new", users, near))(tb)
+	x := check.Get(m.Extend([]NewItem{item}))(tb)
 	return x
 }
 
@@ -86,8 +84,7 @@ func TestBorrow(t *testing.T) {
 func TestPlaceNear(t *testing.T) {
 	m := newLocal(t, 120, 5)
 	place := func(histories int, near []content.Neighbour, placeNear bool) NewItem {
-		e, err := m.NewEvidence([]string{"new"}, nil)
-		check.Must(t, err)
+		e := check.Get(m.NewEvidence([]string{"new"}, nil))(t)
 		for range histories {
 			e.Add([]int32{20, 120, 21, 23})
 		}
@@ -99,14 +96,12 @@ func TestPlaceNear(t *testing.T) {
 		return item
 	}
 	document := func(item NewItem) []byte {
-		b, err := m.EncodeExtension([]NewItem{item})
-		check.Must(t, err)
+		b := check.Get(m.EncodeExtension([]NewItem{item}))(t)
 		return b
 	}
 	check.Same(t, document(place(3, nil, false)), document(place(3, nil, true)),
 		"without neighbours it is Place")
-	borrowed, err := m.Borrow("new", 30, alike(70))
-	check.Must(t, err)
+	borrowed := check.Get(m.Borrow("new", 30, alike(70)))(t)
 	check.Same(t, document(borrowed), document(place(0, alike(70), true)),
 		"without histories it is Borrow")
 	distance := func(a, b NewItem) (sum float64) {
@@ -124,8 +119,7 @@ func TestPlaceNear(t *testing.T) {
 			t.Errorf("%d histories leave a part of %v, want %v", histories, part, want)
 		}
 		last = part
-		x, err := m.Extend([]NewItem{near})
-		check.Must(t, err)
+		x := check.Get(m.Extend([]NewItem{near}))(t)
 		if x.local.Weight(20, 120) == 0 || histories < 100 && x.local.Weight(69, 120) == 0 {
 			t.Errorf("%d histories: no local term of the item before it, or of that before 70",
 				histories)
@@ -148,22 +142,18 @@ func TestBorrowNothing(t *testing.T) {
 	if x := borrow(t, m, 5, alike(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)); len(x.Like(60)) != 10 {
 		t.Errorf("an item like %v", x.Like(60))
 	}
-	if m.DegreeNear(nil) != 0 {
-		t.Error("no neighbours say how many users an item has")
-	}
+	check.Same(t, 0.0, m.DegreeNear(nil), "users of an item without neighbours")
 }
 
 // A document without what is borrowed is what it was before, and one with neighbours that the base
 // cannot have is refused.
 func TestDocumentsWithNeighbours(t *testing.T) {
 	m := newLocal(t, 60, 4)
-	item, err := m.Borrow("new", 3, alike(1, 2))
-	check.Must(t, err)
+	item := check.Get(m.Borrow("new", 3, alike(1, 2)))(t)
 	encode := func(near []int32) []byte {
 		changed := item
 		changed.near = near
-		document, err := m.EncodeExtension([]NewItem{changed})
-		check.Must(t, err)
+		document := check.Get(m.EncodeExtension([]NewItem{changed}))(t)
 		return document
 	}
 	if bytes.Contains(encode(nil), []byte("near_")) {

@@ -98,8 +98,7 @@ func chosen(t *testing.T, spec Spec, b *spectral.Basis, h fit.Histories) (*Model
 		c = got
 		return map[string]string{"choice": got.String()}
 	}
-	m, err := New(spec, b, itemNames(b.N), h)
-	check.Must(t, err)
+	m := check.Get(New(spec, b, itemNames(b.N), h))(t)
 	return m, c
 }
 

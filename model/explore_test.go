@@ -69,9 +69,7 @@ func TestScoreHasTheBitsOfTheScan(t *testing.T) {
 	scores := make([]float32, 600)
 	m.ScoresTo(scores, q)
 	for i, want := range scores {
-		if got := m.Score(int32(i), q); got != want {
-			t.Fatalf("score of item %d alone is %v, in the scan it is %v", i, got, want)
-		}
+		check.MustSame(t, want, m.Score(int32(i), q), "score of item %d alone, as in the scan", i)
 	}
 }
 
@@ -85,15 +83,11 @@ func TestSample(t *testing.T) {
 		m.SampleTo(dst, q, p, scale, seed)
 		return dst.Spectrum
 	}
-	if !slices.Equal(draw(1, 7), draw(1, 7)) {
-		t.Error("equal seeds give different draws")
-	}
+	check.Same(t, draw(1, 7), draw(1, 7), "draw of an equal seed")
 	if slices.Equal(draw(1, 7), draw(1, 8)) {
 		t.Error("different seeds give equal draws")
 	}
-	if !slices.Equal(draw(0, 7), q.Spectrum) {
-		t.Error("a draw of scale 0 is not the query")
-	}
+	check.Same(t, q.Spectrum, draw(0, 7), "draw of scale 0, the query")
 	const scale = 1.5
 	for j := range k {
 		var mean, square float64

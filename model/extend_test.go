@@ -71,8 +71,7 @@ func trained(
 	graph := spectral.Graph{
 		Kind: spec.Graph, DegreeExponent: spec.DegreeExponent, Window: spec.Window,
 	}
-	basis, err := spectral.Solve(r, spectral.Options{Graph: graph, Rank: rank, Seed: 1})
-	check.Must(tb, err)
+	basis := check.Get(spectral.Solve(r, spectral.Options{Graph: graph, Rank: rank, Seed: 1}))(tb)
 	histories := make([]History, r.NumUsers())
 	for u := range histories {
 		for t, i := range r.Item[r.Ptr[u]:r.Ptr[u+1]] {
@@ -134,15 +133,12 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 					}
 				}
 				check.Must(t, m.finish())
-				e, err := m.NewEvidence([]string{"new"}, nil)
-				check.Must(t, err)
+				e := check.Get(m.NewEvidence([]string{"new"}, nil))(t)
 				for _, h := range users {
 					e.Add(h)
 				}
-				item, err := e.Place(0, float64(basis.Degrees[i]))
-				check.Must(t, err)
-				x, err := m.Extend([]NewItem{item})
-				check.Must(t, err)
+				item := check.Get(e.Place(0, float64(basis.Degrees[i])))(t)
+				x := check.Get(m.Extend([]NewItem{item}))(t)
 				near(t, "row", row(x.extension.basis, 0, rank), toFloat64(row(all.basis, i, rank)),
 					1e-5)
 				near(t, "prediction", x.extension.predictions, toFloat64(all.prediction(int32(i))),
@@ -336,16 +332,14 @@ func TestExtensionsHaveVersionsAndNoFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model")
 	trending, _ := withTrends(rand.New(rand.NewPCG(21, 22)), x)
 	check.Must(t, trending.WriteFile(path))
-	m, err := Open(path)
-	check.Must(t, err)
+	m := check.Get(Open(path))(t)
 	defer m.Close()
 	if m.Version() != base.Version() || m.NumItems() != base.NumItems() {
 		t.Errorf("the file has the version %s and %d items, want those of the base, %s and %d",
 			m.Version(), m.NumItems(), base.Version(), base.NumItems())
 	}
 	// An extension of an extension is one of the base, and closing it leaves the base alone.
-	opened, err := m.Extend(nil)
-	check.Must(t, err)
+	opened := check.Get(m.Extend(nil))(t)
 	if err := opened.Close(); err != nil || m.ItemID(0) != base.ItemID(0) ||
 		m.NumItems() != base.NumItems() {
 		t.Errorf("closing an extension: %v", err)
@@ -379,8 +373,7 @@ func TestExtendRefuses(t *testing.T) {
 	if _, err := m.NewEvidence([]string{"z"}, nil); err == nil {
 		t.Error("a covariance graph of windows was extended")
 	}
-	e, err := base.NewEvidence([]string{"z"}, nil)
-	check.Must(t, err)
+	e := check.Get(base.NewEvidence([]string{"z"}, nil))(t)
 	if _, err := e.Place(0, 1); err == nil {
 		t.Error("an item without histories was placed")
 	}
@@ -389,15 +382,13 @@ func TestExtendRefuses(t *testing.T) {
 // A row stays bounded: for an item whose loop is all there is of it, and for one among strangers.
 func TestPlaceIsBounded(t *testing.T) {
 	base, _ := extended(t, kinds()["scaled"], 1)
-	e, err := base.NewEvidence([]string{"z"}, nil)
-	check.Must(t, err)
+	e := check.Get(base.NewEvidence([]string{"z"}, nil))(t)
 	n := int32(base.NumItems())
 	e.Add([]int32{n})                            // alone
 	e.Add([]int32{n, -1, -1, -1, -1, -1, -1, 0}) // one known item among strangers
 	item, err := e.Place(0, 1e6)                 // and far more users than the histories show
 	check.Must(t, err)
-	x, err := base.Extend([]NewItem{item})
-	check.Must(t, err)
+	x := check.Get(base.Extend([]NewItem{item}))(t)
 	if d := x.Degree(n); d != base.NumTrainUsers() {
 		t.Errorf("degree %d, want at most the %d training users", d, base.NumTrainUsers())
 	}
@@ -417,13 +408,11 @@ func TestSampledRowsAreNotTooLong(t *testing.T) {
 	n := int32(base.NumItems())
 	r := market(11, int(n), 400)
 	energy := func(sample, first int) float64 {
-		e, err := base.NewEvidence([]string{"z"}, nil)
-		check.Must(t, err)
+		e := check.Get(base.NewEvidence([]string{"z"}, nil))(t)
 		for u := first; u < r.NumUsers(); u += sample {
 			e.Add(append(slices.Clone(r.Item[r.Ptr[u]:r.Ptr[u+1]]), n))
 		}
-		item, err := e.Place(0, float64(r.NumUsers()))
-		check.Must(t, err)
+		item := check.Get(e.Place(0, float64(r.NumUsers())))(t)
 		sum := 0.0
 		for _, x := range item.row {
 			sum += float64(x) * float64(x)
@@ -449,13 +438,11 @@ func TestSampledRowsAreNotTooLongForABasis(t *testing.T) {
 	base, _ := extended(t, kinds()["windows"], 1)
 	n, last := int32(base.NumItems()), 0.0
 	for _, users := range []float64{3, 30, 150} {
-		e, err := base.NewEvidence([]string{"z"}, nil)
-		check.Must(t, err)
+		e := check.Get(base.NewEvidence([]string{"z"}, nil))(t)
 		for range 3 {
 			e.Add([]int32{4, 5, 6, n})
 		}
-		item, err := e.Place(0, users)
-		check.Must(t, err)
+		item := check.Get(e.Place(0, users))(t)
 		square := 0.0
 		for _, x := range item.row {
 			square += float64(x) * float64(x)

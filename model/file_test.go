@@ -34,8 +34,7 @@ func written(t testing.TB, spec Spec) (*Model, string) {
 
 func mustOpen(t testing.TB, path string) *Model {
 	t.Helper()
-	m, err := Open(path)
-	check.Must(t, err)
+	m := check.Get(Open(path))(t)
 	t.Cleanup(func() {
 		check.Pass(t, m.Close(), "Close")
 	})
@@ -44,8 +43,7 @@ func mustOpen(t testing.TB, path string) *Model {
 
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	check.Must(t, err)
+	data := check.Get(os.ReadFile(path))(t)
 	return data
 }
 
@@ -71,9 +69,8 @@ func TestRoundTrip(t *testing.T) {
 			check.Same(t, answers(m), answers(opened), "answers")
 			again := filepath.Join(t.TempDir(), "again.gsimc")
 			check.Must(t, opened.WriteFile(again))
-			if string(mustRead(t, path)) != string(mustRead(t, again)) {
-				t.Error("written again, the file has other bytes")
-			}
+			check.Same(t, string(mustRead(t, again)), string(mustRead(t, path)),
+				"file written again")
 		})
 	}
 }
@@ -106,11 +103,8 @@ func TestFormatIsStable(t *testing.T) {
 		Kappa: []float64{1, 0.25}, Lambda: []float64{0, 0.75}, Degrees: []int64{4, 2, 1, 1},
 		Scale: []float64{0.5, 0.707, 1, 1},
 	}
-	m, err := New(spec, b, []string{"a", "b", "c", "ö"}, fit.Histories{})
-	check.Must(t, err)
-	if want := "ec6e7030737012e5"; m.Version() != want {
-		t.Errorf("version %s, want %s", m.Version(), want)
-	}
+	m := check.Get(New(spec, b, []string{"a", "b", "c", "ö"}, fit.Histories{}))(t)
+	check.Same(t, "ec6e7030737012e5", m.Version(), "version")
 }
 
 // TestSafetensors reads a file by the published rules of the format, without the code of the
@@ -149,9 +143,8 @@ func TestSafetensors(t *testing.T) {
 					size *= d
 				}
 				begin, end := info.DataOffsets[0], info.DataOffsets[1]
-				if size != end-begin {
-					t.Errorf("%s: %d bytes for %s %v", name, end-begin, info.DType, info.Shape)
-				}
+				check.Same(t, end-begin, size,
+					"%s: bytes for %s %v", name, info.DType, info.Shape)
 				if !strings.HasPrefix(name, "pad.") && (8+length+begin)%4096 != 0 {
 					t.Errorf("%s begins at %d, not on a page", name, 8+length+begin)
 				}
@@ -160,9 +153,7 @@ func TestSafetensors(t *testing.T) {
 				}
 				if name == "basis" {
 					got := math.Float32frombits(binary.LittleEndian.Uint32(body[begin+4*5:]))
-					if want := m.basis[5]; got != want {
-						t.Errorf("basis[5] in the file: %v, want %v", got, want)
-					}
+					check.Same(t, m.basis[5], got, "basis[5] in the file")
 				}
 			}
 			if i := slices.IndexFunc(covered, func(c int) bool { return c != 1 }); i >= 0 {
@@ -220,8 +211,7 @@ func TestClose(t *testing.T) {
 	if err := m.Close(); err != nil { // on the heap: nothing to unmap
 		t.Error(err)
 	}
-	opened, err := Open(path)
-	check.Must(t, err)
+	opened := check.Get(Open(path))(t)
 	for range 2 {
 		check.Pass(t, opened.Close(), "Close")
 	}
@@ -233,20 +223,15 @@ func TestClose(t *testing.T) {
 // A loaded model is a copy: writing into its file, or cutting it off, changes no answer.
 func TestLoadCopies(t *testing.T) {
 	m, path := written(t, testSpec())
-	loaded, err := Load(path)
-	check.Must(t, err)
+	loaded := check.Get(Load(path))(t)
 	defer func() {
 		check.Pass(t, loaded.Close(), "Close")
 	}()
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	check.Must(t, err)
-	info, err := file.Stat()
-	check.Must(t, err)
+	file := check.Get(os.OpenFile(path, os.O_WRONLY, 0))(t)
+	info := check.Get(file.Stat())(t)
 	check.Get(file.Write(bytes.Repeat([]byte{0x55}, int(info.Size()))))(t)
 	check.Must(t, errors.Join(file.Truncate(1), file.Close()))
-	if !slices.Equal(loaded.basis, m.basis) {
-		t.Error("the numbers have changed with the file")
-	}
+	check.Same(t, m.basis, loaded.basis, "the basis after the file was replaced")
 	if _, err := Load(path); !errors.As(err, new(*FileError)) {
 		t.Errorf("loading the file that was cut off: %v, want a *FileError", err)
 	}

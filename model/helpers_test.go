@@ -90,8 +90,7 @@ func mustNew(tb testing.TB, spec Spec, b *spectral.Basis, validation []History) 
 
 func mustNewFrom(tb testing.TB, spec Spec, b *spectral.Basis, h fit.Histories) *Model {
 	tb.Helper()
-	m, err := New(spec, b, itemNames(b.N), h)
-	check.Must(tb, err)
+	m := check.Get(New(spec, b, itemNames(b.N), h))(tb)
 	return m
 }
 
@@ -130,9 +129,7 @@ func near(t *testing.T, what string, got []float32, want []float64, tol float64)
 	for _, w := range want {
 		size = max(size, math.Abs(w))
 	}
-	if len(got) != len(want) {
-		t.Fatalf("%s has length %d, want %d", what, len(got), len(want))
-	}
+	check.MustSame(t, len(want), len(got), "%s has length", what)
 	for j := range want {
 		if !(math.Abs(float64(got[j])-want[j]) <= tol*size) {
 			t.Fatalf("%s[%d] = %v, want %v (largest %v)", what, j, got[j], want[j], size)

@@ -23,11 +23,9 @@ func extendedLocal(tb testing.TB, n, k, items int) *Model {
 	for i := range ids {
 		ids[i] = fmt.Sprintf("new-%02d", i)
 	}
-	e, err := m.NewEvidence(ids[:items/2], ids[items/2:])
-	check.Must(tb, err)
+	e := check.Get(m.NewEvidence(ids[:items/2], ids[items/2:]))(tb)
 	// The second half comes from other evidence, as in a server.
-	later, err := m.NewEvidence(ids[items/2:], nil)
-	check.Must(tb, err)
+	later := check.Get(m.NewEvidence(ids[items/2:], nil))(tb)
 	half := int32(items / 2)
 	for i := range items {
 		for u := range 3 {
@@ -61,8 +59,7 @@ func extendedLocal(tb testing.TB, n, k, items int) *Model {
 		check.Must(tb, err)
 		placed = append(placed, item)
 	}
-	x, err := m.Extend(placed)
-	check.Must(tb, err)
+	x := check.Get(m.Extend(placed))(tb)
 	return x
 }
 
@@ -178,15 +175,12 @@ func TestVersionCoversLocalTerms(t *testing.T) {
 	x := extendedLocal(t, 60, 4, 4)
 	base := x.Base()
 	place := func(histories ...[]int32) *Model {
-		e, err := base.NewEvidence([]string{"new"}, nil)
-		check.Must(t, err)
+		e := check.Get(base.NewEvidence([]string{"new"}, nil))(t)
 		for _, h := range histories {
 			e.Add(h)
 		}
-		item, err := e.Place(0, 2)
-		check.Must(t, err)
-		y, err := base.Extend([]NewItem{item})
-		check.Must(t, err)
+		item := check.Get(e.Place(0, 2))(t)
+		y := check.Get(base.Extend([]NewItem{item}))(t)
 		return y
 	}
 	// The same hyperedges in another order.

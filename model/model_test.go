@@ -258,8 +258,7 @@ func TestNewRefuses(t *testing.T) {
 func TestModelsShareNothing(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	spec, b, items := testSpec(), randomBasis(rng, 6, 2), itemNames(6)
-	m, err := New(spec, b, items, fit.Histories{})
-	check.Must(t, err)
+	m := check.Get(New(spec, b, items, fit.Histories{}))(t)
 	version := m.image().Version()
 	clear(b.U)
 	clear(b.Kappa)

@@ -13,8 +13,7 @@ import (
 func TestNewPopular(t *testing.T) {
 	for _, items := range [][]string{nil, {"a"}, {"a", "b", "c", "d"}} {
 		counts := []int64{3, 9, 3, 0}[:len(items)]
-		m, err := model.NewPopular(items, counts, 15)
-		check.Must(t, err)
+		m := check.Get(model.NewPopular(items, counts, 15))(t)
 		if m.Personal() || m.NumItems() != len(items) || !strings.HasPrefix(m.Version(),
 			"popularity-") {
 			t.Errorf("personal %v, %d items, version %s", m.Personal(), m.NumItems(), m.Version())

@@ -42,8 +42,7 @@ func openBytes(t *testing.T, data []byte) *FileError {
 func TestTruncatedFiles(t *testing.T) {
 	_, path := written(t, testSpec())
 	data := mustRead(t, path)
-	h, err := safetensors.Parse(data)
-	check.Must(t, err)
+	h := check.Get(safetensors.Parse(data))(t)
 	body := len(data) - len(h.Body)
 	sizes := []int{0, 1, 7, 8, 9, 100, pageSize - 1, body - 1, body, body + 1, len(data) - 1}
 	for _, info := range h.Arrays {
@@ -70,8 +69,7 @@ func TestFlippedBits(t *testing.T) {
 	soak.Native(t)
 	_, path := written(t, specs()["everything"])
 	data := mustRead(t, path)
-	h, err := safetensors.Parse(data)
-	check.Must(t, err)
+	h := check.Get(safetensors.Parse(data))(t)
 	flips := 0
 	refused := func(at, bit int) {
 		t.Helper()

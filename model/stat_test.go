@@ -26,8 +26,7 @@ func TestStat(t *testing.T) {
 	if got, err := Stat(undated); err != nil || !got.Trained.IsZero() || got.Version == "" {
 		t.Errorf("without a time: %v, %v", got, err)
 	}
-	file, err := os.ReadFile(path)
-	check.Must(t, err)
+	file := check.Get(os.ReadFile(path))(t)
 	_, x := extended(t, kinds()["paper"], 1)
 	document, _ := documentOf(t, x)
 	for what, data := range map[string][]byte{

@@ -74,9 +74,7 @@ func testTrends(t *testing.T, spec Spec, ruled bool) {
 		check.MustSame(t, want[i], got, "place %d", i)
 	}
 	check.Must(t, x.Close())
-	if len(m.TopN(nil, q, 12, skip)) != 12 {
-		t.Error("the model without trends is closed with the one that has them")
-	}
+	check.Same(t, 12, len(m.TopN(nil, q, 12, skip)), "items of the model without trends")
 }
 
 // With trends, the score of each item is its factor times as large as without them, the local term
@@ -150,9 +148,8 @@ func TestRising(t *testing.T) {
 	s.Now = append(s.Now, 3*x.Degree(added)<<10)
 	for _, part := range []float32{1, 0.01} { // of a few events what it has is soon three times
 		s.Exposed = []float32{part}
-		if rises := slices.Contains(x.WithTrends(s).Rising(), added); rises != (part == 1) {
-			t.Errorf("a new item is rising, %t, after %v of the events", rises, part)
-		}
+		check.Same(t, part == 1, slices.Contains(x.WithTrends(s).Rising(), added),
+			"after %v of the events, a new item is rising", part)
 	}
 	// By now it has a tenth of the share, and so it has a tenth of what it was taken to have.
 	s.Exposed, s.Shares = []float32{1}, []int64{10 * x.Degree(added)}

@@ -32,9 +32,8 @@ type text struct {
 // read parses an SVG. It fails the test if it is no XML, or has a number that is none.
 func read(t *testing.T, svg []byte) (s shown) {
 	t.Helper()
-	if bad := regexp.MustCompile(`NaN|Inf`).FindString(attributes(t, svg)); bad != "" {
-		t.Fatalf("the drawing has %s", bad)
-	}
+	check.MustSame(t, "", regexp.MustCompile(`NaN|Inf`).FindString(attributes(t, svg)),
+		"numbers in the drawing that are none")
 	d := xml.NewDecoder(strings.NewReader(string(svg)))
 	var open xml.StartElement
 	for {

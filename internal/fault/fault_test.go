@@ -66,7 +66,5 @@ func TestChain(t *testing.T) {
 	}
 	check.Fails(t, err, cause, "cause")
 	check.Same(t, []string{"A", "B"}, fault.Fields(err), "fields")
-	if fault.In("x", nil) != nil {
-		t.Error("In of nil is not nil")
-	}
+	check.Pass(t, fault.In("x", nil), "In of nil")
 }

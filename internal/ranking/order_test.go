@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // ahead is the order of results, spelled out: whether item i comes before item j.
@@ -144,13 +144,9 @@ func TestBeforeAndCompareAgree(t *testing.T) {
 		got := []int32{}
 		for at, s := range top.Sorted() {
 			got = append(got, s.Item)
-			if got := Of(scores, s.Item, nil); got != at+1 {
-				t.Errorf("rank of item %d: %v, want %v", s.Item, got, at+1)
-			}
+			check.Same(t, at+1, Of(scores, s.Item, nil), "rank of item %d", s.Item)
 		}
-		if diff := gocmp.Diff(Order(scores), got); diff != "" {
-			t.Fatalf("TopN and Order differ (-Order +TopN):\n%s", diff)
-		}
+		check.MustSame(t, Order(scores), got, "TopN and Order (-Order +TopN)")
 	}
 }
 

@@ -26,9 +26,7 @@ func TestSet(t *testing.T) {
 				t.Errorf("n=%d: Has(%d): %v, want %v", n, i, got, want)
 			}
 		}
-		if got := b.Cap(); got != n {
-			t.Errorf("n=%d: Cap: %v, want %v", n, got, n)
-		}
+		check.Same(t, n, b.Cap(), "n=%d: Cap", n)
 		b.Clear()
 		for i := range int32(n) {
 			if b.Has(i) {
@@ -42,9 +40,7 @@ func TestSet(t *testing.T) {
 	full := NewSet(70)
 	full.Fill()
 	for i := int32(-1); i < 130; i++ {
-		if full.Has(i) != (i >= 0 && i < 70) {
-			t.Errorf("Has(%d) = %v after Fill", i, full.Has(i))
-		}
+		check.Same(t, i >= 0 && i < 70, full.Has(i), "Has(%d) after Fill", i)
 	}
 	var none *Set
 	if none.Has(0) || none.Has(-1) || none.Cap() != 0 {

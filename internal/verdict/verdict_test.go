@@ -164,8 +164,7 @@ func TestFigures(t *testing.T) {
 		t.Errorf("%+v, %+v, want p %v", v, r, p)
 	}
 	// p and interval agree, and with the users that are needed p is small enough
-	if (v.P <= Level) != (v.Top < 0) {
-		t.Errorf("p is %v, and the interval ends at %v", v.P, v.Top)
-	}
+	check.Same(t, v.Top < 0, v.P <= Level,
+		"p is %v, the interval ends at %v: a difference", v.P, v.Top)
 	check.Same(t, math.Inf(1), Compare(&main, &main).Needed, "users needed to find nothing")
 }

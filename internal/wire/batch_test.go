@@ -56,8 +56,7 @@ func TestBatchIsProtobuf(t *testing.T) {
 		if grown := len(*e.data) - before; grown != UnknownSize(want.UnknownItemIds) {
 			t.Fatalf("%d bytes for the unknown ids, not UnknownSize", grown)
 		}
-		encoded, err := proto.Marshal(want)
-		check.Must(t, err)
+		encoded := check.Get(proto.Marshal(want))(t)
 		// The library keeps the bits of a NaN, and so do the messages of both.
 		if !bytes.Equal(encoded, slices.Clone(*e.data)) {
 			t.Fatalf("%d bytes are not those of the library, %d", len(*e.data), len(encoded))

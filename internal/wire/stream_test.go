@@ -30,8 +30,7 @@ func plainRequest() *pb.StreamObserveRequest {
 
 func encodeRequest(t testing.TB, m proto.Message) []byte {
 	t.Helper()
-	b, err := proto.Marshal(m)
-	check.Must(t, err)
+	b := check.Get(proto.Marshal(m))(t)
 	return b
 }
 
@@ -56,9 +55,8 @@ func TestStreamMessageReuse(t *testing.T) {
 		}
 	}
 	data := string(encodeRequest(t, plainRequest()))
-	if n := testing.AllocsPerRun(10, func() { m.ordinary(data) }); n != 0 {
-		t.Errorf("%v allocations for a message like one before it, want 0", n)
-	}
+	check.Same(t, 0.0, testing.AllocsPerRun(10, func() { m.ordinary(data) }),
+		"allocations for a message like one before it")
 }
 
 // TestStreamMessageKeepsNothingLarge decodes a good event beside a large bad one: the good one must
@@ -100,9 +98,8 @@ func FuzzStreamMessage(f *testing.F) {
 		err := proto.Unmarshal(data, &want)
 		var got StreamMessage
 		check.Must(t, got.decode(NewCodec(nil), mem.BufferSlice{mem.SliceBuffer(data)}))
-		if (got.Fault != nil) != (err != nil) {
-			t.Fatalf("fault %v, want that of the library, %v", got.Fault, err)
-		}
+		check.MustSame(t, err != nil, got.Fault != nil,
+			"fault %v, of the library %v: refused", got.Fault, err)
 		if err != nil {
 			return
 		}

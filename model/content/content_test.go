@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // drawn returns documents of some of n items, of words, categories and labels with the same names.
@@ -97,9 +99,7 @@ func TestNearest(t *testing.T) {
 			Document{Title: "x1 unheard of"}, Document{}, Document{Title: "unheard"}) {
 			want := similarities(all, d)
 			got := x.Nearest(d, k)
-			if len(got) != min(k, len(want)) {
-				t.Fatalf("%d neighbours of %d of %+v", len(got), len(want), d)
-			}
+			check.MustSame(t, min(k, len(want)), len(got), "neighbours of %+v", d)
 			if !slices.IsSortedFunc(got, func(a, b Neighbour) int {
 				return cmp.Or(cmp.Compare(b.Similarity, a.Similarity), cmp.Compare(a.Item, b.Item))
 			}) {
@@ -137,9 +137,7 @@ func TestTokensOfAllItems(t *testing.T) {
 			t.Fatalf("items with a category of all are near each other: %v", near)
 		}
 		want := NewIndex(200, maps.All(all), nil).Nearest(d, 10)
-		if got := x.Nearest(d, 10); !slices.Equal(got, want) {
-			t.Fatalf("item %d is near %v, by a new index near %v", i, got, want)
-		}
+		check.MustSame(t, want, x.Nearest(d, 10), "neighbours of item %d, as by a new index", i)
 		sums := make([]float32, 200)
 		if x.AddTo(sums, film); slices.Max(sums) != 0 {
 			t.Fatalf("a category of all adds %v", sums)
@@ -154,9 +152,7 @@ func TestTokens(t *testing.T) {
 		{{Labels: []string{"x", "y"}}, {Labels: []string{"y", "x", "y"}}},
 	}
 	for _, pair := range same {
-		if !slices.Equal(pair[0].tokens(), pair[1].tokens()) {
-			t.Errorf("%+v are not alike", pair)
-		}
+		check.Same(t, pair[1].tokens(), pair[0].tokens(), "tokens of %+v", pair)
 	}
 	kinds := []Document{{Title: "x"}, {Categories: []string{"x"}}, {Labels: []string{"x"}}}
 	for i := range kinds {
@@ -180,9 +176,7 @@ func TestNearestAtOnce(t *testing.T) {
 	for range 8 {
 		wait.Go(func() {
 			for range 50 {
-				if got := x.Nearest(all[0], 10); !slices.Equal(got, want) {
-					t.Errorf("%+v, want %+v", got, want)
-				}
+				check.Same(t, want, x.Nearest(all[0], 10), "neighbours after the change")
 			}
 		})
 	}

@@ -19,8 +19,7 @@ func snapshot() *Snapshot {
 // A document gives the snapshot back, with a name that is the same wherever it was made.
 func TestSnapshotDocuments(t *testing.T) {
 	want := snapshot()
-	document, err := want.Encode("base")
-	check.Must(t, err)
+	document := check.Get(want.Encode("base"))(t)
 	again, err := snapshot().Encode("base")
 	if err != nil || !bytes.Equal(document, again) {
 		t.Errorf("equal snapshots have different documents (%v)", err)

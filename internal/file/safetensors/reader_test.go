@@ -62,9 +62,7 @@ func TestView(t *testing.T) {
 	want := []float64{1, 2.5, -3}
 	for shift := range 8 {
 		raw := append(make([]byte, shift), Bytes(want)...)
-		if diff := cmp.Diff(want, View[float64](raw[shift:])); diff != "" {
-			t.Errorf("shifted by %d: %s", shift, diff)
-		}
+		check.Same(t, want, View[float64](raw[shift:]), "shifted by %d", shift)
 	}
 	if View[float32](nil) != nil || Bytes[int32](nil) != nil {
 		t.Error("nothing is not nothing")

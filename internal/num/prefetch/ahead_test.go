@@ -2,10 +2,10 @@ package prefetch_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/prefetch"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestAhead writes down in which order elements begin and have their turn.
@@ -33,10 +33,7 @@ func TestAhead(t *testing.T) {
 		for i := range prefetch.Ahead(test.n, test.stages...) {
 			log = append(log, fmt.Sprint("turn", i))
 		}
-		if !slices.Equal(log, test.want) {
-			t.Errorf("%d elements, %d stages: got %v, want %v", test.n, len(test.stages), log,
-				test.want)
-		}
+		check.Same(t, test.want, log, "%d elements, %d stages", test.n, len(test.stages))
 	}
 }
 
@@ -47,9 +44,7 @@ func TestAheadEndsEarly(t *testing.T) {
 			break
 		}
 	}
-	if begun != 6 {
-		t.Errorf("elements begun: %v, want 6", begun)
-	}
+	check.Same(t, 6, begun, "elements begun")
 }
 
 func TestAheadAllocatesNothing(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/prefetch"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestPrefetch checks that a prefetch does no harm. Nothing else of it can be seen.
@@ -21,7 +22,5 @@ func TestPrefetch(t *testing.T) {
 	prefetch.Slice([]struct{}{{}})
 	prefetch.Value(&memory[999])
 	prefetch.Value[[300]byte](nil)
-	if !bytes.Equal(memory, bytes.Repeat([]byte{7}, 1000)) {
-		t.Error("the memory has changed")
-	}
+	check.Same(t, bytes.Repeat([]byte{7}, 1000), memory, "the memory after it was fetched")
 }

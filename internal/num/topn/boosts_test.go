@@ -8,6 +8,7 @@ import (
 
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -129,9 +130,7 @@ func TestBoostsOfAnotherIndex(t *testing.T) {
 		if among != nil {
 			want = want[:2]
 		}
-		if !slices.Equal(batch[0].Top, want) {
-			t.Errorf("among %v: got %v, want %v", among, batch[0].Top, want)
-		}
+		check.Same(t, want, batch[0].Top, "among %v", among)
 	}
 }
 
@@ -158,9 +157,7 @@ func TestBoostsDoNotMisleadTheSample(t *testing.T) {
 			if s.begin(1) || s.abandoned {
 				t.Fatal("no scan")
 			}
-			if s.seeds != c.seeds {
-				t.Fatalf("%d of %d boosted rows are seeds, want %d", s.seeds, c.boosted, c.seeds)
-			}
+			check.MustSame(t, c.seeds, s.seeds, "seeds of %d boosted rows", c.boosted)
 			x.pass(&x.few, []*search{s}, true)
 			if !s.settle() {
 				t.Errorf("%d of %d boosted: the search has to begin anew", c.boosted, c.top)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/vec"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestRotation: a rotation is the matrix that its comments say, and keeps products.
@@ -71,9 +72,7 @@ func TestRowsAreRotated(t *testing.T) {
 				rows[i*k+i%k] += much // times what the others are
 			}
 			x := New(rows, slices.Repeat([]float32{1}, n), k, 0)
-			if got := x.rotation != nil; got != want {
-				t.Errorf("k = %d, %g times: rotated = %v, want %v", k, much, got, want)
-			}
+			check.Same(t, want, x.rotation != nil, "k = %d, %g times: rotated", k, much)
 			if x.relative > 0.018 {
 				t.Errorf("k = %d, %g times: a row misses %g of its length", k, much, x.relative)
 			}

@@ -447,9 +447,7 @@ func checkBounds(t *testing.T, name string, s *search, from *copied, r ranking.R
 	for b := range x.blocks() {
 		s.visit(b, nil)
 	}
-	if s.kept.Len() != x.n {
-		t.Fatalf("%s: %d of %d rows kept without a floor", name, s.kept.Len(), x.n)
-	}
+	check.MustSame(t, x.n, s.kept.Len(), "%s: rows kept without a floor", name)
 	for i, place := range s.kept.Place {
 		row, low, high := int(x.row[place]), s.kept.Low[i], s.kept.High[i]
 		base := vec.Dot(x.rows[row*x.k:(row+1)*x.k], r.Query)*x.gain[row] + 0
@@ -487,10 +485,8 @@ func TestNewFloor(t *testing.T) {
 			return n
 		}
 		floor, ok := s.newFloor()
-		if ok != (reach(s.floor) >= s.rank) {
-			t.Fatalf("%d of %d reach the floor %v, want %d: %v",
-				reach(s.floor), len(s.kept.Low), s.floor, s.rank, ok)
-		}
+		check.MustSame(t, reach(s.floor) >= s.rank, ok,
+			"that %d of %d reach the floor %v", s.rank, len(s.kept.Low), s.floor)
 		if ok && (reach(floor) < s.rank || floor < s.floor) {
 			t.Fatalf("new floor %v after %v: %d reach it, want %d",
 				floor, s.floor, reach(floor), s.rank)

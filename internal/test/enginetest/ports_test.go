@@ -17,7 +17,5 @@ func TestLeases(t *testing.T) {
 	check.Must(t, err)
 	defer more.end()
 	all := slices.Sorted(slices.Values(append(first, second...)))
-	if got := len(slices.Compact(all)); got != 2*n {
-		t.Errorf("%d ports in %d leases, want %d", got, 2*n, 2*n)
-	}
+	check.Same(t, 2*n, len(slices.Compact(all)), "different ports in leases")
 }

@@ -42,18 +42,14 @@ func TestTimes(t *testing.T) {
 func TestFewerUnderShort(t *testing.T) {
 	short(t, "true")
 	for n, want := range map[int]int{1: 1, 20: 1, 100: 5} {
-		if got := Times(n); got != want {
-			t.Errorf("Times(%d) = %d, want %d", n, got, want)
-		}
+		check.Same(t, want, Times(n), "Times(%d)", n)
 	}
 	t.Setenv(seedFrom, "7")
 	some := Some(t, 100)
 	if len(some) != 5 || !slices.IsSorted(some) || some[0] < 0 || some[4] > 99 {
 		t.Errorf("a sample of 100 cases: %v", some)
 	}
-	if again := Some(t, 100); !slices.Equal(some, again) {
-		t.Errorf("the same seed gives %v, then %v", some, again)
-	}
+	check.Same(t, Some(t, 100), some, "cases by the same seed")
 	ran, chance := 0, Chance(t)
 	for range 2000 {
 		if chance() {
@@ -67,13 +63,9 @@ func TestFewerUnderShort(t *testing.T) {
 	if others := Some(t, 100); slices.Equal(some, others) {
 		t.Errorf("two seeds give %v", some)
 	}
-	if got := SomeOf(t, 3, 5); !slices.Equal(got, []int{0, 1, 2}) {
-		t.Errorf("5 of 3 cases: %v", got)
-	}
+	check.Same(t, []int{0, 1, 2}, SomeOf(t, 3, 5), "5 of 3 cases")
 	short(t, "false")
-	if got := Some(t, 3); !slices.Equal(got, []int{0, 1, 2}) {
-		t.Errorf("all of 3 cases: %v", got)
-	}
+	check.Same(t, []int{0, 1, 2}, Some(t, 3), "all of 3 cases")
 }
 
 func TestOneIn(t *testing.T) {
@@ -122,13 +114,9 @@ func TestSlow(t *testing.T) {
 					Native(t)
 				}
 			})
-			if inner.Skipped() != skips {
-				t.Errorf("%s: %s skips: %v, want %v", c.name, what, inner.Skipped(), skips)
-			}
+			check.Same(t, skips, inner.Skipped(), "%s: %s skips", c.name, what)
 		}
-		if Brief() != c.slow {
-			t.Errorf("%s: Brief() = %v, want %v", c.name, Brief(), c.slow)
-		}
+		check.Same(t, c.slow, Brief(), "%s: Brief()", c.name)
 	}
 }
 
