@@ -77,9 +77,7 @@ func TestValidate(t *testing.T) {
 
 func TestConflictError(t *testing.T) {
 	err := error(&store.ConflictError{Revision: 7})
-	if want := "event id already used by revision 7 with another payload"; err.Error() != want {
-		t.Errorf("got %q, want %q", err, want)
-	}
+	check.Same(t, "event id already used by revision 7 with another payload", err.Error(), "error")
 	if !errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrInvalid) {
 		t.Errorf("%v is not just ErrConflict", err)
 	}
@@ -88,8 +86,6 @@ func TestConflictError(t *testing.T) {
 // TestShard fixes the shards, which processes of several versions may share: of 16.
 func TestShard(t *testing.T) {
 	for user, want := range map[string]int{"": 6, "a": 11, "ada": 9, "user-1": 5, "\x00\xff": 8} {
-		if got := store.Shard(user, 16); got != want {
-			t.Errorf("%q: got %d, want %d", user, got, want)
-		}
+		check.Same(t, want, store.Shard(user, 16), "%q", user)
 	}
 }

@@ -77,7 +77,5 @@ func TestHeldOut(t *testing.T) {
 		Time: []int64{1, 2, 6, 7}, Weight: []float32{.1, .2, .6, .7},
 	}}
 	check.Same(t, want, got, "result")
-	if d.Len() != 7 {
-		t.Error("the events were changed")
-	}
+	check.Same(t, 7, d.Len(), "events after the split")
 }

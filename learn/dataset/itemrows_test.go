@@ -84,9 +84,7 @@ nothing
 				func(r ItemRow) error { got = append(got, r); return nil },
 				func(e *RowError) error { bad = append(bad, e.Error()); return nil }))
 			check.Same(t, c.want, got, "rows")
-			if len(bad) != len(c.bad) {
-				t.Fatalf("faults %q, want %q", bad, c.bad)
-			}
+			check.MustSame(t, len(c.bad), len(bad), "number of the faults %q", bad)
 			for i := range bad {
 				if !strings.Contains(bad[i], path+c.bad[i]) {
 					t.Errorf("fault %q, want %q", bad[i], c.bad[i])

@@ -47,9 +47,7 @@ func TestLeaveOutRare(t *testing.T) {
 				t.Errorf("%d items with the filters %d and %d, want %d and %d",
 					d.NumItems(), report.MinUserEvents, report.MinItemEvents, tt.items, tt.filter)
 			}
-			if report.FilteredItems != tt.common+tt.rare-tt.items {
-				t.Errorf("%d items filtered", report.FilteredItems)
-			}
+			check.Same(t, tt.common+tt.rare-tt.items, report.FilteredItems, "items filtered")
 			if tt.filter == 0 {
 				return
 			}

@@ -287,10 +287,8 @@ func TestReadOracle(t *testing.T) {
 		if diff := cmp.Diff(want, listed(d), cmp.AllowUnexported(oracleRow{})); diff != "" {
 			t.Fatalf("round %d (-want +got):\n%s", round, diff)
 		}
-		if got := int64(d.Len()) + report.Duplicates + report.Filtered; got != int64(len(rows)) {
-			t.Fatalf("round %d: kept + duplicates + filtered = %d, want %d rows", round, got,
-				len(rows))
-		}
+		check.MustSame(t, int64(len(rows)), int64(d.Len())+report.Duplicates+report.Filtered,
+			"round %d: kept + duplicates + filtered", round)
 	}
 }
 
@@ -398,9 +396,8 @@ func TestHashDiffers(t *testing.T) {
 		return report.Hash
 	}
 	want := hash(base)
-	if got := hash("timestamp,user_id,item_id\n3,v,a\n2,u,b\n1,u,a\n"); got != want {
-		t.Errorf("the order of rows and columns must not change the hash")
-	}
+	check.Same(t, want, hash("timestamp,user_id,item_id\n3,v,a\n2,u,b\n1,u,a\n"),
+		"hash of other orders of rows and columns")
 	for _, other := range []string{
 		"user_id,item_id,timestamp\nu,a,1\nu,b,2\nw,a,3\n",
 		"user_id,item_id,timestamp\nu,a,1\nu,b,2\nv,b,3\n",

@@ -61,9 +61,7 @@ func TestNextTargets(t *testing.T) {
 		check.Same(t, want, h, "the history")
 		byUser[target.user]++
 	}
-	if len(byUser) != users {
-		t.Errorf("%d users, want %d", users, len(byUser))
-	}
+	check.Same(t, users, len(byUser), "users")
 	for limit := range users + 3 {
 		taken := map[int32]int{}
 		for _, target := range someUsers(slices.Clone(all), users, limit) {
@@ -73,13 +71,9 @@ func TestNextTargets(t *testing.T) {
 		if limit == 0 {
 			want = users
 		}
-		if len(taken) != want {
-			t.Errorf("%d users of %d, want %d", len(taken), users, want)
-		}
+		check.Same(t, want, len(taken), "taken users of %d", users)
 		for u, n := range taken {
-			if n != byUser[u] {
-				t.Errorf("%d targets of user %d, want all %d", n, u, byUser[u])
-			}
+			check.Same(t, byUser[u], n, "targets of user %d", u)
 		}
 	}
 }

@@ -203,9 +203,8 @@ func TestSplitByTimeRefuses(t *testing.T) {
 func TestChooseIsWhatRunChooses(t *testing.T) {
 	p := randomPartition(7, 160, 40)
 	methods := []Method{popularity{}, vsknn{}, markov{}, ease{}, ease{forgets: true}}
-	if got := namesOf(Choosers(methods)); got != "vsknn; markov; ease; ease-forgetting" {
-		t.Errorf("%s choose", got)
-	}
+	check.Same(t, "vsknn; markov; ease; ease-forgetting", namesOf(Choosers(methods)),
+		"methods that choose")
 	want := check.Get(Run(p, Options{Methods: methods}))(t)
 	chosen := check.Get(Choose(p, Options{Methods: methods}))(t)
 	blind := *p

@@ -71,8 +71,7 @@ func cutOf(
 			},
 		}
 	}
-	methods, err := x.Choose(opt(x.Choosing))
-	check.Must(t, err)
+	methods := check.Get(x.Choose(opt(x.Choosing)))(t)
 	final := opt(x.Final)
 	final.Methods = methods
 	results = check.Get(x.Run(final))(t)

@@ -39,9 +39,7 @@ func TestLearnedDynamicsOnReferenceData(t *testing.T) {
 func checkReliability(t *testing.T, r *evaluate.Reliability) {
 	t.Helper()
 	for name, side := range map[string][]evaluate.Tenth{"random": r.Random, "target": r.Target} {
-		if len(side) != 10 {
-			t.Fatalf("%s: %d tenths", name, len(side))
-		}
+		check.MustSame(t, 10, len(side), "tenths of %s", name)
 		for i, s := range side {
 			if s.Scores < 100 || s.StdDev*s.StdDev > s.Variance*(1+1e-9) || !(s.ErrorErr > 0) ||
 				i > 0 && (s.StdDev < side[i-1].StdDev || s.Scores > side[i-1].Scores+1) {

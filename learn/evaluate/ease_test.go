@@ -241,10 +241,8 @@ func TestClimb(t *testing.T) {
 		})
 	}
 	fault := errors.New("fault")
-	if err := climb(0, 2, 9, func(int) (float64, error) {
+	check.Fails(t, climb(0, 2, 9, func(int) (float64, error) {
 		return 0, fault
-	}); !errors.Is(err, fault) {
-		t.Errorf("error %v, want that of the callback", err)
-	}
+	}), fault, "a callback that fails")
 	check.Same(t, 100.0, easeLambdas[easeStart], "the search starts from λ")
 }

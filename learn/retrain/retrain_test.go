@@ -289,10 +289,8 @@ func TestRetrainStops(t *testing.T) {
 	var pid, nice int
 	var rest string
 	check.Get(fmt.Sscan(string(text), &pid, &nice, &rest))(t)
-	if want := fmt.Sprintln(pid, min(20-own+10, 19), nil, 3); string(text) != want {
-		t.Errorf("the training says %q of itself (pid, nice, error, GOMAXPROCS), want %q", text,
-			want)
-	}
+	check.Same(t, fmt.Sprintln(pid, min(20-own+10, 19), nil, 3), string(text),
+		"what the training says of itself (pid, nice, error, GOMAXPROCS)")
 	if now, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || now != own {
 		t.Errorf("the priority of the server itself went from %d to %d, %v", own, now, err)
 	}
@@ -306,9 +304,7 @@ func TestRetrainStops(t *testing.T) {
 	if took := time.Since(began); took > 4*time.Second {
 		t.Errorf("stopping took %s: the training was killed, not told", took)
 	}
-	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the training is still there: %v", err)
-	}
+	check.Fails(t, syscall.Kill(pid, 0), syscall.ESRCH, "a signal to the training that has ended")
 	if s.reloaded > 0 || len(*done) > 0 || !strings.Contains(log.String(), "retraining stopped") {
 		t.Errorf("%d reloads, counted %v, log:\n%s", s.reloaded, *done, log)
 	}

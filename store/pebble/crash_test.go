@@ -174,9 +174,8 @@ func crashAnywhere(t *testing.T, seed uint64) {
 				flush(t, s)
 			}
 		}
-		if diff := cmp.Diff(states[len(states)-1], dump(t, s)); diff != "" {
-			t.Fatalf("round %d: store differs from model (-want +got):\n%s", i, diff)
-		}
+		check.MustSame(t, states[len(states)-1], dump(t, s),
+			"round %d: store differs from model", i)
 		mustClose(t, s)
 	}
 
@@ -248,10 +247,8 @@ func crashUnderLoad(t *testing.T, seed uint64) {
 		}
 	}
 	for r, v := range acked {
-		if recovered[r] != v.Revision {
-			t.Errorf("seed %d: acknowledged version %v, recovered revision %d", seed, v,
-				recovered[r])
-		}
+		check.Same(t, v.Revision, recovered[r],
+			"seed %d: recovered revision of the acknowledged version %v", seed, v)
 	}
 	for r := range l.sent {
 		results, err := s.Append(context.Background(), []store.Record{r})

@@ -96,9 +96,7 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 		default:
 			h.begin(t, s, func(ctx context.Context) error {
 				n, err := s.Erase(ctx, user)
-				if n != uint64(len(before[user])) {
-					t.Errorf("erasing %q: got %d, want %d", user, n, len(before[user]))
-				}
+				check.Same(t, uint64(len(before[user])), n, "events of %q that are erased", user)
 				return err
 			})
 		}

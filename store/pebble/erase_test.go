@@ -165,9 +165,7 @@ func TestErasuresShareACommit(t *testing.T) {
 	for u := range users {
 		h.begin(t, s, func(ctx context.Context) error {
 			n, err := s.Erase(ctx, fmt.Sprint("user-", u))
-			if n != 200 {
-				t.Errorf("Erase: got %d, want 200", n)
-			}
+			check.Same(t, uint64(200), n, "erased events")
 			return err
 		})
 	}

@@ -321,9 +321,7 @@ func meetsFullDisk(t *testing.T, s *Store) {
 	if !errors.Is(stats.Refusal, store.ErrFull) || err != nil {
 		t.Errorf("Stats: refused by %v (%v), want ErrFull", stats.Refusal, err)
 	}
-	if got := len(dump(t, s)["u"]); got != 10 {
-		t.Errorf("reading on the full disk: %d events, want the 10 durable ones", got)
-	}
+	check.Same(t, 10, len(dump(t, s)["u"]), "durable events that are read on the full disk")
 }
 
 // TestCloseWithoutRoom closes a store whose log waits for room: it ends, and the next one has what

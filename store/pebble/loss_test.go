@@ -85,9 +85,7 @@ func TestLossIsNoticed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			disk, want := crashedStore(t, c.calls, c.tables)
 			same := powerCut(disk, 100)
-			if got := openedAfter(t, same, "nothing", want); got != "whole" {
-				t.Fatalf("without damage: %s", got)
-			}
+			check.MustSame(t, "whole", openedAfter(t, same, "nothing", want), "without damage")
 			log, content := newestLog(t, disk)
 			written := len(bytes.TrimRight(content, "\x00"))
 			rng := rand.New(rand.NewPCG(1, uint64(c.calls)))
@@ -165,9 +163,7 @@ func TestFolderIsNoticed(t *testing.T) {
 			return
 		}
 		t.Log(err)
-		if got := openedAfter(t, damaged, what, want); got != "refused" {
-			t.Errorf("%s: %s", what, got)
-		}
+		check.Same(t, "refused", openedAfter(t, damaged, what, want), "%s", what)
 	}
 	gone := powerCut(disk, 100)
 	check.Must(t, gone.RemoveAll(dataDir))
@@ -204,9 +200,7 @@ func TestFolderIsNoticed(t *testing.T) {
 
 	unmarked := powerCut(disk, 100) // as beside a copy of the folder alone
 	check.Must(t, unmarked.Remove("store/"+mark.Name))
-	if got := openedAfter(t, unmarked, "mark removed", want); got != "whole" {
-		t.Errorf("mark removed: %s", got)
-	}
+	check.Same(t, "whole", openedAfter(t, unmarked, "mark removed", want), "mark removed")
 	if _, found, err := mark.Read(unmarked, "store"); !found || err != nil {
 		t.Errorf("no new mark was begun: %v, %v", found, err)
 	}

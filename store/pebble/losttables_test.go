@@ -3,7 +3,6 @@ package pebble
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -60,9 +59,7 @@ func layers(t *testing.T, crashed bool) (*memDisk, map[string][]store.Event) {
 	}
 	mustClose(t, s)
 	before := histories(t, disk, "store")
-	if len(before) != len(events) {
-		t.Fatalf("%d users, want %d", len(before), len(events))
-	}
+	check.MustSame(t, len(events), len(before), "users")
 	return disk, before
 }
 
@@ -80,9 +77,7 @@ func accounted(
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	if !maps.Equal(old, filesOf(t, disk)) {
-		t.Errorf("%s: the old store has changed", what)
-	}
+	check.Same(t, filesOf(t, disk), old, "%s: files of the old store", what)
 	found := &result.Found
 	after := histories(t, disk, "new")
 	check.Same(t, int64(len(after)), result.Users, "%s: users told", what)
@@ -111,9 +106,7 @@ func accounted(
 			t.Errorf("%s: a history lacks its last events and is not told", what)
 		}
 	}
-	if found.Existed != int64(len(before)) {
-		t.Errorf("%s: there were %d users, told are %d", what, len(before), found.Existed)
-	}
+	check.Same(t, int64(len(before)), found.Existed, "%s: users that were there", what)
 	if lost := found.Lost(); lost > int64(unnamed) || lost < int64(unnamed-back) {
 		t.Errorf("%s: %d users are neither kept nor named, told are %d: %+v", what, unnamed, lost,
 			found)
@@ -152,9 +145,7 @@ func allWhole(
 ) (back int) {
 	t.Helper()
 	whole, _, back := accounted(t, what, damaged, before)
-	if whole != len(before) {
-		t.Fatalf("%s: %d users of %d are whole", what, whole, len(before))
-	}
+	check.MustSame(t, len(before), whole, "%s: whole users", what)
 	return back
 }
 

@@ -203,10 +203,7 @@ func TestSalvageOfWholeStore(t *testing.T) {
 	}) {
 		t.Errorf("it leaves %q, %v", names, err)
 	}
-	if opened.times != 1 {
-		t.Errorf("the old store was opened %d times, want once: each replays its journal",
-			opened.times)
-	}
+	check.Same(t, 1, opened.times, "times the old store is opened: each replays its journal")
 	takesWrites(t, disk, "store") // nobody has it open
 }
 

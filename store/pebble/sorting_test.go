@@ -32,10 +32,8 @@ func TestCrashWhileSorting(t *testing.T) {
 			wantThere(t, disk.CrashClone(vfs.CrashCloneCfg{}), "store", dump(t, s))
 			oneBatch(t, s)
 		}
-		if cuts != users+2 {
-			t.Errorf("the power was cut %d times, want before, between and after %d batches",
-				cuts, users+1)
-		}
+		check.Same(t, users+2, cuts,
+			"cuts of power, before, between and after %d batches", users+1)
 	})
 }
 

@@ -60,9 +60,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s, byte %d: %d users count as incomplete, named are (-refused +named):\n%s",
 				path, at, report.Incomplete, diff)
 		}
-		if report.Users != manyUsers {
-			t.Errorf("%s, byte %d: %d users are found, want %d", path, at, report.Users, manyUsers)
-		}
+		check.Same(t, int64(manyUsers), report.Users, "%s, byte %d: users found", path, at)
 		named += len(users)
 	}
 	if named < flips/2 {

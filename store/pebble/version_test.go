@@ -71,9 +71,7 @@ func TestVersionsStay(t *testing.T) {
 		s := mustOpen(t, "store", Options{FS: disk, AcceptLoss: accept})
 		lives(t, s)
 		want := versions(t, s)
-		if len(want) != 48 {
-			t.Fatalf("%d users", len(want))
-		}
+		check.MustSame(t, 48, len(want), "users")
 		wantMarks(t, want)
 		crashed := powerCut(disk, 0)
 		mustClose(t, s)
@@ -125,9 +123,7 @@ func TestLossChangesVersions(t *testing.T) {
 			opts.FS = disk
 			s = mustOpen(t, "store", opts)
 			after := versions(t, s)
-			if len(after) != len(before) {
-				t.Errorf("%d users, want %d", len(after), len(before))
-			}
+			check.Same(t, len(before), len(after), "users")
 			for user, v := range after {
 				if v == before[user] || v.Revision != before[user].Revision {
 					t.Errorf("%s has %v, as before the loss %v", user, v, before[user])

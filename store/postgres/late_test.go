@@ -102,8 +102,6 @@ func TestErasureWaitsForFirstEvent(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	check.Must(t, p.Standby.Start())
-	if n := <-erased; n != 1 {
-		t.Errorf("%d events were erased, want the one that waited", n)
-	}
+	check.Same(t, uint64(1), <-erased, "events that were erased")
 	wantRevision(t, s, "after the erasure", 0)
 }

@@ -34,9 +34,7 @@ func TestValidate(t *testing.T) {
 		{Config{Users: MaxUsers, Items: MaxItems, Events: MaxEvents + 1}, []string{"Events"}},
 	} {
 		err := tt.cfg.Validate()
-		if (err == nil) != (tt.want == nil) {
-			t.Errorf("%+v: error %v", tt.cfg, err)
-		}
+		check.Same(t, tt.want == nil, err == nil, "%+v: error %v: passes", tt.cfg, err)
 		for _, want := range tt.want {
 			if err != nil && !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: error %q lacks %q", tt.cfg, err, want)
@@ -94,9 +92,7 @@ func TestCounts(t *testing.T) {
 			if err := Generate(&b, cfg, func(events int64) { last = events }); err != nil {
 				t.Fatalf("%+v: %v", cfg, err)
 			}
-			if last != cfg.Events {
-				t.Errorf("%+v: last progress %d", cfg, last)
-			}
+			check.Same(t, cfg.Events, last, "%+v: last progress", cfg)
 			checkOutput(t, cfg, b.String())
 		}
 	}
@@ -130,9 +126,7 @@ func checkOutput(t *testing.T, cfg Config, text string) {
 			t.Fatalf("%+v: user %s has %d events, want %d or more", cfg, user, n, fewest)
 		}
 	}
-	if len(events) != cfg.Users {
-		t.Fatalf("%+v: %d users", cfg, len(events))
-	}
+	check.MustSame(t, cfg.Users, len(events), "%+v: users", cfg)
 }
 
 // histories generates and reads back.

@@ -30,8 +30,6 @@ func TestCloseWaits(t *testing.T) {
 		check.Fails(t, c.Close(), store.ErrClosed, "a second Close")
 		check.Fails(t, c.Begin(t.Context()), store.ErrClosed, "Begin after Close")
 		c.Wait()
-		if took := time.Since(begun); took != time.Minute {
-			t.Errorf("Wait took %v, want as long as the calls", took)
-		}
+		check.Same(t, time.Minute, time.Since(begun), "time that Wait took, as long as the calls")
 	})
 }

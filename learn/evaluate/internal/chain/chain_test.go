@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/local"
 )
@@ -78,9 +79,7 @@ func TestRank(t *testing.T) {
 			return cmp.Compare(degrees[j], degrees[i])
 		})
 		want := int32(1 + slices.Index(order, target))
-		if got := s.Rank(past, target); got != want {
-			t.Fatalf("rank %d, want %d", got, want)
-		}
+		check.MustSame(t, want, s.Rank(past, target), "rank")
 	}
 }
 
@@ -104,9 +103,7 @@ func TestChoose(t *testing.T) {
 		return ndcg
 	}
 	chosen := c.Choose(validation, 6000)
-	if chosen.Weight != 1 {
-		t.Errorf("chose %+v, want the weight 1", chosen)
-	}
+	check.Same(t, 1.0, chosen.Weight, "weight of the choice %+v", chosen)
 	start := local.Default()
 	start.Weight = 1
 	worse := *chosen

@@ -31,16 +31,13 @@ func TestNegInvert(t *testing.T) {
 		}
 		steps := 0
 		check.Must(t, m.NegInvert(func(int, int) { steps++ }))
-		if want := (n + inverseBlock - 1) / inverseBlock; steps != want {
-			t.Errorf("n = %d: %d steps, want %d", n, steps, want)
-		}
+		check.Same(t, (n+inverseBlock-1)/inverseBlock, steps, "n = %d: steps", n)
 		if n == 0 {
 			continue
 		}
 		last := (n - 1) / stripRows
-		if end := stripOffset(n, last) + len(m.strip(last*stripRows).Data); end != len(m.data) {
-			t.Errorf("n = %d: the strips have %d numbers, the matrix %d", n, end, len(m.data))
-		}
+		check.Same(t, len(m.data), stripOffset(n, last)+len(m.strip(last*stripRows).Data),
+			"n = %d: numbers of the strips", n)
 		var want mat.Dense
 		check.Must(t, want.Inverse(dense))
 		for i := range n {

@@ -41,15 +41,11 @@ func TestWriter(t *testing.T) {
 	var got []string
 	next := uint64(3)
 	for _, r := range w.rows {
-		if r.number != next {
-			t.Errorf("row %d comes after row %d", r.number, next-1)
-		}
+		check.Same(t, next, r.number, "number of the next row")
 		next++
 		err := row.EachEntry(row.JournalKey(nil, r.number), r.value,
 			func(user []byte, v store.Version, at int) {
-				if string(user) != "u" {
-					t.Errorf("an entry of user %q", user)
-				}
+				check.Same(t, "u", string(user), "user of an entry")
 				if v.Revision == 0 {
 					got = append(got, "erased")
 					return

@@ -66,7 +66,5 @@ func TestTablesKeepToTheLimit(t *testing.T) {
 		hs.limit = 2
 		hs.trimTables()
 	}
-	if len(hs.long.list) != 1 {
-		t.Errorf("%d tables are left, want one", len(hs.long.list))
-	}
+	check.Same(t, 1, len(hs.long.list), "tables left")
 }

@@ -42,8 +42,6 @@ func TestWholeClosesFiles(t *testing.T) {
 		if err := Whole(fs, "000001.sst"); err == nil {
 			t.Errorf("a file of %d bytes is whole", len(content))
 		}
-		if fs.open != 0 {
-			t.Errorf("after a file of %d bytes %d files are open", len(content), fs.open)
-		}
+		check.Same(t, 0, fs.open, "open files after one of %d bytes", len(content))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store/internal/clock"
 )
 
@@ -40,9 +41,7 @@ func TestLateCallsAreNotDone(t *testing.T) {
 					t.Errorf("the outcome is %v", call.Err)
 				}
 				time.Sleep(test.hangs)
-				if n := done.Load(); n != test.done {
-					t.Errorf("the call was done %d times, want %d", n, test.done)
-				}
+				check.Same(t, test.done, done.Load(), "times the call was done")
 			})
 		})
 	}

@@ -18,9 +18,7 @@ func TestSlot(t *testing.T) {
 		"{}foo": Slot("{}foo"), "{user1000}.following": Slot("user1000"),
 		"foo{{bar}}zap": Slot("{bar"), "foo{bar": 15278,
 	} {
-		if got := Slot(key); got != want {
-			t.Errorf("Slot(%q) = %d, want %d", key, got, want)
-		}
+		check.Same(t, want, Slot(key), "Slot(%q)", key)
 	}
 	if Slot("{}foo") == Slot("foo") {
 		t.Error("an empty tag counts")
@@ -80,13 +78,9 @@ func TestQueue(t *testing.T) {
 		for _, c := range n.queue.take(nil) {
 			names = append(names, c.Function)
 		}
-		if got := strings.Join(names, " "); got != want {
-			t.Errorf("took %q, want %q", got, want)
-		}
+		check.Same(t, want, strings.Join(names, " "), "took")
 	}
-	if left := n.taken.Load(); left != 8 {
-		t.Errorf("%d calls have room, want the 8 that were taken", left)
-	}
+	check.Same(t, int64(8), n.taken.Load(), "calls that have room")
 	n.queue.put([]*Call{{batch: gone, room: n}, {Function: "kept", batch: waiting, room: n}})
 	n.queue.sweep()
 	if left := n.queue.close(); len(left) != 1 || left[0].Function != "kept" {
@@ -99,9 +93,7 @@ func TestQueue(t *testing.T) {
 
 func TestPauses(t *testing.T) {
 	for attempts, want := range []time.Duration{0, 10, 20, 40, 80, 160, 160} {
-		if got := pauseAfter(attempts); got != want*time.Millisecond {
-			t.Errorf("after %d attempts: %v, want %v ms", attempts, got, int(want))
-		}
+		check.Same(t, want*time.Millisecond, pauseAfter(attempts), "after %d attempts", attempts)
 	}
 }
 
@@ -131,9 +123,7 @@ func TestAlone(t *testing.T) {
 		next.Alone = next.Alone.Add(-c.after)
 		n.info.Store(&next)
 		err := n.alone()
-		if (err != nil) != c.refused {
-			t.Errorf("%s: %v, refused: want %v", name, err, c.refused)
-		}
+		check.Same(t, c.refused, err != nil, "%s: %v, refused", name, err)
 		if err != nil && !strings.Contains(err.Error(), "0 replicas are linked to a:1, want 2") {
 			t.Errorf("%s: %v", name, err)
 		}

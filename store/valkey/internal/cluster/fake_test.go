@@ -232,9 +232,7 @@ func TestNodesWithoutHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, addr := range []string{"h:1", "[::1]:1"} {
 			f := &fake{addr: addr}
-			if got := f.open(t).primaries()[0].addr; got != addr {
-				t.Errorf("the primary is at %s, want %s", got, addr)
-			}
+			check.Same(t, addr, f.open(t).primaries()[0].addr, "the primary is at")
 		}
 	})
 }

@@ -37,9 +37,7 @@ func TestErasedBytesLeaveAllNodes(t *testing.T) {
 		Event: store.Event{ID: "kept-" + namespace, Item: "item", Value: 1}}
 	results := check.Get(s.Append(t.Context(), append(records, kept)))(t)
 	for _, r := range results {
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
+		check.Must(t, r.Err)
 	}
 	for _, user := range users {
 		check.Get(s.Erase(t.Context(), user))(t)
