@@ -6,15 +6,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestDraw(t *testing.T) {
 	c := Config{Users: 3000, Items: 800, Ones: 60_000, Seed: 7}
 	r := Draw(c)
-	if err := r.Validate(); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, r.Validate())
 	if r.NumUsers() != c.Users || math.Abs(float64(len(r.Item))/float64(c.Ones)-1) > 0.1 {
 		t.Errorf("%d users and %d ones, want %d and about %d", r.NumUsers(), len(r.Item), c.Users,
 			c.Ones)
@@ -29,9 +27,7 @@ func TestDraw(t *testing.T) {
 		t.Errorf("the first item has %d users and the last %d, want a power law", head, tail)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	if diff := cmp.Diff(r, Draw(c)); diff != "" {
-		t.Errorf("another number of processors gives other data (-want +got):\n%.300s", diff)
-	}
+	check.Same(t, r, Draw(c), "data by another number of processors")
 	c.Seed++
 	if slices.Equal(r.Item, Draw(c).Item) {
 		t.Error("another seed gives the same data")

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -21,9 +22,7 @@ func TestOverload(t *testing.T) {
 		}
 		return nil
 	}
-	if err := s.Overload(t.Context(), Overload{InFlight: 4, Probe: probe}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.Overload(t.Context(), Overload{InFlight: 4, Probe: probe}))
 	for _, name := range []string{"0.8× goodput / capacity", "10× goodput / capacity",
 		"2× admitted p99 / that at 0.8×"} {
 		if y := s.find(t, "overload", name).Points[0].Y.Median; !(y > 0) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestSpread(t *testing.T) {
@@ -62,16 +62,9 @@ func TestReportRoundTrip(t *testing.T) {
 		}},
 	}
 	var file bytes.Buffer
-	if err := want.Write(&file); err != nil {
-		t.Fatal(err)
-	}
-	got, err := ReadReport(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("report (-want +got):\n%s", diff)
-	}
+	check.Must(t, want.Write(&file))
+	got := check.Get(ReadReport(&file))(t)
+	check.Same(t, want, got, "report")
 	for text, message := range map[string]string{"{": "not a report",
 		`{"schema":"gsimc-bench/9"}`: `"gsimc-bench/9", want "gsimc-bench/1"`} {
 		if _, err := ReadReport(strings.NewReader(text)); err == nil ||

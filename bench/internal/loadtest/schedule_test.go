@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // bubbleClock is the time of a synctest bubble, which passes only when everything waits.
@@ -30,9 +32,7 @@ func TestSchedule(t *testing.T) {
 	var sum, squares float64
 	for range n {
 		at := s.next()
-		if twin := again.next(); twin != at {
-			t.Fatalf("the same seed gives %s and %s", at, twin)
-		}
+		check.MustSame(t, at, again.next(), "the same seed gives")
 		gap := (at - last).Seconds() * rate
 		if gap < 0 {
 			t.Fatalf("an arrival at %s after one at %s", at, last)
@@ -75,9 +75,7 @@ func TestOpenLoopSendsOnTime(t *testing.T) {
 		want, measured := newSchedule(1000, 3), int64(0)
 		for at := range sent {
 			intended := want.next()
-			if at != intended {
-				t.Fatalf("a request was sent at %s, intended at %s", at, intended)
-			}
+			check.MustSame(t, intended, at, "time when a request was sent")
 			if intended >= loop.Warmup {
 				measured++
 			}

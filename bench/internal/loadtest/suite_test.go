@@ -18,15 +18,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
 func dial(t *testing.T, address string, connections int) *Client {
 	t.Helper()
-	c, err := Dial(address, connections)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := check.Get(Dial(address, connections))(t)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -38,13 +36,8 @@ func echoClient(t *testing.T) *Client {
 		ModelVersion: "m"}),
 		encode(&pb.ObserveResponse{Disposition: pb.EventDisposition_EVENT_DISPOSITION_APPLIED,
 			UserRevision: 1}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
+	l := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -60,17 +53,9 @@ func echoClient(t *testing.T) *Client {
 func TestEchoEndsEarly(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	e, err := NewEcho(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Serve(ctx, l); err != nil {
-		t.Errorf("Serve after the end of its context: %v", err)
-	}
+	e := check.Get(NewEcho(nil, nil))(t)
+	l := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	check.Pass(t, e.Serve(ctx, l), "Serve after the end of its context")
 }
 
 func testSuite(t *testing.T) *Suite {
@@ -172,9 +157,7 @@ func TestInterruptedSuite(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want the end of the context", err)
-	}
+	check.Fails(t, err, context.Canceled, "end of the context")
 	if got := s.find(t, "group", "figure").Points[0].Y; got != (Spread{0, 0.5, 1, 2}) {
 		t.Errorf("%+v, want the figures 0 and 1", got)
 	}
@@ -274,9 +257,7 @@ func TestPreload(t *testing.T) {
 		const first, users, n = 10, 500, 12
 		err := client.Preload(t.Context(), &traffic, first, first+users, n, func(int, int) {})
 		if c.want != "" {
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: error %v, want %q", c.name, err, c.want)
-			}
+			check.Says(t, err, c.want, "%s", c.name)
 			continue
 		}
 		if err != nil || c.server.total != users*n {
@@ -287,9 +268,7 @@ func TestPreload(t *testing.T) {
 			for _, item := range traffic.Loaded(u, n) {
 				want = append(want, traffic.Items[item])
 			}
-			if got := c.server.items[UserID(u)]; !slices.Equal(got, want) {
-				t.Fatalf("%s: history of user %d is %v, want %v", c.name, u, got, want)
-			}
+			check.MustSame(t, want, c.server.items[UserID(u)], "%s: history of user %d", c.name, u)
 		}
 	}
 }
@@ -326,9 +305,7 @@ func TestServerProcessorTime(t *testing.T) {
 	used := time.Minute // before the measurement
 	s.Work = func() time.Duration { return used }
 	s.Settle = func(context.Context) { used += time.Second }
-	if err := s.Observe(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.Observe(t.Context(), 4))
 	calls := s.find(t, "observe", "Observe rate").Points[0].Y.Median * s.Duration.Seconds()
 	got := s.find(t, "observe", "server processor time, Observe").Points[0].Y.Median
 	// The calls of the warm-up count too, and the rate does not have them.

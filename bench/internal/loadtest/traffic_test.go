@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func testTraffic() Traffic {
@@ -22,9 +23,7 @@ func testTraffic() Traffic {
 
 func decode[M proto.Message](t *testing.T, body []byte, m M) M {
 	t.Helper()
-	if err := proto.Unmarshal(body, m); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, proto.Unmarshal(body, m))
 	return m
 }
 
@@ -56,9 +55,7 @@ func TestTrafficShares(t *testing.T) {
 			t.Errorf("share of %s is %v, want %v", Kind(kind), got, want)
 		}
 	}
-	if events := count[Observe] + count[Stream]; float64(len(ids)) != events {
-		t.Errorf("%d different ids of %v events", len(ids), events)
-	}
+	check.Same(t, count[Observe]+count[Stream], float64(len(ids)), "different ids of events")
 }
 
 func TestTrafficLists(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestWrite(t *testing.T) {
@@ -15,20 +17,13 @@ func TestWrite(t *testing.T) {
 	for i := range values {
 		values[i] = float32(i) / 3
 	}
-	if err := Write(path, values, 700, 100); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, Write(path, values, 700, 100))
 	head, data := read(t, path)
-	if want := "{'descr': '<f4', 'fortran_order': False, 'shape': (700,100,), }"; head != want {
-		t.Errorf("header %q, want %q", head, want)
-	}
-	if len(data) != 4*len(values) {
-		t.Fatalf("%d bytes of data, want %d", len(data), 4*len(values))
-	}
+	check.Same(t, "{'descr': '<f4', 'fortran_order': False, 'shape': (700,100,), }", head, "header")
+	check.MustSame(t, 4*len(values), len(data), "bytes of data")
 	for i, v := range values {
-		if got := math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])); got != v {
-			t.Fatalf("value %d is %v, want %v", i, got, v)
-		}
+		check.MustSame(t, v, math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:])),
+			"value %d", i)
 	}
 }
 
@@ -36,9 +31,7 @@ func TestTypes(t *testing.T) {
 	dir := t.TempDir()
 	check := func(name string, err error, descr string, bytes int) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		head, data := read(t, filepath.Join(dir, name))
 		if !strings.Contains(head, "'"+descr+"'") || len(data) != bytes {
 			t.Errorf("%s: header %q and %d bytes, want %s and %d", name, head, len(data), descr,
@@ -60,13 +53,8 @@ func TestTypes(t *testing.T) {
 // data.
 func read(t *testing.T, path string) (head string, data []byte) {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(raw[:8]) != "\x93NUMPY\x01\x00" {
-		t.Fatalf("magic and version %q", raw[:8])
-	}
+	raw := check.Get(os.ReadFile(path))(t)
+	check.MustSame(t, "\x93NUMPY\x01\x00", string(raw[:8]), "magic and version")
 	end := 10 + int(binary.LittleEndian.Uint16(raw[8:]))
 	if end%64 != 0 || raw[end-1] != '\n' {
 		t.Errorf("the header ends at %d with %q, want a multiple of 64 and a new line", end,

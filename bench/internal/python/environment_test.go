@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // fakeBase writes an interpreter whose environments have a pip that ends by pipExit. All modules
@@ -24,9 +26,7 @@ exit ` + pipExit + `
 EOF
 chmod 700 "$4/bin/python"
 `
-	if err := os.WriteFile(base, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(base, []byte(script), 0o700))
 	return base, ran
 }
 
@@ -41,21 +41,15 @@ func TestEnvironment(t *testing.T) {
 		{"of other packages", "venv pip venv pip"},
 	} {
 		if c.name == "of other packages" {
-			if err := os.WriteFile(installed, []byte("numpy==1\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, os.WriteFile(installed, []byte("numpy==1\n"), 0o600))
 		}
 		path, err := Environment(t.Context(), dir, []string{"/none/python3", base})
 		if err != nil || path != filepath.Join(dir, "bin", "python") {
 			t.Fatalf("%s: Environment returns %q, %v", c.name, path, err)
 		}
-		raw, err := os.ReadFile(ran)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(strings.Fields(string(raw)), " "); got != c.ran {
-			t.Errorf("%s: the modules %q ran, want %q", c.name, got, c.ran)
-		}
+		raw := check.Get(os.ReadFile(ran))(t)
+		check.Same(t, c.ran, strings.Join(strings.Fields(string(raw)), " "),
+			"%s: the modules that ran", c.name)
 		if got, err := os.ReadFile(installed); err != nil || !bytes.Equal(got, requirements) {
 			t.Errorf("%s: the environment says that it has %q, %v", c.name, got, err)
 		}
@@ -66,9 +60,7 @@ func TestEnvironment(t *testing.T) {
 func TestEnvironmentMissing(t *testing.T) {
 	failing, _ := fakeBase(t, "1")
 	foreign := t.TempDir()
-	if err := os.WriteFile(filepath.Join(foreign, "letter"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(filepath.Join(foreign, "letter"), nil, 0o600))
 	unmade := filepath.Join(t.TempDir(), "env")
 	for _, c := range []struct {
 		dir     string
@@ -82,9 +74,7 @@ func TestEnvironmentMissing(t *testing.T) {
 		{foreign, []string{failing}, "no virtual environment"},
 	} {
 		_, err := Environment(t.Context(), c.dir, c.bases)
-		if err == nil || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%v: error %v, want %q", c.bases, err, c.message)
-		}
+		check.Says(t, err, c.message, "%v", c.bases)
 	}
 	if _, err := os.Stat(filepath.Join(foreign, "letter")); err != nil {
 		t.Errorf("a folder of others was cleared: %v", err)
@@ -101,22 +91,13 @@ func TestCompile(t *testing.T) {
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("CXX", "")
-	if err := Compile(t.Context(), dir); err == nil ||
-		!strings.Contains(err.Error(), "no C++ compiler") {
-		t.Errorf("error %v, want that there is no compiler", err)
-	}
+	check.Says(t, Compile(t.Context(), dir), "no C++ compiler", "without a compiler")
 	t.Setenv("PATH", path)
 	t.Setenv("CXX", "c++")
 	for range 2 {
-		if err := Compile(t.Context(), dir); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, Compile(t.Context(), dir))
 	}
-	raw, err := os.ReadFile(ran)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(strings.Fields(string(raw)), " "); got != "venv pip pip" {
-		t.Errorf("the modules %q ran, want pip once for each list", got)
-	}
+	raw := check.Get(os.ReadFile(ran))(t)
+	check.Same(t, "venv pip pip", strings.Join(strings.Fields(string(raw)), " "),
+		"the modules that ran, pip once for each list")
 }

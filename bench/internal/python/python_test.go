@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/bench/internal/npy"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // start runs the first interpreter that has NumPy, or skips the test.
@@ -16,9 +17,7 @@ func start(t *testing.T) *Worker {
 	for _, name := range Interpreters("") {
 		if w, err := Start(context.Background(), name); err == nil {
 			t.Cleanup(func() {
-				if err := w.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
+				check.Pass(t, w.Close(), "Close")
 			})
 			return w
 		}
@@ -30,21 +29,13 @@ func start(t *testing.T) *Worker {
 func TestSearch(t *testing.T) {
 	w, dir := start(t), t.TempDir()
 	rows, queries := filepath.Join(dir, "rows"), filepath.Join(dir, "queries")
-	if err := npy.Write(rows, []float32{1, 0, 0, 1, 3, 3, 2, 0}, 4, 2); err != nil {
-		t.Fatal(err)
-	}
-	if err := npy.Write(queries, []float32{1, 0, 0, 1}, 2, 2); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, npy.Write(rows, []float32{1, 0, 0, 1, 3, 3, 2, 0}, 4, 2))
+	check.Must(t, npy.Write(queries, []float32{1, 0, 0, 1}, 2, 2))
 	load := map[string]any{"rows": rows, "queries": queries, "engines": []string{"blas"}}
-	if err := w.Call("search.load", load, nil); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, w.Call("search.load", load, nil))
 	var found struct{ IDs [][]int }
 	search := map[string]any{"engine": "blas", "top": 2, "count": 2}
-	if err := w.Call("search.ids", search, &found); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, w.Call("search.ids", search, &found))
 	if len(found.IDs) != 2 || found.IDs[0][0] != 2 || found.IDs[0][1] != 3 ||
 		found.IDs[1][0] != 2 ||
 		found.IDs[1][1] != 1 {
@@ -64,10 +55,7 @@ func TestSearch(t *testing.T) {
 // TestErrors: an operation that fails says why, and the process goes on.
 func TestErrors(t *testing.T) {
 	w := start(t)
-	if err := w.Call("nothing", nil, nil); err == nil ||
-		!strings.Contains(err.Error(), "KeyError") {
-		t.Errorf("an unknown operation: %v", err)
-	}
+	check.Says(t, w.Call("nothing", nil, nil), "KeyError", "an unknown operation")
 	var v Versions
 	if err := w.Call("versions", nil, &v); err != nil || v != w.Versions || v.NumPy == "" {
 		t.Errorf("versions %+v after %+v, %v", v, w.Versions, err)
@@ -78,9 +66,7 @@ func TestErrors(t *testing.T) {
 func TestDeadProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "python3")
 	script := "#!/bin/sh\necho first >&2\necho 'no module named numpy' >&2\nexit 1\n"
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, []byte(script), 0o700))
 	if _, err := Start(t.Context(), path); err == nil ||
 		!strings.Contains(err.Error(), "has ended: no module named numpy") {
 		t.Errorf("error %v, want what the process wrote last", err)

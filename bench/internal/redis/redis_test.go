@@ -6,24 +6,20 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestCommand(t *testing.T) {
 	want := "*3\r\n$5\r\nRPUSH\r\n$1\r\nk\r\n$3\r\na\r\n\r\n"
 	got := string(appendCommand(nil, []byte("RPUSH"), []byte("k"), []byte("a\r\n")))
-	if got != want {
-		t.Errorf("command %q, want %q", got, want)
-	}
+	check.Same(t, want, got, "command")
 }
 
 func TestVersion(t *testing.T) {
 	line := "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.2.1"
-	if got := versionOf(line); got != "7.0.15" {
-		t.Errorf("version %q", got)
-	}
-	if got := versionOf("something else"); got != "unknown" {
-		t.Errorf("version %q of a text without one", got)
-	}
+	check.Same(t, "7.0.15", versionOf(line), "version")
+	check.Same(t, "unknown", versionOf("something else"), "version of a text without one")
 }
 
 // TestAppend talks to a server that answers as it is told.
@@ -34,10 +30,7 @@ func TestAppend(t *testing.T) {
 		{"the connection ends", ":1\r\n", "EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := check.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 			got := make(chan string, 1)
 			go func() {
 				conn, err := l.Accept()
@@ -51,9 +44,7 @@ func TestAppend(t *testing.T) {
 				_ = conn.Close()
 			}()
 			conn, err := Dial(l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			err = conn.Append([]string{"u", "v"}, [][]byte{[]byte("x"), []byte("y")})
 			if (err == nil) != (c.message == "") ||
 				err != nil && !strings.Contains(err.Error(), c.message) {

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/bench/internal/loadtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestSpread(t *testing.T) {
@@ -27,9 +26,7 @@ func TestSpread(t *testing.T) {
 		if got := SpreadOf(c.samples); got != c.want {
 			t.Errorf("SpreadOf(%v) = %v, want %v", c.samples, got, c.want)
 		}
-		if diff := cmp.Diff(before, c.samples); diff != "" {
-			t.Errorf("SpreadOf changed its argument (-want +got):\n%s", diff)
-		}
+		check.Same(t, before, c.samples, "the argument of SpreadOf")
 	}
 }
 
@@ -81,9 +78,8 @@ func TestMemory(t *testing.T) {
 	if m := ThisMachine("v1"); m.Memory != "" && MemoryBytes(m) < 1<<20 {
 		t.Errorf("%q is %v bytes", m.Memory, MemoryBytes(m))
 	}
-	if got := MemoryBytes(loadtest.Machine{Memory: "24.5 GiB"}); got != 24.5*(1<<30) {
-		t.Errorf("24.5 GiB are %v bytes", got)
-	}
+	check.Same(t, float64(24.5*(1<<30)), MemoryBytes(loadtest.Machine{Memory: "24.5 GiB"}),
+		"24.5 GiB in bytes")
 }
 
 func TestFiles(t *testing.T) {
@@ -97,21 +93,12 @@ func TestFiles(t *testing.T) {
 				{Name: "ours", Role: Own, Samples: []float64{1, 2}},
 			}, Checks: []Check{{"c", 1, "one", true}}}},
 	}
-	if err := Write(dir, want); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Read(filepath.Join(dir, "topn.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("file (-want +got):\n%s", diff)
-	}
+	check.Must(t, Write(dir, want))
+	got := check.Get(Read(filepath.Join(dir, "topn.json")))(t)
+	check.Same(t, want, got, "file")
 	for content, message := range map[string]string{"{": "measure it again", "{}": "no Part"} {
 		path := filepath.Join(dir, "bad.json")
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, os.WriteFile(path, []byte(content), 0o600))
 		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), message) ||
 			!strings.Contains(err.Error(), path) {
 			t.Errorf("Read of %q: %v, want the path and %q", content, err, message)

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/gsimc/gsimc/bench/internal/result"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestAlternate(t *testing.T) {
@@ -27,23 +26,17 @@ func TestAlternate(t *testing.T) {
 	series, err := Alternate(t.Context(), 3,
 		[]Contestant{contestant("a"), contestant("b"), contestant("c")},
 		func(round int, _ string) { told = append(told, round) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	if got, want := strings.Join(order, ""), "abcbcacab"; got != want {
 		t.Errorf("the turns were %s, want %s", got, want)
 	}
-	if diff := cmp.Diff([]int{0, 0, 0, 1, 1, 1, 2, 2, 2}, told); diff != "" {
-		t.Errorf("progress (-want +got):\n%s", diff)
-	}
+	check.Same(t, []int{0, 0, 0, 1, 1, 1, 2, 2, 2}, told, "progress")
 	var want []result.Series
 	for _, name := range []string{"a", "b", "c"} {
 		want = append(want,
 			result.Series{Name: name, Role: result.Peer, Samples: []float64{1, 2, 3}})
 	}
-	if diff := cmp.Diff(want, series); diff != "" {
-		t.Errorf("series (-want +got):\n%s", diff)
-	}
+	check.Same(t, want, series, "series")
 }
 
 func TestAlternateStops(t *testing.T) {
@@ -56,9 +49,7 @@ func TestAlternateStops(t *testing.T) {
 		!strings.Contains(err.Error(), "bad") {
 		t.Errorf("error %v, want it to name the contestant and wrap its error", err)
 	}
-	if turns != 1 {
-		t.Errorf("%d turns before the error stopped the rounds, want 1", turns)
-	}
+	check.Same(t, 1, turns, "turns before the error stopped the rounds")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Alternate(ctx, 1, []Contestant{good}, nil); !errors.Is(err, context.Canceled) {
@@ -69,9 +60,7 @@ func TestAlternateStops(t *testing.T) {
 func TestMedian(t *testing.T) {
 	calls := 0
 	seconds, err := Median(0, func(i int) error {
-		if i != calls {
-			t.Errorf("call %d has the number %d", calls, i)
-		}
+		check.Same(t, calls, i, "call %d has the number", calls)
 		calls++
 		return nil
 	})

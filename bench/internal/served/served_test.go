@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // program writes a shell script that stands for gsimc.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "gsimc")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o700))
 	return path
 }
 
@@ -23,15 +23,9 @@ trap 'exit 0' TERM
 echo 'not JSON' >&2
 echo '{"msg":"serving","grpc":"127.0.0.1:7","ops":"127.0.0.1:8"}' >&2
 while :; do sleep 0.05; done`), "model", "dir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Address != "127.0.0.1:7" {
-		t.Errorf("address %q, want that of the log", s.Address)
-	}
-	if err := s.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	check.Must(t, err)
+	check.Same(t, "127.0.0.1:7", s.Address, "address")
+	check.Pass(t, s.Close(), "Close")
 }
 
 func TestBadServers(t *testing.T) {
@@ -50,10 +44,6 @@ func TestBadServers(t *testing.T) {
 trap 'exit 4' TERM
 echo '{"msg":"serving","grpc":"127.0.0.1:7"}' >&2
 while :; do sleep 0.05; done`), "model", "dir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "exit status 4") {
-		t.Errorf("a server that ends badly: %v", err)
-	}
+	check.Must(t, err)
+	check.Says(t, s.Close(), "exit status 4", "a server that ends badly")
 }
