@@ -16,6 +16,7 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/loadtest"
 	"github.com/gsimc/gsimc/bench/internal/served"
 	"github.com/gsimc/gsimc/internal/test/certtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestMain makes this test the program itself where it is started as such: for the echo, and for
@@ -51,10 +52,7 @@ var gsimc = sync.OnceValues(func() (path string, err error) {
 // small is a run that is over in a few seconds, but for these flags.
 func small(t *testing.T, args ...string) []string {
 	t.Helper()
-	path, err := gsimc()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := check.Get(gsimc())(t)
 	return append([]string{"--gsimc", path, "--items", "200", "--rank", "8", "--users", "50",
 		"--events", "5", "--page", "10", "--warmup", "50ms", "--timeout", "10s"}, args...)
 }
@@ -63,23 +61,15 @@ func small(t *testing.T, args ...string) []string {
 func mustRun(t *testing.T, args ...string) string {
 	t.Helper()
 	code, stdout, stderr := runLine(t, args...)
-	if code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr)
-	}
+	check.MustSame(t, 0, code, "%s: exit code", stderr)
 	return stdout
 }
 
 func readReport(t *testing.T, path string) *loadtest.Report {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := check.Get(os.Open(path))(t)
 	defer f.Close()
-	report, err := loadtest.ReadReport(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := check.Get(loadtest.ReadReport(f))(t)
 	return report
 }
 
@@ -180,18 +170,13 @@ func TestSweep(t *testing.T) {
 	}
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "bench.json")
-	program, err := gsimc()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := check.Get(gsimc())(t)
 	mustRun(t, "--gsimc", program, "--sweep", "n", "--at", "50,100", "--rank", "8", "--users", "20",
 		"--events", "3", "--warmup", "20ms",
 		"--duration", "200ms", "--timeout", "10s", "--repetitions", "1", "--json", path)
 	report := readReport(t, path)
 	for range 2 {
-		if len(report.Series) != 4 {
-			t.Fatalf("%d series, want p50, p99, rate and memory", len(report.Series))
-		}
+		check.MustSame(t, 4, len(report.Series), "series")
 		for _, s := range report.Series {
 			if len(s.Points) != 2 || s.Points[0].X != 50 || s.Points[1].X != 100 ||
 				!(s.Points[1].Y.Median > 0) {
@@ -215,13 +200,8 @@ func TestInterrupted(t *testing.T) {
 	cmd.Stdout = &stdout
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir, asProgram+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal interrupts the whole group
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stderr := check.Get(cmd.StderrPipe())(t)
+	check.Must(t, cmd.Start())
 	lines, last := bufio.NewScanner(stderr), ""
 	for lines.Scan() && !strings.HasPrefix(lines.Text(), "latency: 7 of ") {
 		last = lines.Text() // why it ended, if it did
@@ -258,32 +238,23 @@ func TestInterrupted(t *testing.T) {
 // nothing less. Another model than its own is refused.
 func TestGivenServer(t *testing.T) {
 	t.Parallel()
-	program, err := gsimc()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := check.Get(gsimc())(t)
 	dir, a := t.TempDir(), certtest.NewAuthority(t)
 	write := func(name string, text []byte) string { return certtest.Write(t, dir, name, text) }
 	until := time.Now().Add(time.Hour)
 	server, mine := a.Issue(t, 1, until), a.Issue(t, 2, until)
 	model, other := filepath.Join(dir, "model.gsimc"), filepath.Join(dir, "other.gsimc")
 	for seed, path := range []string{model, other} {
-		if err := writeBenchModel(path, 50, 4, false, uint64(seed)); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, writeBenchModel(path, 50, 4, false, uint64(seed)))
 	}
 	token, err := exec.Command(program, "token", "load", "--roles", "recommend,observe").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	_, line, _ := bytes.Cut(token, []byte("\n"))
 	ca := write("ca.pem", a.PEM)
 	s, err := served.Start(t.Context(), program, model, filepath.Join(dir, "state"),
 		"--token-file", write("tokens", line), "--tls-client-ca", ca,
 		"--tls-cert", write("cert.pem", server.Cert), "--tls-key", write("key.pem", server.Key))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

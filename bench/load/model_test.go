@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 )
 
@@ -11,13 +12,8 @@ import (
 func TestBenchModel(t *testing.T) {
 	for _, learned := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "model.gsimc")
-		if err := writeBenchModel(path, 500, 16, learned, 1); err != nil {
-			t.Fatal(err)
-		}
-		m, err := model.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, writeBenchModel(path, 500, 16, learned, 1))
+		m := check.Get(model.Open(path))(t)
 		if m.NumItems() != 500 || m.Rank() != 16 || m.HasVariance() != learned {
 			t.Errorf("%d items, rank %d, variance %v, want 500, 16, %v", m.NumItems(), m.Rank(),
 				m.HasVariance(), learned)
@@ -30,9 +26,7 @@ func TestBenchModel(t *testing.T) {
 
 func BenchmarkBenchModel(b *testing.B) {
 	for b.Loop() {
-		if err := writeBenchModel(filepath.Join(b.TempDir(), "m"), 20000, 256, true,
-			1); err != nil {
-			b.Fatal(err)
-		}
+		path := filepath.Join(b.TempDir(), "m")
+		check.Must(b, writeBenchModel(path, 20000, 256, true, 1))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/bench/internal/python"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // TestLeastEffort: recall that grows with the effort, up to a bound.
@@ -42,9 +43,7 @@ func TestLeastEffort(t *testing.T) {
 	}
 	failure := errors.New("broken")
 	_, _, err := leastEffort(1, 9, 1, func(int) (float64, error) { return 0, failure })
-	if !errors.Is(err, failure) {
-		t.Errorf("error %v, want that of the search", err)
-	}
+	check.Fails(t, err, failure, "a search that fails")
 }
 
 // TestApproximate measures a small base with the indexes of the interpreter that
@@ -52,10 +51,7 @@ func TestLeastEffort(t *testing.T) {
 func TestApproximate(t *testing.T) {
 	s := quickSession(t)
 	s.noPeers, s.pythons = false, os.Getenv("GSIMC_BENCH_PYTHON")
-	workers, err := s.startPythons(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	workers := check.Get(s.startPythons(1))(t)
 	defer func() { // before the context of the test ends, which kills
 		if err := closeAll(workers); err != nil {
 			t.Error(err)
@@ -64,18 +60,13 @@ func TestApproximate(t *testing.T) {
 	if len(workers) == 0 {
 		t.Skip("no Python with NumPy")
 	}
-	b, err := gaussianBase(2000, 16, 70)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(gaussianBase(2000, 16, 70))(t)
 	b.trained = true
 	here := indexesOf(workers[0], b, nil)
 	if len(here) == 0 {
 		t.Skip("no approximate index")
 	}
-	if err := s.searchGroups(b, workers[:1]); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.searchGroups(b, workers[:1]))
 	for _, g := range s.file.Groups {
 		for _, e := range here {
 			for _, recall := range e.index.recalls {
@@ -110,10 +101,8 @@ func TestIndexes(t *testing.T) {
 		{&base{k: 5}, nil, "scann"},
 		{trained, indexesOf(w, &base{k: 4}, nil), "hnsw"},
 	} {
-		if got := names(c.b, c.taken); got != c.want {
-			t.Errorf("k = %d, trained %v, %d are taken: indexes %q, want %q", c.b.k, c.b.trained,
-				len(c.taken), got, c.want)
-		}
+		check.Same(t, c.want, names(c.b, c.taken),
+			"k = %d, trained %v, %d are taken: indexes", c.b.k, c.b.trained, len(c.taken))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gsimc/gsimc/bench/internal/clicks"
 	"github.com/gsimc/gsimc/bench/internal/result"
 	"github.com/gsimc/gsimc/bench/internal/rounds"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestBadFlags(t *testing.T) {
@@ -24,10 +25,7 @@ func TestBadFlags(t *testing.T) {
 		{[]string{"--rounds", "0", "topn"}, "--rounds is 0"},
 		{[]string{"--queries", "10", "topn"}, "--queries is 10"},
 	} {
-		if err := run(context.Background(), c.args); err == nil ||
-			!strings.Contains(err.Error(), c.message) {
-			t.Errorf("%q: %v, want %q", c.args, err, c.message)
-		}
+		check.Says(t, run(context.Background(), c.args), c.message, "%q", c.args)
 	}
 }
 
@@ -49,16 +47,9 @@ func quickSession(t *testing.T) *session {
 // TestSearch measures a small base and sees that its answers are compared.
 func TestSearch(t *testing.T) {
 	s := quickSession(t)
-	b, err := gaussianBase(300, 8, 70)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.searchGroups(b, nil); err != nil {
-		t.Fatal(err)
-	}
-	if len(s.file.Groups) != 3 {
-		t.Fatalf("%d groups, want 3", len(s.file.Groups))
-	}
+	b := check.Get(gaussianBase(300, 8, 70))(t)
+	check.Must(t, s.searchGroups(b, nil))
+	check.MustSame(t, 3, len(s.file.Groups), "groups")
 	for _, g := range s.file.Groups {
 		for _, name := range []string{ownSearch, ownScan} {
 			if one := g.Find(name); one == nil || len(one.Samples) != s.rounds {
@@ -76,10 +67,7 @@ func TestSearch(t *testing.T) {
 // TestVerifyFinds: wrong answers are found. Here the rows of the oracle are not those of the model.
 func TestVerifyFinds(t *testing.T) {
 	s := quickSession(t)
-	b, err := gaussianBase(300, 8, 70)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(gaussianBase(300, 8, 70))(t)
 	defer b.free() //nolint:errcheck // the process ends
 	for i := range b.rows[:8] {
 		b.rows[i] = 100
@@ -89,17 +77,13 @@ func TestVerifyFinds(t *testing.T) {
 			t.Errorf("%s: %s, though a row was changed", c.Name, c.Text)
 		}
 	}
-	if wrong := b.wrongOf(b.model, b.trended(), 0, 70); wrong != 70 {
-		t.Errorf("%d of 70 answers are wrong by the scores of another model, want all", wrong)
-	}
+	check.Same(t, int64(70), b.wrongOf(b.model, b.trended(), 0, 70),
+		"answers that are wrong by the scores of another model")
 }
 
 // TestOracles: the scan in blocks and the model's own scores give the same.
 func TestOracles(t *testing.T) {
-	b, err := gaussianBase(2000, 40, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := check.Get(gaussianBase(2000, 40, 3))(t)
 	defer b.free() //nolint:errcheck // the process ends
 	blocks := b.oracle(b.queries, 50)
 	b.exact = false
@@ -110,9 +94,7 @@ func TestOracles(t *testing.T) {
 	}
 	rows := slices.Clone(b.rows)
 	b.readRows()
-	if !slices.Equal(rows, b.rows) {
-		t.Error("the rows read out of the model are not those that it was made of")
-	}
+	check.Same(t, b.rows, rows, "the rows read out of the model")
 }
 
 // TestAppends lets every storage but redis write for a moment.
@@ -121,9 +103,7 @@ func TestAppends(t *testing.T) {
 	s.noPeers = false
 	t.Setenv("PATH", "") // no redis
 	backends, closeAll, err := s.backends()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	for _, b := range backends {
 		rate, err := s.writeRate(b, 10, 2, 3)
 		if err != nil || rate <= 0 {
@@ -152,13 +132,8 @@ func TestMeasureStoresResults(t *testing.T) {
 			{Name: "a", Role: result.Own, Run: func() (float64, error) { return 1, nil }},
 		})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := result.Read(filepath.Join(o.out, "test-x.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
+	f := check.Get(result.Read(filepath.Join(o.out, "test-x.json")))(t)
 	if f.Command != "go run ./peers --quick --no-peers --suffix -x --queries 600 --rounds 1 test" ||
 		len(f.Groups) != 1 ||
 		!f.Quick {
@@ -171,9 +146,7 @@ func TestEigen(t *testing.T) {
 	s := quickSession(t)
 	r := clicks.Draw(clicks.Config{Users: 400, Items: 150, Ones: 6000, Seed: 1})
 	sparse := []eigenGroup{{rank: 5, rounds: 2, forms: []string{"sparse"}}}
-	if err := s.eigenGroups("small", r, nil, sparse); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.eigenGroups("small", r, nil, sparse))
 	g := s.file.Groups[0]
 	if own := g.Find(ownSolver); own == nil || len(own.Samples) != 2 || own.Samples[0] <= 0 {
 		t.Errorf("the series of the solver is %+v, want 2 samples", own)
@@ -203,9 +176,7 @@ func TestOnly(t *testing.T) {
 	s.only = "k = 7"
 	r := clicks.Draw(clicks.Config{Users: 400, Items: 150, Ones: 6000, Seed: 1})
 	two := []eigenGroup{{rank: 5, rounds: 1}, {rank: 7, rounds: 1}}
-	if err := s.eigenGroups("small", r, nil, two); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, s.eigenGroups("small", r, nil, two))
 	if len(s.file.Groups) != 1 || s.file.Groups[0].Params["k"] != 7 {
 		t.Errorf("groups %+v, want that of rank 7 alone", s.file.Groups)
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestDrawing(t *testing.T) {
@@ -36,27 +38,18 @@ func TestDrawing(t *testing.T) {
 		"from a test": 1,
 		"…":           2,
 	} {
-		if n := strings.Count(got, what); n != want {
-			t.Errorf("%q stands there %d times, want %d:\n%s", what, n, want, got)
-		}
+		check.Same(t, want, strings.Count(got, what), "%q stands there:\n%s", what, got)
 	}
 }
 
 func TestTitles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "items.csv")
-	if err := os.WriteFile(path, []byte("title,item_id\n\"One, two\",1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	names, err := readTitles(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, []byte("title,item_id\n\"One, two\",1\n"), 0o600))
+	names := check.Get(readTitles(path))(t)
 	if names.of("1") != "One, two" || names.of("2") != "2" {
 		t.Errorf("titles %v", names)
 	}
-	if err := os.WriteFile(path, []byte("a,b\n1,2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path, []byte("a,b\n1,2\n"), 0o600))
 	if _, err := readTitles(path); err == nil || !strings.Contains(err.Error(), "want item_id") {
 		t.Errorf("a file without titles: %v", err)
 	}

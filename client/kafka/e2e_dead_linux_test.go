@@ -86,9 +86,7 @@ func TestPoisonedRecords(t *testing.T) {
 				}
 			}
 			got := reasons(t, file)
-			if len(got) != len(poison) {
-				t.Errorf("%d dead letters, want %d", len(got), len(poison))
-			}
+			check.Same(t, len(poison), len(got), "dead letters")
 			for i, p := range poison {
 				l := got[int64(1+i*31)]
 				if !strings.Contains(l.Reason, p.reason) || len(l.Reason) > 2<<10 {
@@ -268,7 +266,5 @@ func TestTopicDeleted(t *testing.T) {
 	check.Get(request.RequestWith(t.Context(), b.client(t)))(t)
 	b.make(t, f.topic, 2, 1<<20)
 	c.Says(t, `(was deleted: give another --id-prefix)`)
-	if code := c.Wait(); code != exitFailure {
-		t.Errorf("exit code %d, want %d", code, exitFailure)
-	}
+	check.Same(t, exitFailure, c.Wait(), "exit code")
 }

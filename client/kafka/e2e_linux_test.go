@@ -51,9 +51,7 @@ func (f *flow) check(t *testing.T, s *server) {
 	for u := range f.users {
 		events := s.history(t, user(u))
 		want := (f.made - u + f.users - 1) / f.users
-		if len(events) != want {
-			t.Errorf("%s has %d events, want %d", user(u), len(events), want)
-		}
+		check.Same(t, want, len(events), "events of %s", user(u))
 		for k, e := range events {
 			if e.GetItemId() != fmt.Sprint(k) {
 				t.Errorf("event %d of %s is on item %s", k, user(u), e.GetItemId())
@@ -92,9 +90,7 @@ func TestKilledInTurns(t *testing.T) {
 	}
 	f.check(t, s)
 	duplicates += c.sum(`gsimc_kafka_records_total{outcome="duplicate"}`)
-	if dead := c.sum(`gsimc_kafka_records_total{outcome="rejected"}`); dead != 0 {
-		t.Errorf("%v events were rejected", dead)
-	}
+	check.Same(t, 0.0, c.sum(`gsimc_kafka_records_total{outcome="rejected"}`), "rejected events")
 	c.Stop(t)
 	if duplicates == 0 {
 		t.Error("no kill came between an acknowledgement and its commit")

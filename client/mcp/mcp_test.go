@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
 
@@ -64,14 +65,10 @@ func startServer(t *testing.T, flags ...string) (grpc, jsonAddress string) {
 func post(t *testing.T, url, body string) {
 	t.Helper()
 	answer, err := http.Post(url, "application/json", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	text, _ := io.ReadAll(answer.Body)
 	_ = answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s\n%s", url, answer.Status, text)
-	}
+	check.MustSame(t, http.StatusOK, answer.StatusCode, "%s: %s\n%s", url, answer.Status, text)
 }
 
 func TestTools(t *testing.T) {
@@ -96,9 +93,7 @@ func TestTools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).
 				Connect(t.Context(), transport, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.Must(t, err)
 			defer func() { _ = session.Close() }()
 			testTools(t, session)
 		})
@@ -114,21 +109,15 @@ func TestTools(t *testing.T) {
 	} {
 		ask, err := http.NewRequest(http.MethodPost, url,
 			strings.NewReader("{}"+strings.Repeat(" ", c.body)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		ask.Header.Set("Content-Type", "application/json")
 		ask.Header.Set("Accept", "application/json, text/event-stream")
 		ask.Header.Set("Origin", c.origin)
 		ask.Host = c.host
 		answer, err := http.DefaultClient.Do(ask)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		_ = answer.Body.Close()
-		if answer.StatusCode != c.want {
-			t.Errorf("%s: %s, want %d", what, answer.Status, c.want)
-		}
+		check.Same(t, c.want, answer.StatusCode, "%s: %s", what, answer.Status)
 	}
 }
 
@@ -140,20 +129,14 @@ func TestToken(t *testing.T) {
 	tokens, token := filepath.Join(dir, "tokens"), filepath.Join(dir, "token")
 	drawn, err := exec.Command(gsimc, "token", "agent", "--roles", "recommend", "--add-to",
 		tokens).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(token, drawn, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
+	check.Must(t, os.WriteFile(token, drawn, 0o600))
 	server, _ := startServer(t, "--token-file", tokens)
 	stdio := exec.Command(os.Args[0], "--server", server, "--client-token-file", token)
 	stdio.Env = append(os.Environ(), asProgram+"=1")
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).
 		Connect(t.Context(), &mcp.CommandTransport{Command: stdio}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	defer func() { _ = session.Close() }()
 	var l list
 	ask(t, session, "recommend", `{"history": ["i001"], "n": 3}`, &l, "1. i")
@@ -164,9 +147,7 @@ func TestToken(t *testing.T) {
 // testTools asks each tool about the user ada.
 func testTools(t *testing.T, session *mcp.ClientSession) {
 	for tool, err := range session.Tools(t.Context(), nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, err)
 		if !tool.Annotations.ReadOnlyHint {
 			t.Errorf("%s does not say that it changes nothing", tool.Name)
 		}
@@ -181,9 +162,7 @@ func testTools(t *testing.T, session *mcp.ClientSession) {
 	}
 	ask(t, session, "recommend", `{"user_id": "ada", "categories": ["horror"]}`, &recommended,
 		"Aliens (i002): ", "Fewer items than asked for")
-	if len(recommended.Items) != 1 {
-		t.Errorf("of the category: %+v, want i002 alone", recommended.Items)
-	}
+	check.Same(t, 1, len(recommended.Items), "items of the category: %+v", recommended.Items)
 	ask(t, session, "recommend", `{"user_id": "nobody"}`, &recommended, "Nothing is known of this user")
 	ask(t, session, "recommend", `{"user_id": "ada", "list": "trending"}`, &recommended,
 		"There are no items", "no trends")
@@ -209,9 +188,7 @@ func testTools(t *testing.T, session *mcp.ClientSession) {
 
 	var hits found
 	ask(t, session, "search_items", `{"query": "lien"}`, &hits, "Alien (i001) [horror], ", "training users")
-	if len(hits.Items) != 2 {
-		t.Errorf("found %+v, want i001 and i002", hits)
-	}
+	check.Same(t, 2, len(hits.Items), "found %+v", hits)
 	var done history
 	ask(t, session, "user_history", `{"user_id": "ada", "n": 2}`, &done, "2 of 3 events of ada", "like Alien (i001)")
 
@@ -260,10 +237,7 @@ func call(t *testing.T, session *mcp.ClientSession, tool, arguments string, fiel
 		return err.Error(), true
 	}
 	if fields != nil && !answer.IsError {
-		text, err := json.Marshal(answer.StructuredContent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := check.Get(json.Marshal(answer.StructuredContent))(t)
 		decoder := json.NewDecoder(bytes.NewReader(text))
 		decoder.DisallowUnknownFields()
 		if err := decoder.Decode(fields); err != nil {
@@ -334,7 +308,5 @@ func TestLines(t *testing.T) {
 		}
 	}
 	_ = lines.Close()
-	if code := <-ended; code != 0 {
-		t.Errorf("exit code %d at the end of the input", code)
-	}
+	check.Same(t, 0, <-ended, "exit code at the end of the input")
 }
