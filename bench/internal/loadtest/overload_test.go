@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/gsimc/gsimc/internal/test/check"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Each load has its figures, and probes run beside it.
