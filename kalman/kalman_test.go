@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -102,7 +103,7 @@ func TestTime(t *testing.T) {
 			if s.Time != c.wantTime || s.Events != uint64(k) {
 				t.Errorf("time %d and %d events, want %d and %d", s.Time, s.Events, c.wantTime, k)
 			}
-			near(t, "z", toFloat64(s.Z), c.wantWeights, 1e-7)
+			near(t, "z", gemm.ToFloat64(s.Z), c.wantWeights, 1e-7)
 		})
 	}
 }

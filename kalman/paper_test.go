@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/gsimc/gsimc/internal/num/gemm"
 )
 
 // The tests of this file hold the implementation against Section 4 of the paper, written down in
@@ -114,7 +116,7 @@ func newPair(rng *rand.Rand, alpha float64) *pair {
 	return p
 }
 
-func (p *pair) row(item int) []float32 { return toFloat32(p.oracle.u.RawRowView(item)) }
+func (p *pair) row(item int) []float32 { return gemm.ToFloat32(p.oracle.u.RawRowView(item)) }
 
 // TestPaperEquations folds random events into both filters and compares each quantity of an event.
 func TestPaperEquations(t *testing.T) {
@@ -143,10 +145,10 @@ func (p *pair) compare(t *testing.T, predicted *State) {
 	t.Helper()
 	o := p.oracle
 	// x̄_new = x̂ + F Δs and P̄_new = P + Σ_η
-	near(t, "x̄", toFloat64(predicted.X), o.mean.RawVector().Data, 1e-5)
-	near(t, "P̄", toFloat64(predicted.P), diagonal(t, o.cov), 1e-8)
+	near(t, "x̄", gemm.ToFloat64(predicted.X), o.mean.RawVector().Data, 1e-5)
+	near(t, "P̄", gemm.ToFloat64(predicted.P), diagonal(t, o.cov), 1e-8)
 	// z_new = Uᵀ(s + Δs)
-	near(t, "z", toFloat64(p.state.Z), o.z.RawVector().Data, 1e-5)
+	near(t, "z", gemm.ToFloat64(p.state.Z), o.z.RawVector().Data, 1e-5)
 	// K = P̄ (P̄ + Σ_ν)⁻¹: read off x̂ = x̄ + K (z − x̄), where x̄ is the dense one
 	for j, gain := range diagonal(t, o.gain) {
 		mean, z := o.mean.AtVec(j), o.z.AtVec(j)
@@ -158,8 +160,8 @@ func (p *pair) compare(t *testing.T, predicted *State) {
 		}
 	}
 	// x̂_new = x̄_new + K (z_new − x̄_new) and P_new = (I − K) P̄ (I − K)ᵀ + K Σ_ν Kᵀ
-	near(t, "x̂", toFloat64(p.state.X), o.x.RawVector().Data, 1e-5)
-	near(t, "P", toFloat64(p.state.P), diagonal(t, o.p), 1e-8)
+	near(t, "x̂", gemm.ToFloat64(p.state.X), o.x.RawVector().Data, 1e-5)
+	near(t, "P", gemm.ToFloat64(p.state.P), diagonal(t, o.p), 1e-8)
 }
 
 // A full P_0 = QΛQᵀ: the dense filter with it, and ours in the rotated basis UQ with P_0 = Λ,
@@ -181,14 +183,14 @@ func TestFullCovarianceByRotation(t *testing.T) {
 	for range 50 {
 		item, w := rng.IntN(paperItems), 1+rng.Float64()
 		p.oracle.step(item, w)
-		p.filter.Update(p.state, toFloat32(rotated.RawRowView(item)),
-			toFloat32(predictor.RawRowView(item)), float32(w), 0)
+		p.filter.Update(p.state, gemm.ToFloat32(rotated.RawRowView(item)),
+			gemm.ToFloat32(predictor.RawRowView(item)), float32(w), 0)
 	}
 	var x mat.VecDense
-	x.MulVec(q, mat.NewVecDense(k, toFloat64(p.state.X)))
+	x.MulVec(q, mat.NewVecDense(k, gemm.ToFloat64(p.state.X)))
 	near(t, "Q x̂′", x.RawVector().Data, p.oracle.x.RawVector().Data, 1e-4)
 	var cov mat.Dense
-	cov.Product(q, mat.NewDiagDense(k, toFloat64(p.state.P)), q.T())
+	cov.Product(q, mat.NewDiagDense(k, gemm.ToFloat64(p.state.P)), q.T())
 	near(t, "Q P′ Qᵀ", cov.RawMatrix().Data, p.oracle.p.RawMatrix().Data, 1e-8)
 }
 
@@ -230,22 +232,6 @@ func near(t *testing.T, what string, got, want []float64, tol float64) {
 			t.Errorf("%s[%d] = %v, want %v", what, j, got[j], want[j])
 		}
 	}
-}
-
-func toFloat32(v []float64) []float32 {
-	w := make([]float32, len(v))
-	for j, x := range v {
-		w[j] = float32(x)
-	}
-	return w
-}
-
-func toFloat64(v []float32) []float64 {
-	w := make([]float64, len(v))
-	for j, x := range v {
-		w[j] = float64(x)
-	}
-	return w
 }
 
 func clone(s *State) State {

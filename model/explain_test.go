@@ -90,7 +90,7 @@ func TestExplainSum(t *testing.T) {
 				if len(h) > 0 && trial%2 == 1 {
 					cut = rng.IntN(len(h))
 				}
-				before := folded(m, h[:cut])
+				before := m.StateOf(h[:cut])
 				x := m.Explain(before, h[cut:], items, kind.estimator)
 				after := before.Clone()
 				for _, e := range h[cut:] {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/test/check"
@@ -139,9 +140,9 @@ func TestPlaceReproducesTheBasis(t *testing.T) {
 				}
 				item := check.Get(e.Place(0, float64(basis.Degrees[i])))(t)
 				x := check.Get(m.Extend([]NewItem{item}))(t)
-				near(t, "row", row(x.extension.basis, 0, rank), toFloat64(row(all.basis, i, rank)),
+				near(t, "row", row(x.extension.basis, 0, rank), gemm.ToFloat64(row(all.basis, i, rank)),
 					1e-5)
-				near(t, "prediction", x.extension.predictions, toFloat64(all.prediction(int32(i))),
+				near(t, "prediction", x.extension.predictions, gemm.ToFloat64(all.prediction(int32(i))),
 					1e-5)
 				got, want := x.extension.graphScale[0], basis.Scale[i]
 				if math.Abs(got-want) > 1e-9*want {

@@ -81,7 +81,7 @@ func answers(m *Model) []any {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 5 {
 		h := randomHistory(rng, m.NumItems(), 10)
-		s := folded(m, h)
+		s := m.StateOf(h)
 		all = append(all, *s, *m.InitialState(h))
 		for _, est := range []Estimator{EstimatorGS, EstimatorBGS} {
 			q := m.NewQuery()

@@ -52,14 +52,6 @@ func itemNames(n int) []string {
 	return names
 }
 
-func toFloat64(v []float32) []float64 {
-	w := make([]float64, len(v))
-	for i, x := range v {
-		w[i] = float64(x)
-	}
-	return w
-}
-
 func testSpec() Spec {
 	s := DefaultSpec()
 	s.TrainUsers = 100
@@ -92,15 +84,6 @@ func mustNewFrom(tb testing.TB, spec Spec, b *spectral.Basis, h fit.Histories) *
 	tb.Helper()
 	m := check.Get(New(spec, b, itemNames(b.N), h))(tb)
 	return m
-}
-
-// folded is the state after a history.
-func folded(m *Model, h History) *kalman.State {
-	s := m.NewState()
-	for _, e := range h {
-		m.Fold(s, e)
-	}
-	return s
 }
 
 // dynamicsOf returns the learned dynamics of m, which must have them.

@@ -65,7 +65,7 @@ func forEach(
 func TestScoresGS(t *testing.T) {
 	forEach(t, func(t *testing.T, rng *rand.Rand, spec Spec, b *spectral.Basis, m *Model) {
 		h := randomHistory(rng, b.N, 12)
-		s := folded(m, h)
+		s := m.StateOf(h)
 		q, scores := m.NewQuery(), make([]float32, b.N)
 		m.QueryTo(q, s, EstimatorGS)
 		m.ScoresTo(scores, q)
@@ -100,12 +100,12 @@ func TestPrior(t *testing.T) {
 			// Too short: ignored.
 			m := mustNew(t, spec, b, append(validation, History{}, History{{Item: 1, Weight: 5}}))
 			want := densePrior(spec, b, validation)
-			got := mat.NewDiagDense(6, toFloat64(m.NewState().P))
+			got := mat.NewDiagDense(6, gemm.ToFloat64(m.NewState().P))
 			if spec.Covariance == CovarianceDiagonal {
 				near(t, "P_0", m.NewState().P, mat.Col(nil, 0, diagonalOf(want)), 1e-5)
 				return
 			}
-			q := mat.NewDense(6, 6, toFloat64(m.rotation))
+			q := mat.NewDense(6, 6, gemm.ToFloat64(m.rotation))
 			var full mat.Dense
 			full.Product(q, got, q.T())
 			near(t, "QΛQᵀ", gemm.ToFloat32(full.RawMatrix().Data), want.RawMatrix().Data, 1e-5)
@@ -148,7 +148,7 @@ func TestScoresBGS(t *testing.T) {
 			}
 			m := mustNew(t, spec, b, validation)
 			h := randomHistory(rng, 60, 15)
-			s := folded(m, h)
+			s := m.StateOf(h)
 			q, scores := m.NewQuery(), make([]float32, 60)
 			m.QueryTo(q, s, EstimatorBGS)
 			m.ScoresTo(scores, q)

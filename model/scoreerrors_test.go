@@ -23,7 +23,7 @@ func TestScoreErrors(t *testing.T) {
 			t.Fatalf("call %d is of event %d with %d errors", calls, at, len(got))
 		}
 		calls++
-		s := folded(m, h[:at])
+		s := m.StateOf(h[:at])
 		q, v := make([]float32, k), make([]float32, k)
 		m.transition.queryTo(q, s, EstimatorBGS)
 		m.VarianceTo(v, s, h[at].Time)

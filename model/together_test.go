@@ -20,7 +20,7 @@ func TestEverythingTogether(t *testing.T) {
 		x, _ := withTrends(rng, extendedLocal(t, size.known, size.k, 40))
 		for round := range soak.Times(3334) {
 			h := explainHistory(rng, x.NumItems(), rng.IntN(30))
-			s, q := folded(x, h), x.NewQuery()
+			s, q := x.StateOf(h), x.NewQuery()
 			x.QueryTo(q, s, EstimatorBGS)
 			own := returns.Of(h, 1_010_000)
 			q.Boosts = returns.AddTo(q.Boosts, own)

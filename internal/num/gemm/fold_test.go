@@ -36,7 +36,7 @@ func testFold(t *testing.T, rng *rand.Rand, length int, keep bool) {
 			B: rng.Float32() - 0.5, C: rng.Float32() - 0.5,
 		}
 	}
-	y, wantSum, wantKept := [FoldWidth]float64{}, toFloat64(sum.Data), toFloat64(kept.Data)
+	y, wantSum, wantKept := [FoldWidth]float64{}, ToFloat64(sum.Data), ToFloat64(kept.Data)
 	for i, s := range steps {
 		for j := range y {
 			y[j] = float64(s.A)*y[j] + float64(s.B)*float64(x.Data[int(s.From)*FoldWidth+j])
@@ -70,12 +70,4 @@ func testFold(t *testing.T, rng *rand.Rand, length int, keep bool) {
 // foldRows is the memory of a matrix of FoldWidth columns.
 func foldRows(m Matrix[float32]) []FoldRow {
 	return unsafe.Slice((*FoldRow)(unsafe.Pointer(unsafe.SliceData(m.Data))), m.Rows)
-}
-
-func toFloat64(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
 }
