@@ -152,9 +152,8 @@ func TestPagesAreListed(t *testing.T) {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
 	for _, p := range pages {
-		if !strings.Contains(texts(t)["../llms.txt"], "](docs/"+p+"): ") {
-			t.Errorf("llms.txt does not list docs/%s with a word about it", p)
-		}
+		check.Has(t, texts(t)["../llms.txt"], "](docs/"+p+"): ",
+			"llms.txt, which lists each page with a word about it")
 	}
 }
 

@@ -91,9 +91,7 @@ func TestAll(t *testing.T) {
 			continue
 		}
 		figures[s.Group+": "+s.Name] = s.Points[0].Y.Median
-		if !strings.Contains(out, s.Name) {
-			t.Errorf("the tables do not show %s", s.Name)
-		}
+		check.Has(t, out, s.Name, "the tables")
 	}
 	for _, positive := range []string{
 		"latency: Recommend p50", "latency: echo p50", "latency: in-process search p50",
@@ -222,9 +220,7 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("complete %v with %d series, want an incomplete report of some", report.Complete,
 			len(report.Series))
 	}
-	if !strings.Contains(stdout.String(), "Not complete") {
-		t.Errorf("the tables do not say that they are not complete:\n%s", stdout.String())
-	}
+	check.Has(t, stdout.String(), "Not complete", "the tables")
 	left, err := filepath.Glob(filepath.Join(dir, "gsimc-load-*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v %v are left", left, err)
@@ -265,9 +261,7 @@ func TestGivenServer(t *testing.T) {
 		"--tls-ca", ca, "--client-cert", write("mine.pem", mine.Cert), "--client-key",
 		write("mine.key", mine.Key)}
 	withToken := append(args, "--client-token-file", write("token", token))
-	if out := mustRun(t, append(withToken, "--model", model)...); !strings.Contains(out, "echo p50") {
-		t.Errorf("no figures:\n%s", out)
-	}
+	check.Has(t, mustRun(t, append(withToken, "--model", model)...), "echo p50", "figures")
 	for want, args := range map[string][]string{
 		"the server at " + s.Address + " serves": append(withToken, "--model", other),
 		"Unauthenticated":                        append(args, "--model", model),

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gsimc/gsimc/bench/internal/loadtest"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Latencies are shown in the unit that is read most easily, and nothing is judged on a busy
@@ -35,9 +36,7 @@ func TestPrintReport(t *testing.T) {
 		var out bytes.Buffer
 		printReport(&out, r)
 		for _, w := range want {
-			if !strings.Contains(out.String(), w) {
-				t.Errorf("load %q: no %q in\n%s", load, w, out.String())
-			}
+			check.Has(t, out.String(), w, "load %q", load)
 		}
 		if strings.Contains(out.String(), "udged") != strings.HasPrefix(load, "7") {
 			t.Errorf("load %q:\n%s", load, out.String())

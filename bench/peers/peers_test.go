@@ -113,9 +113,7 @@ func TestAppends(t *testing.T) {
 	if err := closeAll(); err != nil {
 		t.Error(err)
 	}
-	if notes := strings.Join(s.file.Notes, "; "); !strings.Contains(notes, "redis is skipped") {
-		t.Errorf("notes %q do not say that redis is missing", notes)
-	}
+	check.Has(t, strings.Join(s.file.Notes, "; "), "redis is skipped", "notes")
 }
 
 func TestMeasureStoresResults(t *testing.T) {

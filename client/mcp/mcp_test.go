@@ -213,9 +213,7 @@ func ask(t *testing.T, session *mcp.ClientSession, tool, arguments string, field
 		t.Fatalf("%s %s: %s", tool, arguments, said)
 	}
 	for _, text := range texts {
-		if !strings.Contains(said, text) {
-			t.Errorf("%s %s: no %q in\n%s", tool, arguments, text, said)
-		}
+		check.Has(t, said, text, "%s %s", tool, arguments)
 	}
 }
 

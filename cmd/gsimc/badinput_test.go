@@ -77,9 +77,7 @@ func (b *badCommands) run(t *testing.T, c badCommand) {
 	}
 	for _, trace := range []string{"goroutine ", "panic:", "runtime error", ".go:", "--help:",
 		"rpc error"} {
-		if strings.Contains(stderr, trace) {
-			t.Errorf("%s: %q in\n%s", c.input, trace, stderr)
-		}
+		check.Lacks(t, stderr, trace, "%s", c.input)
 	}
 	if strings.ContainsFunc(message, func(r rune) bool {
 		return !unicode.IsPrint(r) || r == unicode.ReplacementChar

@@ -51,9 +51,7 @@ func TestTrainChooses(t *testing.T) {
 		if !strings.Contains(choice, c.says) || (choice == "") != (c.says == "") {
 			t.Errorf("%q: the model says %q, want %q in it", c.flags, choice, c.says)
 		}
-		if !strings.Contains(out, strings.TrimPrefix(choice, "rank ")) {
-			t.Errorf("%q: the output does not say %q:\n%s", c.flags, choice, out)
-		}
+		check.Has(t, out, strings.TrimPrefix(choice, "rank "), "output of %q", c.flags)
 		candidates := provenance(t, path, train.KeyCandidates)
 		if (candidates == "") != (choice == "") || c.says != "" && !strings.Contains(candidates, ": 0.") {
 			t.Errorf("%q: the candidates are %q", c.flags, candidates)

@@ -32,9 +32,7 @@ func TestHelpMentionsEverything(t *testing.T) {
 		t.Fatalf("only %d commands found", len(all))
 	}
 	for command, flags := range all {
-		if !strings.Contains(overview, "\n  "+command) {
-			t.Errorf("gsimc help does not mention %s", command)
-		}
+		check.Has(t, overview, "\n  "+command, "gsimc help")
 		code, manual, stderr := runCLI(t, nil, append([]string{"help"},
 			strings.Fields(command)...)...)
 		check.Same(t, cli.ExitOK, code, "gsimc help %s: %s: exit code", command, stderr)

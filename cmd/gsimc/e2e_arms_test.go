@@ -53,9 +53,7 @@ func TestArmsServe(t *testing.T) {
 		table := execute(t, "models", "--server", server.Admin)
 		for _, column := range []string{list.Models[1].Answers, "failed", "time", "hits per user",
 			"against main", "users needed"} {
-			if !strings.Contains(table, column) {
-				t.Errorf("there is no %q in\n%s", column, table)
-			}
+			check.Has(t, table, column, "the table")
 		}
 		// Another server has seen the same users: the counts add up.
 		second := startServe(t, model, t.TempDir(), "--arm", "next="+other+":40%")

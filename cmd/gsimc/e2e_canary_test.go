@@ -286,9 +286,7 @@ func (c *canary) search(words ...string) {
 		}
 	}
 	for _, word := range words {
-		if !strings.Contains(c.shown["the log"].String(), word) {
-			c.t.Errorf("the log lacks %q", word)
-		}
+		check.Has(c.t, c.shown["the log"].String(), word, "the log")
 	}
 }
 

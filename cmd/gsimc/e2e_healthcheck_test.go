@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -18,9 +17,7 @@ func TestHealthcheck(t *testing.T) {
 	execute(t, "healthcheck", "--server", server.GRPC, "--service", "gsimc.v1.EventService")
 	p := gsimc(t, "healthcheck", "--server", server.GRPC, "--service", "nothing")
 	check.Same(t, cli.ExitFailure, p.Wait(), "exit code for an unknown service")
-	if !strings.Contains(p.Err.String(), "unknown service") {
-		t.Errorf("it says %q, want that the service is unknown", &p.Err)
-	}
+	check.Has(t, p.Err.String(), "unknown service", "the refusal")
 	server.mustStop(t)
 	refused(t, cli.ExitFailure, "is the server running there?", "healthcheck", "--server",
 		server.GRPC)

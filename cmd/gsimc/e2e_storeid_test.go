@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -24,9 +23,7 @@ func TestStoreID(t *testing.T) {
 	}
 	again := startServe(t, "", dir, "--store-id", found[1])
 	again.mustStop(t)
-	if strings.Contains(again.log.String(), "a new store begins") {
-		t.Error("the second start begins a new store")
-	}
+	check.Lacks(t, again.log.String(), "a new store begins", "log of the second start")
 	says(t, "the log of a start without a model", again.log.String(), `"msg":"starting"`,
 		`"store_id":"`+found[1]+`","model":"none"`)
 	refused(t, cli.ExitFailure, "the store is "+found[1],

@@ -80,9 +80,7 @@ func TestFormsOfFiles(t *testing.T) {
 			if got != hash || hash == "" {
 				t.Errorf("trained on the data %q, want %q", got, hash)
 			}
-			if strings.Contains(stderr, "note:") {
-				t.Errorf("standard error: %s", stderr)
-			}
+			check.Lacks(t, stderr, "note:", "standard error")
 			for flag := range slices.Chunk(tt.args, 2) {
 				says(t, "the command in the model", provenance(t, out, "command"),
 					flag[0]+" "+cli.ShellWord(flag[1]))

@@ -44,10 +44,8 @@ func TestTrainFromStore(t *testing.T) {
 
 	mustRun(t, train...)
 	check.Same(t, want, provenance(t, out, "data_hash"), "hash of the events of the stopped server")
-	if got := provenance(t, out, "command"); !strings.Contains(got,
-		"--from-store state --min-user-events 0") {
-		t.Errorf("the command is %q", got)
-	}
+	check.Has(t, provenance(t, out, "command"), "--from-store state --min-user-events 0",
+		"the command")
 	startServe(t, out, dir).mustStop(t) // nothing was done to the folder that a server takes amiss
 }
 

@@ -58,9 +58,7 @@ func decode(t testing.TB, text string, into any) {
 func says(t testing.TB, what, printed string, want ...string) {
 	t.Helper()
 	for _, w := range want {
-		if !strings.Contains(printed, w) {
-			t.Errorf("%s: no %q in\n%s", what, w, printed)
-		}
+		check.Has(t, printed, w, "%s", what)
 	}
 }
 

@@ -101,9 +101,7 @@ func TestTrainCompare(t *testing.T) {
 	if !of.MatchString(row) {
 		t.Errorf("the summary is\n%s", row)
 	}
-	if !strings.Contains(row, "next: gsimc serve --model "+out) {
-		t.Errorf("the next command of a better model is not there:\n%s", row)
-	}
+	check.Has(t, row, "next: gsimc serve --model "+out, "the row of a better model")
 	row = mustRun(t, "train", "--data", firstEvents(t, events, 300, 2, laterYears), "--out", out,
 		"--like", right, "--compare", right) // two events of each user are too little
 	says(t, "a worse model", row, ": the new model is worse", "next: gsimc serve --model "+right)

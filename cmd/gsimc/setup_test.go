@@ -71,9 +71,7 @@ func TestServeDefaults(t *testing.T) {
 		"max-connection-age: " + cli.DurationText(d.MaxConnectionAge), "estimator: " +
 			string(d.Estimator),
 	} {
-		if !strings.Contains(out, "\n"+want+" # default\n") {
-			t.Errorf("no %q in\n%s", want, out)
-		}
+		check.Has(t, out, "\n"+want+" # default\n", "the settings")
 	}
 }
 

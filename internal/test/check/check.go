@@ -94,6 +94,22 @@ func Says(t testing.TB, err error, want, what string, args ...any) {
 	}
 }
 
+// Has checks that a text has a part.
+func Has(t testing.TB, text, part, what string, args ...any) {
+	t.Helper()
+	if !strings.Contains(text, part) {
+		t.Errorf("%s: no %q in\n%.20000s", fmt.Sprintf(what, args...), part, text)
+	}
+}
+
+// Lacks checks that a text does not have a part.
+func Lacks(t testing.TB, text, part, what string, args ...any) {
+	t.Helper()
+	if strings.Contains(text, part) {
+		t.Errorf("%s: %q is in\n%.20000s", fmt.Sprintf(what, args...), part, text)
+	}
+}
+
 // Panics checks that a call panics with a text that begins with these words.
 func Panics(t testing.TB, words, what string, call func()) {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,9 +39,7 @@ func TestSaysOfOneThatHasEnded(t *testing.T) {
 		t.Fatal("it is waited for after a minute")
 	}
 	for _, want := range []string{"exit status 2", "serving (.*)", "not defined: -no-such-flag"} {
-		if !strings.Contains(e.why, want) {
-			t.Errorf("the test ends with %q, want %q in it", e.why, want)
-		}
+		check.Has(t, e.why, want, "why the test ends")
 	}
 	check.Same(t, 2, p.Wait(), "exit code")
 }

@@ -147,13 +147,9 @@ func TestReport(t *testing.T) {
 			r := check.Get(read(strings.NewReader("go: downloading\n"+events(c.lines...)), &out))(t)
 			check.Says(t, report(&out, promises, r), c.err, "the report")
 			for _, want := range []string{c.want, "go: downloading"} {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("no %q in\n%s", want, &out)
-				}
+				check.Has(t, out.String(), want, "output")
 			}
-			if strings.Contains(out.String(), c.never) {
-				t.Errorf("%q is in\n%s", c.never, &out)
-			}
+			check.Lacks(t, out.String(), c.never, "output")
 		})
 	}
 }

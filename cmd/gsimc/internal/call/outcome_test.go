@@ -36,9 +36,7 @@ func TestModelsOfNewItems(t *testing.T) {
 	var out strings.Builder
 	printModels(&cli.App{Stdout: &out}, []armModel{{Arm: "main", Version: "ab", Answers: "ab+cd",
 		Items: 5, Share: 100}})
-	if !strings.Contains(out.String(), "main  ab+cd      5  100 %") {
-		t.Errorf("the table is\n%s", out.String())
-	}
+	check.Has(t, out.String(), "main  ab+cd      5  100 %", "the table")
 }
 
 // A rate has an interval with users enough, and there is none of nobody.

@@ -60,9 +60,7 @@ func TestPrintResults(t *testing.T) {
 		"1.50 event by event,\n  - (too few test users) for whole users",
 		"dynamics 2: no uncertainty: two halves of the validation users do not agree on it",
 	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, &b)
-		}
+		check.Has(t, b.String(), want, "the table")
 	}
 	table, _, _ := strings.Cut(b.String(), "\n\n")
 	for line := range strings.Lines(table) {

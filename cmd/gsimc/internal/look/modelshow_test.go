@@ -140,9 +140,7 @@ func TestModelShowUncertainty(t *testing.T) {
 	}
 	d.TellsUncertainty = false
 	text, want := described(t, &d), "of scores (±), not of users: "
-	if !strings.Contains(text, want) {
-		t.Errorf("no %q in\n%s", want, text)
-	}
+	check.Has(t, text, want, "the description")
 }
 
 // TestPlotEdges: flat, single and negative values have a plot too.

@@ -3,7 +3,6 @@ package progress
 import (
 	"bytes"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -119,13 +118,9 @@ func TestBars(t *testing.T) {
 	time.Sleep(300 * time.Millisecond) // of a refresh
 	p.End()
 	for _, bad := range []string{"0 of 0", "0 / 0", "0.0 b"} {
-		if strings.Contains(out.String(), bad) {
-			t.Errorf("%q is shown", bad)
-		}
+		check.Lacks(t, out.String(), bad, "what is shown")
 	}
-	if !strings.Contains(out.String(), "solving") {
-		t.Errorf("the stage is not shown: %q", out.String())
-	}
+	check.Has(t, out.String(), "solving", "the stage shown")
 	if p.bar != nil || p.pool != nil {
 		t.Error("a bar is left after End")
 	}

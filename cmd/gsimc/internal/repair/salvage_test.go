@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store/pebble"
 )
 
@@ -25,8 +26,6 @@ func TestLossesSayHowWell(t *testing.T) {
 		{pebble.Report{Unnamed: ranges, Existed: 9, AsOf: time.Unix(0, 0)}, "about 9 users stood"},
 		{pebble.Report{Unnamed: ranges, Existed: 1}, "at least 1 user stood"},
 	} {
-		if got := strings.Join(losses(&test.report), "; "); !strings.Contains(got, test.want) {
-			t.Errorf("got %q, want %q", got, test.want)
-		}
+		check.Has(t, strings.Join(losses(&test.report), "; "), test.want, "losses")
 	}
 }
