@@ -112,8 +112,6 @@ func TestModelIsDescribed(t *testing.T) {
 		`"dynamics":"learned"`, `"items":30`,
 		`"rank":8`, `"trained":"` + trained + `"`, `"grpc":"127.0.0.1:`, `"ops":"127.0.0.1:`,
 	} {
-		if !strings.Contains(line, want) {
-			t.Errorf("the first line of the log lacks %s: %s", want, line)
-		}
+		check.Has(t, line, want, "the first line of the log")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -147,9 +148,7 @@ func TestCatalogueSizeIsBounded(t *testing.T) {
 	want := problem{Code: codes.ResourceExhausted, Reason: "CATALOGUE_TOO_LARGE"}
 	same(t, want, problemOf(t, err), "beyond the bound")
 	for _, part := range []string{"items would add", "at most 100000", "--max-catalogue-size"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%v does not say %q", err, part)
-		}
+		check.Says(t, err, part, "error")
 	}
 	if _, err := ts.items.GetItem(ctx(t), &pb.GetItemRequest{ItemId: "c"}); err == nil {
 		t.Error("a part of the refused batch is there")

@@ -206,9 +206,8 @@ func TestStoreFailures(t *testing.T) {
 		fmt.Errorf("%w: a rule that only the store has", store.ErrInvalid))
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: newEvent("ann", 1)})
 	same(t, codes.InvalidArgument, problemOf(t, err).Code, "refused by the store")
-	if !strings.Contains(ts.logs.String(), "a rule that only the store has") {
-		t.Error("the log does not say that the store refused an event")
-	}
+	check.Has(t, ts.logs.String(), "a rule that only the store has",
+		"log of an event that the store refused")
 	hooked.AppendFunc = nil
 	hooked.SinceFunc = failingSince(store.ErrCorrupt)
 	ts.observe(t, newEvent("ann", 1))

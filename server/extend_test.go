@@ -87,9 +87,7 @@ func TestNewItemsJoin(t *testing.T) {
 			t.Errorf("only the new item was allowed; unknown %v (-want +got):\n%s",
 				resp.GetUnknownItemIds(), diff)
 		}
-		if !strings.Contains(resp.GetModelVersion(), "+") {
-			t.Errorf("model version %q of an extended model", resp.GetModelVersion())
-		}
+		check.Has(t, resp.GetModelVersion(), "+", "version of an extended model")
 	}, "paper", "learned")
 }
 

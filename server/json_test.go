@@ -116,9 +116,7 @@ func TestJSON(t *testing.T) {
 			t.Errorf("a line of the export: %d, %v: %s", code, err, line)
 		}
 	}
-	if !strings.Contains(exported, `"e1"`) {
-		t.Errorf("the export has no event: %s", exported)
-	}
+	check.Has(t, exported, `"e1"`, "the export")
 
 	c.refused("GET", "/v1/users/nobody", "", 404, "USER_NOT_FOUND")
 	c.refused("GET", "/v1/users/nobody/export", "", 404, "USER_NOT_FOUND")
@@ -214,9 +212,8 @@ func TestJSONByTLS(t *testing.T) {
 				t.Fatal(err)
 			}
 			resp.Body.Close()
-			if logs := ts.logs.String(); !strings.Contains(logs, `"caller":"test"`) {
-				t.Errorf("the account does not have the caller of the certificate:\n%s", logs)
-			}
+			check.Has(t, ts.logs.String(), `"caller":"test"`,
+				"log with the caller of the certificate")
 		}
 		client.CloseIdleConnections()
 	}
@@ -235,9 +232,7 @@ func TestJSONBodies(t *testing.T) {
 		"Content-Length: 100\r\n\r\n{"))(t)
 	must(t, conn.(*net.TCPConn).CloseWrite())
 	answer, _ := io.ReadAll(conn)
-	if !strings.Contains(string(answer), "BODY_INCOMPLETE") {
-		t.Errorf("half a body is answered by %q", answer)
-	}
+	check.Has(t, string(answer), "BODY_INCOMPLETE", "answer to half a body")
 }
 
 // Pages of other web sites write nothing by the browser of somebody on this machine, unless the

@@ -131,9 +131,7 @@ func TestReloadModel(t *testing.T) {
 	_, err = ts.admin.ReloadModel(ctx(t), &pb.ReloadModelRequest{})
 	same(t, problem{Code: codes.FailedPrecondition, Reason: "MODEL_REJECTED"}, problemOf(t, err),
 		"ReloadModel of a bad file")
-	if !strings.Contains(err.Error(), failure.Error()) {
-		t.Errorf("the error %q does not say what is wrong with the file", err)
-	}
+	check.Says(t, err, failure.Error(), "error of the file")
 	if got := ts.ask(t, forUser("x")); got.GetModelVersion() != second.Version() {
 		t.Error("a bad file took the place of the model")
 	}
@@ -225,9 +223,7 @@ func TestDrain(t *testing.T) {
 	close(release)
 	check.Pass(t, <-inFlight, "the call in flight failed")
 	ts.shutdown(t)
-	if !strings.Contains(ts.logs.String(), `"delay_ms":300,`) {
-		t.Errorf("the log does not give the delay of the drain in milliseconds:\n%s", ts.logs)
-	}
+	check.Has(t, ts.logs.String(), `"delay_ms":300,`, "log of the drain, in milliseconds")
 	for user, want := range map[string]uint64{"ann": 2, "bob": 1} {
 		got := check.Get(storetest.Revision(t.Context(), hooked, user))(t)
 		same(t, want, got, "events of %s", user)
@@ -359,8 +355,6 @@ func TestShutdownLeavesHangingCallsBehind(t *testing.T) {
 			t.Errorf("a call that was left behind: %v, want UNAVAILABLE", err)
 		}
 	}
-	if !strings.Contains(ts.logs.String(), "leaving them behind") {
-		t.Errorf("the log does not tell of it:\n%s", ts.logs)
-	}
+	check.Has(t, ts.logs.String(), "leaving them behind", "the log")
 	close(hang)
 }

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -252,9 +251,7 @@ func TestOnlineRankDrops(t *testing.T) {
 		`gsimc_online_dropped_total{reason="queue"} 0`, `gsimc_panics_total 1`,
 		`gsimc_online_rank_count{model="serving"} 2`,
 	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the metrics lack %s", want)
-		}
+		check.Has(t, page, want, "the metrics")
 	}
 }
 

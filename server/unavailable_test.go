@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 )
@@ -65,9 +66,7 @@ func (ts *testServer) wantGreen(t *testing.T, probe, text string, metrics ...str
 	}
 	_, page := ts.get(t, "/metrics")
 	for _, line := range metrics {
-		if !strings.Contains(page, "\n"+line+"\n") {
-			t.Errorf("the metrics lack %s", line)
-		}
+		check.Has(t, page, "\n"+line+"\n", "the metrics")
 	}
 }
 

@@ -135,9 +135,7 @@ func TestBadInput(t *testing.T) {
 				t.Fatal("no error")
 			}
 			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %q lacks %q", err, want)
-				}
+				check.Says(t, err, want, "error")
 			}
 		})
 	}
@@ -271,9 +269,7 @@ func TestOptionsValidate(t *testing.T) {
 	for _, want := range []string{"MinUserEvents: -1, want 0", "MinItemEvents: -2, want 0",
 		"MaxBadRows: -3, want 0", "Delimiter: '\"', want",
 		`WeightColumn: column "x" has a use already: change WeightColumn or change UserColumn`} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("error %q lacks %q", err, want)
-		}
+		check.Says(t, err, want, "error")
 	}
 	if err := (Options{Delimiter: ';', MaxBadRows: 5}).Validate(); err != nil {
 		t.Error(err)

@@ -156,9 +156,7 @@ func TestFormErrors(t *testing.T) {
 				t.Fatal("no error")
 			}
 			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %q lacks %q", err, want)
-				}
+				check.Says(t, err, want, "error")
 			}
 			if f := (*fault.Fault)(nil); !errors.As(err, &f) || f.Field != tt.field {
 				t.Errorf("error %q is no fault of %s", err, tt.field)

@@ -86,9 +86,7 @@ nothing
 			check.Same(t, c.want, got, "rows")
 			check.MustSame(t, len(c.bad), len(bad), "number of the faults %q", bad)
 			for i := range bad {
-				if !strings.Contains(bad[i], path+c.bad[i]) {
-					t.Errorf("fault %q, want %q", bad[i], c.bad[i])
-				}
+				check.Has(t, bad[i], path+c.bad[i], "fault")
 			}
 		})
 	}

@@ -183,9 +183,7 @@ func TestRetrainOutcomes(t *testing.T) {
 			if c.name == "swapped" && (got == nil || got.Old != 0.25 || got.New != 0.5) {
 				t.Errorf("counted %+v, want the recalls", *done)
 			}
-			if !strings.Contains(log.String(), c.log) {
-				t.Errorf("the log is %s\nwant %q", log, c.log)
-			}
+			check.Has(t, log.String(), c.log, "the log")
 			check.Same(t, c.reloads, s.reloaded, "reloads")
 			want := check.Get(os.ReadFile(good))(t)
 			if c.outcome != Swapped {

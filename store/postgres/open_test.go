@@ -77,9 +77,7 @@ func TestProfile(t *testing.T) {
 	text := fmt.Sprint(s.Promises())
 	for _, want := range []string{"no: fsync = off", "no: synchronous_standby_names = '*', " +
 		"synchronous_commit = local"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("promises without %q: %s", want, text)
-		}
+		check.Has(t, text, want, "promises")
 	}
 }
 
@@ -240,9 +238,7 @@ func TestTLSAndPasswords(t *testing.T) {
 		"sslmode=disable",
 		"sslmode=verify-full&profile=development&sslrootcert="+filepath.Join(dir, "ours"), 1)
 	s := openAt(t, url)
-	if text := fmt.Sprint(s.Promises()); strings.Contains(text, secret) {
-		t.Errorf("promises have the password: %s", text)
-	}
+	check.Lacks(t, fmt.Sprint(s.Promises()), secret, "promises, which may not have the password")
 	_, err := postgres.Open(context.Background(), strings.Replace(url, "/ours", "/others", 1))
 	if !errors.Is(err, store.ErrUnavailable) || strings.Contains(err.Error(), secret) {
 		t.Errorf("a server of another authority: %v", err)

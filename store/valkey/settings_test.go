@@ -182,9 +182,7 @@ func TestTrustedSettings(t *testing.T) {
 	s := open(t, o)
 	defer s.Close()
 	promises := s.Promises()
-	if kept := promises[len(promises)-1].Kept; !strings.Contains(kept, "which are trusted") {
-		t.Errorf("the promise about settings: %q", kept)
-	}
+	check.Has(t, promises[len(promises)-1].Kept, "which are trusted", "the promise about settings")
 }
 
 func TestTLS(t *testing.T) {

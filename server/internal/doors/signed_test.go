@@ -247,9 +247,7 @@ func TestUnreadKeysAreLogged(t *testing.T) {
 		logs.Reset()
 		i.Away.Store(away)
 		d.issuers.reread(t.Context(), d.tokens.Get().signed[0].issuer)
-		if !strings.Contains(logs.String(), want) {
-			t.Errorf("the log has %q, want %s", &logs, want)
-		}
+		check.Has(t, logs.String(), want, "the log")
 	}
 	read(true, "cannot be read: its tokens do not count yet")
 	read(false, "keys of an issuer read")
@@ -441,9 +439,7 @@ func TestBadSignedLines(t *testing.T) {
 			NewMetrics())
 		line := 2 + strings.Count(words, "\n")
 		check.Says(t, err, fmt.Sprintf("TokenFile: %s: line %d has %s", path, line, want), "%s", words)
-		if strings.Contains(fmt.Sprint(err), canary) {
-			t.Errorf("%s: a word of the line is shown: %v", words, err)
-		}
+		check.Lacks(t, fmt.Sprint(err), canary, "%s: what is said of the line", words)
 	}
 }
 
