@@ -58,9 +58,7 @@ func TestServeObserveRecommend(t *testing.T) {
 	growing := cmp.FilterPath(func(p cmp.Path) bool { // with time
 		return p.Last().String() == ".Uncertainty" || p.Last().String() == ".StdDev"
 	}, cmp.Ignore())
-	if diff := cmp.Diff(want, recommend(), growing); diff != "" {
-		t.Errorf("the answer after a restart differs (-before +after):\n%s", diff)
-	}
+	check.SameBy(t, growing, want, recommend(), "the answer after a restart (-before +after)")
 	server.mustStop(t)
 }
 

@@ -90,9 +90,7 @@ func TestLogBeyondTheLimit(t *testing.T) {
 	check.Must(t, observe("1"))
 	limit(1)
 	for _, id := range []string{"2", "2", "3"} {
-		if err := observe(id); status.Code(err) != codes.Unavailable {
-			t.Errorf("event %s beyond the limit: %v, want UNAVAILABLE", id, err)
-		}
+		check.Same(t, codes.Unavailable, status.Code(observe(id)), "event %s beyond the limit", id)
 	}
 	execute(t, "recommend", "--server", server.GRPC, "--user", "u")
 	server.page(t, "/livez")

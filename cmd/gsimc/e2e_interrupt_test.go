@@ -103,9 +103,7 @@ func TestCallInterrupted(t *testing.T) {
 		<-accepted
 		p.Signal(t, syscall.SIGINT)
 		wantInterrupted(t, p, c.want)
-		if said := p.Err.String(); strings.Count(said, "\n") != 1 {
-			t.Errorf("gsimc %s: want one line, got %q", c.args, said)
-		}
+		check.Same(t, 1, strings.Count(p.Err.String(), "\n"), "lines of gsimc %s", c.args)
 	}
 }
 

@@ -69,9 +69,8 @@ func TestItemCommands(t *testing.T) {
 		strings.Count(got, "\n") != 2 {
 		t.Errorf("items search printed %q", got)
 	}
-	if got := on("items", "search"); strings.Count(got, "\n") != 21 {
-		t.Errorf("items search without a text printed %q", got)
-	}
+	check.Same(t, 21, strings.Count(on("items", "search"), "\n"),
+		"lines of items search without a text")
 
 	// Lists, scores and events name items by what the catalogue says of them.
 	check.Same(t, "Title, 1", recommendJSON(t, server, "--user", "nobody").Items[0].Title, "a title")

@@ -92,9 +92,7 @@ func mustRead(t testing.TB, path string) string {
 // mustBeEmpty wants a folder with nothing in it.
 func mustBeEmpty(t testing.TB, dir string) {
 	t.Helper()
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v (%v)", left, err)
-	}
+	check.Same(t, 0, len(check.Get(os.ReadDir(dir))(t)), "files left behind")
 }
 
 // eventually asks every few milliseconds whether a condition holds, until it does or the limit has

@@ -191,10 +191,7 @@ func TestTrainFromSharedStores(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shared := url(t, "state")
 			mustRun(t, "migrate", "--from", dir, "--to", shared)
-			if got := train(shared); got != want {
-				t.Errorf("the model has %d other bytes than that of the folder with %d", len(got),
-					len(want))
-			}
+			check.Same(t, want, train(shared), "the model of the folder")
 		})
 	}
 }

@@ -131,9 +131,7 @@ func wantKept(t *testing.T, p *serverProcess, path string) map[string]float64 {
 		t.Errorf("the metrics are %v", m)
 	}
 	check.Lacks(t, p.log.String(), "model loaded", "the log")
-	if got := recommendTo(t, p.client(t), "nobody", 5); len(got.Items) != 5 {
-		t.Errorf("the server answers %+v", got)
-	}
+	check.Same(t, 5, len(recommendTo(t, p.client(t), "nobody", 5).Items), "items of the server")
 	p.mustStop(t)
 	check.Same(t, before, mustRead(t, path), "the model file")
 	return m

@@ -24,9 +24,7 @@ func TestTokenAddTo(t *testing.T) {
 		want += fmt.Sprintf("%s observe %x\n", name, sha256.Sum256([]byte(token)))
 	}
 	check.Same(t, want, mustRead(t, path), "the file")
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v, want the mode 0600", info, err)
-	}
+	check.Same(t, os.FileMode(0o600), check.Get(os.Stat(path))(t).Mode().Perm(), "the mode")
 	for text, refusal := range map[string]string{
 		want:           "--add-to: line 2 of " + path + " has the name ops",
 		"gsimc_abc\n":  "--add-to: line 1 of " + path + " is not of a file of tokens",

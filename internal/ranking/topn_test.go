@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // topOracle sorts everything and cuts.
@@ -104,14 +106,10 @@ func TestTopNReusesMemory(t *testing.T) {
 func TestTopNZeroValue(t *testing.T) {
 	var top TopN
 	top.Offer(0, []float32{1, 2}, nil)
-	if got := top.Sorted(); len(got) != 0 {
-		t.Errorf("the zero value selected %v", got)
-	}
+	check.Same(t, 0, len(top.Sorted()), "items of the zero value")
 	top.Reset(nil, -1)
 	top.Offer(0, []float32{1, 2}, nil)
-	if got := top.Sorted(); len(got) != 0 {
-		t.Errorf("a selection of −1 items selected %v", got)
-	}
+	check.Same(t, 0, len(top.Sorted()), "items of a selection of −1")
 }
 
 func ExampleTopN() {

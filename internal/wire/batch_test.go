@@ -41,12 +41,9 @@ func TestBatchIsProtobuf(t *testing.T) {
 			}
 			want.Results = append(want.Results, result)
 			size := proto.Size(want)
-			if added, err := add(size - 1); added || err != nil {
-				t.Fatalf("%d bytes fit into one less: %v", size, err)
-			}
-			if added, err := add(size); !added || err != nil {
-				t.Fatalf("%d bytes do not fit into as many: %v", size, err)
-			}
+			check.MustSame(t, false, check.Get(add(size-1))(t),
+				"%d bytes fit into one less", size)
+			check.MustSame(t, true, check.Get(add(size))(t), "%d bytes fit into as many", size)
 		}
 		for range rng.IntN(3) {
 			want.UnknownItemIds = append(want.UnknownItemIds, item(rng.IntN(testItems)))

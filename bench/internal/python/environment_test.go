@@ -1,7 +1,6 @@
 package python
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,9 +49,8 @@ func TestEnvironment(t *testing.T) {
 		raw := check.Get(os.ReadFile(ran))(t)
 		check.Same(t, c.ran, strings.Join(strings.Fields(string(raw)), " "),
 			"%s: the modules that ran", c.name)
-		if got, err := os.ReadFile(installed); err != nil || !bytes.Equal(got, requirements) {
-			t.Errorf("%s: the environment says that it has %q, %v", c.name, got, err)
-		}
+		check.Same(t, requirements, check.Get(os.ReadFile(installed))(t),
+			"%s: what the environment has", c.name)
 	}
 }
 

@@ -40,9 +40,8 @@ func TestClose(t *testing.T) {
 	}
 	check.Must(t, f.Close())
 	check.Same(t, map[string]string{"name": "new"}, content(t, dir), "after Close")
-	if info, err := os.Stat(filepath.Join(dir, "name")); err != nil || info.Mode() != 0o644 {
-		t.Errorf("mode %v, %v, want 0644", info.Mode(), err)
-	}
+	check.Same(t, os.FileMode(0o644), check.Get(os.Stat(filepath.Join(dir, "name")))(t).Mode(),
+		"the mode")
 	check.Pass(t, f.Abort(), "Abort after Close")
 	check.Fails(t, f.Close(), os.ErrClosed, "second Close")
 }
@@ -82,7 +81,5 @@ func TestFailures(t *testing.T) {
 	if err := f.Close(); err == nil {
 		t.Error("a folder was replaced")
 	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("the folder holds %v (%v), want nothing new", entries, err)
-	}
+	check.Same(t, 1, len(check.Get(os.ReadDir(dir))(t)), "files of the folder")
 }

@@ -35,7 +35,15 @@ func Get[T any](value T, err error) func(t testing.TB) T {
 // difference mean.
 func Same(t testing.TB, want, got any, what string, args ...any) {
 	t.Helper()
-	if text := difference(want, got, what); text != "" {
+	if text := difference(want, got, what, protocmp.Transform()); text != "" {
+		t.Errorf("%s%s", fmt.Sprintf(what, args...), text)
+	}
+}
+
+// SameBy is [Same] by an option of package cmp alone.
+func SameBy(t testing.TB, by cmp.Option, want, got any, what string, args ...any) {
+	t.Helper()
+	if text := difference(want, got, what, by); text != "" {
 		t.Errorf("%s%s", fmt.Sprintf(what, args...), text)
 	}
 }
@@ -43,19 +51,19 @@ func Same(t testing.TB, want, got any, what string, args ...any) {
 // MustSame is [Same] of a value without which a test cannot go on.
 func MustSame(t testing.TB, want, got any, what string, args ...any) {
 	t.Helper()
-	if text := difference(want, got, what); text != "" {
+	if text := difference(want, got, what, protocmp.Transform()); text != "" {
 		t.Fatalf("%s%s", fmt.Sprintf(what, args...), text)
 	}
 }
 
 // difference is empty for values that are the same.
-func difference(want, got any, what string) string {
+func difference(want, got any, what string, by cmp.Option) string {
 	if a, ok := want.(proto.Message); ok {
 		if b, ok := got.(proto.Message); ok && proto.Equal(a, b) {
 			return "" // which takes much less time than a difference
 		}
 	}
-	d := cmp.Diff(want, got, protocmp.Transform())
+	d := cmp.Diff(want, got, by)
 	if d == "" {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/gsimc/gsimc/internal/test/check"
@@ -27,7 +28,7 @@ func (n *noted) Fatal(args ...any)                 { n.Errorf("%s", fmt.Sprint(a
 
 // Each check fails for what it is to find, and for nothing else.
 func TestChecksFail(t *testing.T) {
-	err := errors.New("the disk is full")
+	err, near := errors.New("the disk is full"), cmpopts.EquateApprox(0, 0.2)
 	for i, c := range []struct {
 		good bool
 		call func(t testing.TB)
@@ -38,6 +39,8 @@ func TestChecksFail(t *testing.T) {
 		{false, func(t testing.TB) { check.Same(t, []int{1}, []int{2}, "%d items", 1) }},
 		{true, func(t testing.TB) { check.Same(t, durationpb.New(1), durationpb.New(1), "") }},
 		{false, func(t testing.TB) { check.Same(t, durationpb.New(1), durationpb.New(2), "") }},
+		{true, func(t testing.TB) { check.SameBy(t, near, 1.0, 1.1, "") }},
+		{false, func(t testing.TB) { check.SameBy(t, near, 1.0, 1.3, "%d", 1) }},
 		{true, func(t testing.TB) { check.MustSame(t, 1, 1, "") }},
 		{false, func(t testing.TB) { check.MustSame(t, 1, int32(1), "") }},
 		{true, func(t testing.TB) { check.Get(1, nil)(t) }},

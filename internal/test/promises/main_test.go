@@ -81,9 +81,7 @@ func TestParse(t *testing.T) {
 		{1, "Events survive.", []string{"TestCut", "FuzzRow"}},
 		{2, "Answers are whole.", []string{"TestReload"}},
 	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(promise{})); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	check.SameBy(t, cmp.AllowUnexported(promise{}), want, got, "promises")
 	check.Same(t, "^(FuzzRow|TestCut|TestReload)$", pattern(got), "pattern")
 }
 

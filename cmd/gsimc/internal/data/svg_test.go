@@ -3,10 +3,10 @@ package data
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gsimc/gsimc/internal/chart"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestSmooth(t *testing.T) {
@@ -20,7 +20,5 @@ func TestSmooth(t *testing.T) {
 		{X: 8, Y: 7}, {X: 9.5, Y: 8.5}, {X: 11.5, Y: 10.5}, {X: 13.5, Y: 12.5}, {X: 15.5, Y: 14.5},
 		{X: 18, Y: 17}, {X: 20, Y: 19},
 	}
-	if diff := cmp.Diff(want, Smooth(y), cmpopts.EquateApprox(1e-6, 0)); diff != "" {
-		t.Errorf("points (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, cmpopts.EquateApprox(1e-6, 0), want, Smooth(y), "points")
 }

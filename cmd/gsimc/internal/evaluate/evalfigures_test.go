@@ -3,10 +3,10 @@ package evaluate
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gsimc/gsimc/internal/chart"
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/evaluate/breakdown"
 )
@@ -55,9 +55,7 @@ func TestEvaluationFigures(t *testing.T) {
 			"dynamics":     {{X: 1, Y: 0.15, Err: 0.015}, {X: 4, Y: 0.3, Err: 0.03}},
 		},
 	}
-	if diff := cmp.Diff(want, pointsOf(f), nearly); diff != "" {
-		t.Errorf("groups (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, nearly, want, pointsOf(f), "groups")
 	if first := f.Panels[0].Curves[0]; first.Name != "dynamics" || first.Style != chart.Ours {
 		t.Errorf("the first curve is %+v, want learned dynamics", first)
 	}
@@ -65,9 +63,7 @@ func TestEvaluationFigures(t *testing.T) {
 		"history":          {{X: 1, Y: 0.6}, {X: 2, Y: 0.4}},
 		"query made of it": {{X: 1, Y: 0.9}, {X: 2, Y: 0.1}},
 	}}
-	if diff := cmp.Diff(wantEnergy, pointsOf(b.energyFigure()), nearly); diff != "" {
-		t.Errorf("energy (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, nearly, wantEnergy, pointsOf(b.energyFigure()), "energy")
 	reliability := reliabilityFigure(calibrated{"dynamics", &evaluate.Reliability{
 		Target: []evaluate.Tenth{{Variance: 2, Error: 3, ErrorErr: 0.5}},
 		Random: []evaluate.Tenth{{Variance: 1, Error: -1, ErrorErr: 2}, {Variance: 4, Error: 5}},
@@ -79,7 +75,5 @@ func TestEvaluationFigures(t *testing.T) {
 		},
 		{"measured": {{X: 2, Y: 3, Err: 0.5}}, "as predicted": {{X: 2, Y: 2}}},
 	}
-	if diff := cmp.Diff(wantReliability, pointsOf(reliability), nearly); diff != "" {
-		t.Errorf("reliability (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, nearly, wantReliability, pointsOf(reliability), "reliability")
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gsimc/gsimc/internal/chart"
@@ -34,9 +33,7 @@ func TestModelFigures(t *testing.T) {
 	want := []map[string][]chart.Point{{"κ": {
 		{X: 1, Y: 1}, {X: 2, Y: 1 / math.Sqrt(2)}, {X: 3, Y: 1 / math.Sqrt(3)},
 	}}}
-	if diff := cmp.Diff(want, pointsOf(spectrumFigure(&d)), nearly); diff != "" {
-		t.Errorf("spectrum (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, nearly, want, pointsOf(spectrumFigure(&d)), "spectrum")
 	bands := []kalman.Band{{Rho: 0}, {Rho: 0.5, HalfLife: 3600}}
 	got := map[string][]chart.Point{}
 	for _, c := range bandCurves(bands, []float64{1, 2, 3, 4}) {
@@ -61,7 +58,5 @@ func TestLocalFigure(t *testing.T) {
 			"1 of 10 items below": {{X: 1, Y: 4}, {X: 2, Y: 1}, {X: 3, Y: 2}},
 		},
 	}
-	if diff := cmp.Diff(want, pointsOf(localFigure(g, &s)), nearly); diff != "" {
-		t.Errorf("local term (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, nearly, want, pointsOf(localFigure(g, &s)), "local term")
 }

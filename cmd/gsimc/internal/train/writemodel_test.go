@@ -38,10 +38,6 @@ func TestWriteModelInterrupted(t *testing.T) {
 	path := filepath.Join(dir, "model.gsimc")
 	check.Must(t, os.WriteFile(path, []byte("old"), 0o600))
 	check.Fails(t, writeModel(path, signalled{}), cli.ErrInterrupted, "writing")
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("the folder holds %v (%v), want the old model alone", entries, err)
-	}
-	if old, err := os.ReadFile(path); err != nil || string(old) != "old" {
-		t.Errorf("the old model is %q, %v", old, err)
-	}
+	check.Same(t, 1, len(check.Get(os.ReadDir(dir))(t)), "files of the folder")
+	check.Same(t, "old", string(check.Get(os.ReadFile(path))(t)), "the old model")
 }
