@@ -139,9 +139,8 @@ func TestBorrowNothing(t *testing.T) {
 			t.Errorf("%v users, and no error", users)
 		}
 	}
-	if x := borrow(t, m, 5, alike(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)); len(x.Like(60)) != 10 {
-		t.Errorf("an item like %v", x.Like(60))
-	}
+	check.Same(t, 10, len(borrow(t, m, 5, alike(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)).Like(60)),
+		"items that the item is like")
 	check.Same(t, 0.0, m.DegreeNear(nil), "users of an item without neighbours")
 }
 

@@ -176,10 +176,7 @@ func TestWriteFileReplaces(t *testing.T) {
 	if got := mustOpen(t, path).Version(); got != other.Version() || got == m.Version() {
 		t.Errorf("version %s after the replacement, want %s", got, other.Version())
 	}
-	info, err := os.Stat(path)
-	if err != nil || info.Mode() != 0o644 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
+	check.Same(t, os.FileMode(0o644), check.Get(os.Stat(path))(t).Mode(), "the mode")
 	onlyEntry(t, filepath.Dir(path), "m.gsimc")
 }
 

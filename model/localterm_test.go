@@ -80,9 +80,8 @@ func TestFilesOfAllFormats(t *testing.T) {
 			m.Fold(s, Event{Item: i, Weight: 1, Time: int64(i)})
 		}
 		m.QueryTo(q, s, EstimatorBGS)
-		if d := cmp.Diff(c.want, m.TopN(nil, q, 3, nil), cmpopts.EquateApprox(0, 1e-8)); d != "" {
-			t.Errorf("%s: best items (-want +got):\n%s", c.file, d)
-		}
+		check.SameBy(t, cmpopts.EquateApprox(0, 1e-8), c.want, m.TopN(nil, q, 3, nil),
+			"%s: best items", c.file)
 	}
 }
 

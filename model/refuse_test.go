@@ -176,9 +176,7 @@ func TestForeignFiles(t *testing.T) {
 			`"b" begins at byte 4`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if e := openBytes(t, c.data); !strings.Contains(e.Reason, c.want) {
-				t.Errorf("%v, want %q", e, c.want)
-			}
+			check.Has(t, openBytes(t, c.data).Reason, c.want, "reason")
 		})
 	}
 }

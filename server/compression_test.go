@@ -78,10 +78,8 @@ func TestCompressedRequests(t *testing.T) {
 		batch.Events = append(batch.Events, e)
 	}
 	for range 3 { // later ones use what the first has left
-		resp, err := events.BatchObserve(ctx(t), &batch)
-		if err != nil || len(resp.GetResults()) != len(batch.GetEvents()) {
-			t.Fatalf("%v, %v", resp, err)
-		}
+		resp := check.Get(events.BatchObserve(ctx(t), &batch))(t)
+		check.MustSame(t, len(batch.GetEvents()), len(resp.GetResults()), "results")
 	}
 	if sizes.sent*3 > sizes.full || sizes.answered != "" && sizes.answered != "identity" {
 		t.Errorf("%d of %d bytes were sent, and the answer came as %q", sizes.sent, sizes.full,

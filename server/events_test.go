@@ -65,9 +65,7 @@ func TestObserveIsIdempotent(t *testing.T) {
 		{"id, no time, again", timeless,
 			&pb.ObserveResponse{Disposition: duplicate, UserRevision: 6}},
 	} {
-		if d := cmp.Diff(tt.want, ts.observe(t, tt.event), withoutTokens); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
+		check.SameBy(t, withoutTokens, tt.want, ts.observe(t, tt.event), "%s", tt.name)
 	}
 	_, err := ts.events.Observe(ctx(t), &pb.ObserveRequest{Event: withID("a", "ann", 7)})
 	same(t, problem{Code: codes.AlreadyExists, Reason: "EVENT_ID_CONFLICT"}, problemOf(t, err),
@@ -104,9 +102,7 @@ func TestBatchObserve(t *testing.T) {
 		{Disposition: applied, UserRevision: 1},
 		{Disposition: applied, UserRevision: 2},
 	}}
-	if d := cmp.Diff(want, resp, withoutTokens); d != "" {
-		t.Errorf("results (-want +got):\n%s", d)
-	}
+	check.SameBy(t, withoutTokens, want, resp, "results")
 	user := reply(t, ts.users.GetUser, &pb.GetUserRequest{UserId: "ann"})
 	same(t, uint64(3), user.GetUser().GetRevision(), "ann's revision")
 }
@@ -140,9 +136,7 @@ func TestDamagedHistory(t *testing.T) {
 	want := []*pb.EventResult{{Disposition: applied, UserRevision: 1}, lost,
 		{Disposition: applied, UserRevision: 1}, lost,
 		{Disposition: applied, UserRevision: 2}}
-	if d := cmp.Diff(want, resp.GetResults(), withoutTokens); d != "" {
-		t.Errorf("batch (-want +got):\n%s", d)
-	}
+	check.SameBy(t, withoutTokens, want, resp.GetResults(), "batch")
 	s := openStream(t, ts)
 	for i, e := range batch {
 		s.send(t, uint64(i+1), e)
@@ -258,9 +252,7 @@ func TestUsers(t *testing.T) {
 		FirstEventTime: first.EventTime, LastEventTime: last.EventTime,
 		EventTypes: []*pb.EventTypeSummary{
 			{EventType: "like", EventCount: 3, Weight: 1, TotalWeight: 3}}}
-	if d := cmp.Diff(want, u, withoutTokens); d != "" {
-		t.Errorf("user (-want +got):\n%s", d)
-	}
+	check.SameBy(t, withoutTokens, want, u, "user")
 
 	deleted := reply(t, ts.users.DeleteUser, &pb.DeleteUserRequest{UserId: "ann"})
 	same(t, int64(3), deleted.GetDeletedEventCount(), "erased events")

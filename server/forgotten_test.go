@@ -119,9 +119,8 @@ func TestErasureWaitsAreBounded(t *testing.T) {
 	for i := range cap(waits) {
 		calls.Go(func() {
 			_, err := erase(ctx(t), ts, "nobody")
-			if p := problemOf(t, err); p.Code != codes.Unavailable {
-				t.Errorf("a call that waited at the shutdown: %v, want UNAVAILABLE", err)
-			}
+			check.Same(t, codes.Unavailable, problemOf(t, err).Code,
+				"a call that waited at the shutdown")
 		})
 		eventually(t, "the call waits", func() bool { return len(waits) == i+1 })
 	}

@@ -132,9 +132,8 @@ func TestReloadModel(t *testing.T) {
 	same(t, problem{Code: codes.FailedPrecondition, Reason: "MODEL_REJECTED"}, problemOf(t, err),
 		"ReloadModel of a bad file")
 	check.Says(t, err, failure.Error(), "error of the file")
-	if got := ts.ask(t, forUser("x")); got.GetModelVersion() != second.Version() {
-		t.Error("a bad file took the place of the model")
-	}
+	check.Same(t, second.Version(), ts.ask(t, forUser("x")).GetModelVersion(),
+		"the model after a bad file")
 	if _, err := New(DefaultConfig(), memory.New(),
 		func() (*model.Model, error) { return nil, failure }); !errors.Is(err, failure) {
 		t.Errorf("New with a bad file: %v", err)

@@ -38,9 +38,8 @@ func TestNewUsersHaveAQuota(t *testing.T) {
 	s := openStream(t, ts)
 	s.send(t, 1, newEvent("one too many", 1))
 	same(t, 1, len(check.Get(s.Recv())(t).GetExceptions()), "exceptions of the stream")
-	if resp := ts.ask(t, forUser("one too many")); resp.GetUserRevision() != 0 {
-		t.Errorf("a refused user has revision %d", resp.GetUserRevision())
-	}
+	check.Same(t, uint64(0), ts.ask(t, forUser("one too many")).GetUserRevision(),
+		"revision of a refused user")
 }
 
 // TestNewUsersOfATokenHaveAQuota: beyond the limit of its line a token begins no history, on any

@@ -61,12 +61,9 @@ func TestPagesAreTheList(t *testing.T) {
 	req.Paged = true
 	first := ts.ask(t, req)
 	req.PageToken = first.GetNextPageToken()
-	if second := ts.ask(t, req); second.GetExplorationSeed() != first.GetExplorationSeed() {
-		t.Errorf("seed %d after seed %d", second.GetExplorationSeed(), first.GetExplorationSeed())
-	}
-	if plain := ts.ask(t, forUser("ann")); plain.GetNextPageToken() != "" {
-		t.Error("a token that nobody asked for")
-	}
+	check.Same(t, first.GetExplorationSeed(), ts.ask(t, req).GetExplorationSeed(),
+		"the seed of the next page")
+	check.Same(t, "", ts.ask(t, forUser("ann")).GetNextPageToken(), "a token that nobody asked for")
 }
 
 // Over two hundred pages no item comes twice, though the user goes on, and models come and go that

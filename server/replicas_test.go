@@ -75,10 +75,8 @@ func TestErasedUsersReturnAtOtherServer(t *testing.T) {
 			before := b.ask(t, forUser(user)) // it is cached there
 			reply(t, a.users.DeleteUser, &pb.DeleteUserRequest{UserId: user})
 			if u%2 == 0 {
-				if r := b.ask(t, forUser(user)); r.GetUserRevision() != 0 {
-					t.Errorf("%s: a list of revision %d after the erasure", user,
-						r.GetUserRevision())
-				}
+				check.Same(t, uint64(0), b.ask(t, forUser(user)).GetUserRevision(),
+					"%s: revision of a list after the erasure", user)
 			}
 			var life []int
 			for e := range events {

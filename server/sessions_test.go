@@ -37,9 +37,8 @@ func TestSessionTokens(t *testing.T) {
 	twoServers(t, func(t *testing.T, servers [2]*testServer) {
 		a, b := servers[0], servers[1]
 		token := a.observe(t, withID("1", "ann", 1)).GetSessionToken()
-		if got := b.ask(t, withToken("ann", token)); got.GetUserRevision() != 1 {
-			t.Errorf("Observe: revision %d", got.GetUserRevision())
-		}
+		check.Same(t, uint64(1), b.ask(t, withToken("ann", token)).GetUserRevision(),
+			"revision after Observe")
 		batch := reply(t, a.events.BatchObserve, &pb.BatchObserveRequest{Events: []*pb.Event{
 			withID("2", "ann", 2), withID("2", "ann", 3), withID("1", "bob", 3),
 			withID("1", "ann", 1),
@@ -123,9 +122,8 @@ func TestSessionTokensRefused(t *testing.T) {
 			}
 			a.observe(t, withID(fmt.Sprint(events), "ann", events))
 		}
-		if got := b.ask(t, forUser("ann")); got.GetUserRevision() != 4 {
-			t.Errorf("without the token: revision %d", got.GetUserRevision())
-		}
+		check.Same(t, uint64(4), b.ask(t, forUser("ann")).GetUserRevision(),
+			"revision without the token")
 	})
 }
 
@@ -248,9 +246,8 @@ func TestSessionTokensWaitForNewLife(t *testing.T) {
 	ts := start(t, setup{store: lag})
 	token := ts.observe(t, withID("1", "ann", 1)).GetSessionToken()
 	lag.left.Store(10)
-	if got := ts.ask(t, withToken("ann", token)); got.GetUserRevision() != 1 {
-		t.Errorf("a list of revision %d, want 1", got.GetUserRevision())
-	}
+	check.Same(t, uint64(1), ts.ask(t, withToken("ann", token)).GetUserRevision(),
+		"revision of a list")
 	if lag.left.Load() > 0 {
 		t.Error("the former life was not asked for often enough, so nothing was tested")
 	}

@@ -22,9 +22,8 @@ func TestCreate(t *testing.T) {
 		path := writeFile(t, name, []byte("old"))
 		wantOld := func(when string) {
 			t.Helper()
-			if old := check.Get(os.ReadFile(path))(t); string(old) != "old" {
-				t.Errorf("%s: %s: the old file is %q", name, when, old)
-			}
+			check.Same(t, "old", string(check.Get(os.ReadFile(path))(t)),
+				"%s: %s: the old file", name, when)
 		}
 		begin := func() *File {
 			f := check.Get(Create(path))(t)
@@ -42,9 +41,7 @@ func TestCreate(t *testing.T) {
 		f = begin()
 		check.Must(t, f.Close())
 		check.Must(t, f.Abort())
-		if got := unpack(t, compression, path); string(got) != text {
-			t.Errorf("%s: %d bytes of %s, want %d", name, len(got), compression, len(text))
-		}
+		check.Same(t, text, string(unpack(t, compression, path)), "%s: %s", name, compression)
 		onlyFile(t, path)
 	}
 	if _, err := Create(filepath.Join(t.TempDir(), "absent", "a.csv")); err == nil {

@@ -288,7 +288,5 @@ func TestMetricByUser(t *testing.T) {
 			}
 		}
 	}
-	if m := metricByUser(10, []int32{1, 2}, []int32{7, 7}); m.HRErr != 0 {
-		t.Errorf("one user: error %v, want 0", m.HRErr)
-	}
+	check.Same(t, 0.0, metricByUser(10, []int32{1, 2}, []int32{7, 7}).HRErr, "error of one user")
 }

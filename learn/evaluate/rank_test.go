@@ -86,9 +86,7 @@ func TestParseMethods(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", tt.list, s, err, tt.want)
 		}
 	}
-	if all, err := ParseMethods("all"); err != nil || len(all) != 3+3*6 {
-		t.Errorf("all: %d methods, %v", len(all), err)
-	}
+	check.Same(t, 3+3*6, len(check.Get(ParseMethods("all"))(t)), "all methods")
 }
 
 func namesOf(methods []Method) string {
@@ -113,10 +111,8 @@ func TestFamilies(t *testing.T) {
 				t.Errorf("%q stands for %s, %v", m.Name(), namesOf(got), err)
 			}
 		}
-		if got, err := ParseMethods(f.name); err != nil || len(got) != len(f.methods) {
-			t.Errorf("%q stands for %s, %v, want %d methods", f.name, namesOf(got), err,
-				len(f.methods))
-		}
+		check.Same(t, len(f.methods), len(check.Get(ParseMethods(f.name))(t)),
+			"methods of %q", f.name)
 	}
 }
 

@@ -189,9 +189,7 @@ func TestRetrainOutcomes(t *testing.T) {
 			if c.outcome != Swapped {
 				want = []byte("the old one")
 			}
-			if got, err := os.ReadFile(r.model); err != nil || string(got) != string(want) {
-				t.Errorf("the model file has %d bytes, %v, want %d", len(got), err, len(want))
-			}
+			check.Same(t, want, check.Get(os.ReadFile(r.model))(t), "the model file")
 			wantFiles(t, r)
 		})
 	}
@@ -229,9 +227,7 @@ func TestRetrainLeavesOtherFiles(t *testing.T) {
 		check.Must(t, os.WriteFile(path, text, 0o600))
 	}
 	check.Must(t, r.swap(t.Context(), r.fresh()))
-	if text, err := os.ReadFile(own); err != nil || string(text) != "of the operator" {
-		t.Errorf("the operator's file holds %q, %v", text, err)
-	}
+	check.Same(t, "of the operator", string(check.Get(os.ReadFile(own))(t)), "the operator's file")
 	for _, path := range []string{r.fresh(), r.rollback()} {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s is left: %v", path, err)
@@ -289,9 +285,8 @@ func TestRetrainStops(t *testing.T) {
 	check.Get(fmt.Sscan(string(text), &pid, &nice, &rest))(t)
 	check.Same(t, fmt.Sprintln(pid, min(20-own+10, 19), nil, 3), string(text),
 		"what the training says of itself (pid, nice, error, GOMAXPROCS)")
-	if now, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err != nil || now != own {
-		t.Errorf("the priority of the server itself went from %d to %d, %v", own, now, err)
-	}
+	now := check.Get(unix.Getpriority(unix.PRIO_PROCESS, 0))(t)
+	check.Same(t, own, now, "the priority of the server itself")
 	// The server sets it when the training may have begun already.
 	check.Await(t, "oom_score_adj is 1000", func() bool {
 		score := check.Get(os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid)))(t)

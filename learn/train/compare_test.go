@@ -147,9 +147,7 @@ func TestCompare(t *testing.T) {
 	want.Difference, want.DifferenceErr = meanOf(gains)
 	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) < 1e-9 })
 	got := train.Compare(bad, good, model.EstimatorBGS, d, targets, n)
-	if diff := cmp.Diff(want, got, near); diff != "" {
-		t.Errorf("comparison differs (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, near, want, got, "comparison")
 	if got.Worse || got.Difference < 0.2 {
 		t.Errorf("the model of the right board gets %v more recall, want a lot", got.Difference)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -94,9 +95,7 @@ func TestArrivalsAgainstTheDefinition(t *testing.T) {
 			want[i*n+j] = float64(base.Weight(int32(i), int32(j)))
 		}
 	}
-	if d := cmp.Diff(want, dense(g, n), cmpopts.EquateApprox(1e-5, 0)); d != "" {
-		t.Errorf("T differs (-want +got):\n%s", d)
-	}
+	check.SameBy(t, cmpopts.EquateApprox(1e-5, 0), want, dense(g, n), "T")
 	if base.More() != nil {
 		t.Error("the base has changed")
 	}

@@ -84,9 +84,7 @@ func TestGraphAgainstItsDefinition(t *testing.T) {
 			}
 		}
 		want := oracleT(n, oracleF(n, histories), degrees, &s)
-		if d := cmp.Diff(want, got, cmpopts.EquateApprox(1e-5, 0)); d != "" {
-			t.Errorf("n = %d: T differs (-want +got):\n%s", n, d)
-		}
+		check.SameBy(t, cmpopts.EquateApprox(1e-5, 0), want, got, "n = %d: T", n)
 	}
 }
 

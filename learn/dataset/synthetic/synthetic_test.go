@@ -59,10 +59,7 @@ func TestDeterminism(t *testing.T) {
 	}
 	const want = "b51a532cfa0a9025"
 	for _, procs := range []int{1, 2, 5} {
-		if got := hash(procs, cfg); got != want {
-			t.Errorf("%d processors: hash %s, want %s; other output for the same seed makes "+
-				"measurements incomparable", procs, got, want)
-		}
+		check.Same(t, want, hash(procs, cfg), "output of %d processors for the same seed", procs)
 	}
 	cfg.Seed++
 	if hash(2, cfg) == want {

@@ -98,9 +98,7 @@ func TestByHistoryLengthGolden(t *testing.T) {
 		{2, 3, (60 + 36) / 42.0, 42, 30 / 42.0, 15 / 42.0},
 		{8, 8, 8, 50, 1, 1},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-		t.Errorf("groups (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, cmpopts.EquateApprox(1e-12, 0), want, got, "groups")
 }
 
 // Groups hold all users, apart by value, and have the figures of their users.
@@ -161,9 +159,7 @@ func checkGroup(
 	}
 	for i := range r {
 		want := evaluate.MetricAt(breakdown.N, ranks[i])
-		if diff := cmp.Diff(want, g.Metrics[i], cmpopts.EquateApprox(1e-12, 0)); diff != "" {
-			t.Errorf("figures (-want +got):\n%s", diff)
-		}
+		check.SameBy(t, cmpopts.EquateApprox(1e-12, 0), want, g.Metrics[i], "figures")
 	}
 }
 
@@ -226,16 +222,10 @@ func TestFilterEnergy(t *testing.T) {
 		}
 	}
 	near := cmpopts.EquateApprox(1e-6, 1e-9)
-	if diff := cmp.Diff(shares(before), e.Before, near); diff != "" {
-		t.Errorf("before (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(shares(after), e.After, near); diff != "" {
-		t.Errorf("after (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, near, shares(before), e.Before, "before")
+	check.SameBy(t, near, shares(after), e.After, "after")
 	learned := breakdown.DynamicsEnergy(p, basis, m)
-	if diff := cmp.Diff(e.Before, learned.Before, near); diff != "" {
-		t.Errorf("before learned dynamics (-want +got):\n%s", diff)
-	}
+	check.SameBy(t, near, e.Before, learned.Before, "before learned dynamics")
 	if sum := total(learned.After); math.Abs(sum-1) > 1e-9 || slices.Min(learned.After) < 0 ||
 		cmp.Equal(learned.Before, learned.After, cmpopts.EquateApprox(1e-2, 0)) {
 		t.Errorf("after learned dynamics %v, of sum %v", learned.After, sum)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/store"
 )
 
@@ -37,9 +38,7 @@ func TestTokens(t *testing.T) {
 	long := strings.Repeat("u", store.MaxIDBytes)
 	for _, user := range []string{"ann", "", long} {
 		token := Make(here, user, sixth)
-		if v, err := Read(here, user, token[:]); v != sixth || err != nil {
-			t.Errorf("got %v, %v", v, err)
-		}
+		check.Same(t, sixth, check.Get(Read(here, user, token[:]))(t), "what the token says")
 		if user != "" && bytes.Contains(token[:], []byte(user)) {
 			t.Error("the user id is in the token")
 		}
