@@ -108,10 +108,8 @@ func changeWhileDiskHangs(t *testing.T, erase, add bool) {
 	see := func(when string, want map[string][]string) {
 		t.Helper()
 		for user, ids := range want {
-			r, err := storetest.Revision(context.Background(), s, user)
-			if err != nil || r != uint64(len(ids)) {
-				t.Errorf("%s: revision of %q: got %d, %v, want %d", when, user, r, err, len(ids))
-			}
+			r := check.Get(storetest.Revision(context.Background(), s, user))(t)
+			check.Same(t, uint64(len(ids)), r, "%s: revision of %q", when, user)
 		}
 		check.Same(t, want, dump(t, s), "%s: histories", when)
 	}

@@ -111,9 +111,7 @@ func TestGoldenFolders(t *testing.T) {
 				disk := vfs.NewMem()
 				copyTree(t, vfs.Default, goldenFolder(format, ending), disk, "store")
 				want := goldenHistories()
-				if h, err := readDir(disk, "store"); err != nil || len(h) != len(want) {
-					t.Errorf("to read: %d users, %v", len(h), err)
-				}
+				check.Same(t, len(want), len(check.Get(readDir(disk, "store"))(t)), "users to read")
 				s := mustOpen(t, "store", Options{FS: disk})
 				check.Same(t, want, dump(t, s), "opened")
 				before := versions(t, s)
@@ -132,9 +130,8 @@ func TestGoldenFolders(t *testing.T) {
 					t.Errorf("an erased user returned as %v", v)
 				}
 				awaitMark(t, disk, s)
-				if h, err := readHeader(s.engine.DB); h.format != formatNumber || err != nil {
-					t.Errorf("the format is %d, %v", h.format, err)
-				}
+				h := check.Get(readHeader(s.engine.DB))(t)
+				check.Same(t, uint64(formatNumber), h.format, "the format")
 			})
 		}
 	}

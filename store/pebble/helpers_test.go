@@ -113,17 +113,15 @@ func mustErase(t testing.TB, s store.Store, user string) {
 // wantErased erases a user, and checks that events is how many there were.
 func wantErased(t testing.TB, s store.Store, user string, events uint64) {
 	t.Helper()
-	if n, err := s.Erase(context.Background(), user); n != events || err != nil {
-		t.Errorf("Erase of %q: got %d, %v, want %d", user, n, err, events)
-	}
+	n := check.Get(s.Erase(context.Background(), user))(t)
+	check.Same(t, events, n, "erased events of %q", user)
 }
 
 // wantRevision checks that events is how many a user has.
 func wantRevision(t testing.TB, s store.Store, user string, events uint64) {
 	t.Helper()
-	if n, err := storetest.Revision(context.Background(), s, user); n != events || err != nil {
-		t.Errorf("revision of %q: got %d, %v, want %d", user, n, err, events)
-	}
+	n := check.Get(storetest.Revision(context.Background(), s, user))(t)
+	check.Same(t, events, n, "revision of %q", user)
 }
 
 // filesIn returns the paths of the files of a folder whose names begin and end with these, sorted.

@@ -125,9 +125,7 @@ func TestItemsAreVerifiedAndSalvaged(t *testing.T) {
 		t.Fatalf("salvaged %+v, %v", result, err)
 	}
 	s = mustOpen(t, filepath.Join(dir, "new"), Options{})
-	if d := cmp.Diff([]store.Item{want[0], want[2]}, dumpItems(t, s),
-		cmpopts.EquateEmpty()); d != "" {
-		t.Errorf("salvaged items (-want +got):\n%s", d)
-	}
+	check.SameBy(t, cmpopts.EquateEmpty(), []store.Item{want[0], want[2]}, dumpItems(t, s),
+		"salvaged items")
 	mustClose(t, s)
 }

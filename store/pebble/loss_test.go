@@ -254,9 +254,7 @@ func TestCheckpointIsMarked(t *testing.T) {
 	mustAppend(t, s, "u", 1, 2)
 	name := check.Get(s.Checkpoint(t.Context()))(t)
 	dir := disk.PathJoin("store", name)
-	if h, err := readDir(disk, dir); len(h["u"]) != 2 || err != nil {
-		t.Fatalf("the copy has %d events, %v", len(h["u"]), err)
-	}
+	check.MustSame(t, 2, len(check.Get(readDir(disk, dir))(t)["u"]), "events of the copy")
 	for _, path := range filesIn(t, disk, disk.PathJoin(dir, engine.DataName), "", ".log") {
 		writeFile(t, disk, path, nil)
 	}

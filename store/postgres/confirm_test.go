@@ -48,9 +48,7 @@ func revision(s store.Store, patience time.Duration) (uint64, error) {
 // wantRevision checks that want is how many events the user "u" has.
 func wantRevision(t *testing.T, s store.Store, when string, want uint64) {
 	t.Helper()
-	if n, err := revision(s, time.Minute); n != want || err != nil {
-		t.Errorf("%s: revision %d, %v, want %d", when, n, err, want)
-	}
+	check.Same(t, want, check.Get(revision(s, time.Minute))(t), "%s: revision", when)
 }
 
 // appending appends an event of the user "u", and returns where its outcome comes.
@@ -160,9 +158,8 @@ func TestWithoutStandbyNothingIsWritten(t *testing.T) {
 		t.Error("Erase was acknowledged")
 	}
 	set("*")
-	if r, err := s.Append(context.Background(), one("first")); err != nil || r[0].Revision != 1 {
-		t.Errorf("Append: %+v, %v", r, err)
-	}
+	r := check.Get(s.Append(context.Background(), one("first")))(t)
+	check.Same(t, uint64(1), r[0].Revision, "revision")
 }
 
 // A write that the standby has not confirmed may be there. So a refusal of the next attempt does

@@ -35,9 +35,8 @@ func TestErasedBytes(t *testing.T) {
 		check.Get(s.Append(ctx, records))(t)
 	}
 	for u := range 20 {
-		if n, err := s.Erase(ctx, fmt.Sprint(canary, u)); n != 50 || err != nil {
-			t.Fatalf("Erase: %d, %v", n, err)
-		}
+		n := check.Get(s.Erase(ctx, fmt.Sprint(canary, u)))(t)
+		check.MustSame(t, uint64(50), n, "erased events")
 	}
 	check.Must(t, p.Primary.SQL("CHECKPOINT"))
 	if len(filetest.With(t, p.Primary.Data, canary)) == 0 {

@@ -152,8 +152,6 @@ func TestRoundTrips(t *testing.T) {
 		}},
 	} {
 		check.Must(t, c.call()) // prepares the statement
-		if n, err := p.of(c.call); n != 1 || err != nil {
-			t.Errorf("%s: %d round trips, %v, want 1", c.name, n, err)
-		}
+		check.Same(t, 1, check.Get(p.of(c.call))(t), "%s: round trips", c.name)
 	}
 }

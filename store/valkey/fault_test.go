@@ -173,9 +173,7 @@ func TestAnswersAreWrites(t *testing.T) {
 	for what, ask := range unchanging(b) {
 		before := written()
 		check.Pass(t, ask(t.Context()), "%s", what)
-		if after := written(); after != before+1 {
-			t.Errorf("%s: the replica has seen %d writes, want 1", what, after-before)
-		}
+		check.Same(t, before+1, written(), "%s: writes that the replica has seen", what)
 	}
 }
 
@@ -369,15 +367,12 @@ func TestLostAnswers(t *testing.T) {
 		}
 	}
 	armed.Store(true)
-	if n, err := s.Erase(t.Context(), "u"); n != 50 || err != nil {
-		t.Errorf("Erase: %d, %v, want 50", n, err)
-	}
+	check.Same(t, uint64(50), check.Get(s.Erase(t.Context(), "u"))(t), "erased events")
 	revision := check.Get(s.ItemsRevision(t.Context()))(t)
 	armed.Store(true)
 	check.Pass(t, s.PutItems(t.Context(), []store.Item{{ID: "i"}}), "PutItems")
-	if again, err := s.ItemsRevision(t.Context()); again != revision+1 || err != nil {
-		t.Errorf("the revision of the catalogue went from %d to %d, %v", revision, again, err)
-	}
+	again := check.Get(s.ItemsRevision(t.Context()))(t)
+	check.Same(t, revision+1, again, "the revision of the catalogue")
 	t.Logf("%d of 50 answers were lost", lost)
 }
 
@@ -403,9 +398,7 @@ func TestMemoryIsFull(t *testing.T) {
 	check.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "1"))(t)
 	_, err := s.Append(t.Context(), []store.Record{record("u", 2)})
 	check.Fails(t, err, store.ErrFull, "Append")
-	if n, err := s.Erase(t.Context(), "u"); n != 1 || err != nil {
-		t.Errorf("Erase: %d, %v, want 1", n, err)
-	}
+	check.Same(t, uint64(1), check.Get(s.Erase(t.Context(), "u"))(t), "erased events")
 	check.Get(c.Nodes[0].Do("CONFIG", "SET", "maxmemory", "0"))(t)
 	mustAppend(t, s, "u", 2)
 }

@@ -104,10 +104,8 @@ func TestSlotMoves(t *testing.T) {
 		if diff := cmp.Diff(users, seen); err != nil || diff != "" {
 			t.Errorf("%s: Each: %v (-want +got):\n%s", stage, err, diff)
 		}
-		n, err := storetest.Revision(t.Context(), s, "u")
-		if err != nil || n != users["u"] {
-			t.Errorf("%s: Since: %d, %v, want %d", stage, n, err, users["u"])
-		}
+		n := check.Get(storetest.Revision(t.Context(), s, "u"))(t)
+		check.Same(t, users["u"], n, "%s: revision", stage)
 	}
 	holds("before")
 	m := newMover(t, c, "{n:u}h")

@@ -19,10 +19,8 @@ func TestDialer(t *testing.T) {
 	raw, err := c.(*net.TCPConn).SyscallConn()
 	check.Must(t, err)
 	err = raw.Control(func(fd uintptr) {
-		got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
-		if err != nil || got != 3000 {
-			t.Errorf("TCP_USER_TIMEOUT: %d ms, %v, want 3000", got, err)
-		}
+		got := check.Get(unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT))(t)
+		check.Same(t, 3000, got, "TCP_USER_TIMEOUT in ms")
 	})
 	check.Must(t, err)
 }

@@ -46,9 +46,7 @@ func TestLogFile(t *testing.T) {
 				for range test.syncs {
 					check.Must(t, log.SyncData())
 				}
-				if n, err := log.Write(piece); n != size || err != nil {
-					t.Fatalf("Write of %d bytes: got %d, %v", size, n, err)
-				}
+				check.MustSame(t, size, check.Get(log.Write(piece))(t), "written bytes")
 				got := check.Get(smallfile.Read(disk, "log"))(t)
 				rest, ok := bytes.CutPrefix(got, want)
 				if !ok || len(bytes.Trim(rest, "\x00")) > 0 {
@@ -77,9 +75,7 @@ func TestReadingActiveLog(t *testing.T) {
 	write("written before")
 	reader := check.Get(fs.Open("1.log"))(t)
 	write(", and after")
-	if got, err := io.ReadAll(reader); string(got) != "written before" || err != nil {
-		t.Errorf("an active log reads %q, %v", got, err)
-	}
+	check.Same(t, "written before", string(check.Get(io.ReadAll(reader))(t)), "an active log")
 	check.Must(t, errors.Join(reader.Close(), log.Close()))
 	got, err := smallfile.Read(fs, "1.log")
 	if want := "written before, and after"; !strings.HasPrefix(string(got), want) ||

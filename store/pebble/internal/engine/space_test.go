@@ -47,9 +47,7 @@ func TestBytes(t *testing.T) {
 	t.Logf("new: %d bytes, with 4 MB in tables: %d", empty, full)
 	name := check.Get(e.Copy())(t)
 	compare("copied")
-	if found, err := e.RemoveCopy(name); !found || err != nil {
-		t.Errorf("RemoveCopy: %v, %v", found, err)
-	}
+	check.Same(t, true, check.Get(e.RemoveCopy(name))(t), "the copy is found")
 	compare("copy removed")
 }
 
@@ -77,9 +75,7 @@ func TestBytesOfAHangingDisk(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 3 {
-		if got, err := e.Bytes(ctx); got != 42 || err != nil {
-			t.Errorf("Bytes = %d, %v; want the last figure, 42", got, err)
-		}
+		check.Same(t, int64(42), check.Get(e.Bytes(ctx))(t), "the last figure")
 	}
 	close(hang)
 	<-first.done

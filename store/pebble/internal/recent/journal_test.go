@@ -59,9 +59,8 @@ func TestWriter(t *testing.T) {
 	}
 	check.Same(t, want, got, "entries")
 	for id, place := range places {
-		if at, err := row.EventID(w.gen.Event(place)); string(at) != id || err != nil {
-			t.Fatalf("at the place of %s: %s, %v", id, at, err)
-		}
+		at := check.Get(row.EventID(w.gen.Event(place)))(t)
+		check.MustSame(t, id, string(at), "the id at its place")
 	}
 }
 

@@ -204,9 +204,7 @@ func FuzzKeys(f *testing.F) {
 			return
 		}
 		head, end := HeadKey(nil, a), EndKey(nil, a)
-		if user, err := UserOfHead(head); err != nil || user != a {
-			t.Errorf("UserOfHead: got %q, %v, want %q", user, err, a)
-		}
+		check.Same(t, a, check.Get(UserOfHead(head))(t), "UserOfHead")
 		if got, err := RevisionOf(EventKey(nil, a, revision), len(a)); err != nil ||
 			got != revision {
 			t.Errorf("RevisionOf: got %d, %v, want %d", got, err, revision)
@@ -223,8 +221,7 @@ func FuzzKeys(f *testing.F) {
 			bytes.Compare(JournalKey(nil, revision), FirstUserKey) >= 0 {
 			t.Errorf("the rows of the store itself are not below those of %q", a)
 		}
-		if got, err := JournalNumber(JournalKey(nil, revision)); err != nil || got != revision {
-			t.Errorf("JournalNumber: got %d, %v, want %d", got, err, revision)
-		}
+		check.Same(t, revision, check.Get(JournalNumber(JournalKey(nil, revision)))(t),
+			"JournalNumber")
 	})
 }
