@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -96,13 +97,8 @@ func (m *Model) Rise(i int32) float64 { return m.Popularity(i) / max(1, float64(
 
 // WithoutTrends returns the model that m was made of by WithTrends and WithRules, or m itself.
 func (m *Model) WithoutTrends() *Model {
-	if m.unruled != nil {
-		m = m.unruled
-	}
-	if m.plain != nil {
-		return m.plain
-	}
-	return m
+	m = cmp.Or(m.unruled, m)
+	return cmp.Or(m.plain, m)
 }
 
 // trendOf is what the trend of item i adds to its score.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -259,12 +260,7 @@ func closeAll(workers []*python.Worker) error {
 	return errors.Join(failed...)
 }
 
-func orNone(version string) string {
-	if version == "" {
-		return "not installed"
-	}
-	return version
-}
+func orNone(version string) string { return cmp.Or(version, "not installed") }
 
 // path returns one in the temporary folder.
 func (s *session) path(name string) string { return filepath.Join(s.tmp, name) }

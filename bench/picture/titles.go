@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
@@ -15,10 +16,7 @@ type titles map[string]string
 
 // of returns the title of an item, or its id if the title is not known.
 func (t titles) of(id string) string {
-	if title := t[id]; title != "" {
-		return title
-	}
-	return id
+	return cmp.Or(t[id], id)
 }
 
 // readTitles reads a CSV file with the columns item_id and title, gzipped if its name ends in .gz.

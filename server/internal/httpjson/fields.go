@@ -2,6 +2,7 @@ package httpjson
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -152,8 +153,5 @@ func (s spot) wanted() string {
 	case s.field.Message() == nil:
 		return wantedByKind[s.field.Kind()]
 	}
-	if text := wantedByMessage[s.field.Message().FullName()]; text != "" {
-		return text
-	}
-	return "an object"
+	return cmp.Or(wantedByMessage[s.field.Message().FullName()], "an object")
 }

@@ -1,6 +1,7 @@
 package inprocess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -108,10 +109,7 @@ func (s *stream) RecvMsg(m any) error {
 	case <-s.caller.Done():
 		return asStatus(s.caller.Err())
 	}
-	if s.err != nil {
-		return s.err
-	}
-	return io.EOF
+	return cmp.Or(s.err, io.EOF)
 }
 
 // Trailer implements [grpc.ClientStream].

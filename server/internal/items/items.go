@@ -5,6 +5,7 @@
 package items
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -187,10 +188,7 @@ func (s service) ListItems(
 	if err != nil {
 		return nil, err
 	}
-	size := int(min(req.GetPageSize(), valid.MaxItems))
-	if size == 0 {
-		size = valid.DefaultItemPage
-	}
+	size := cmp.Or(int(min(req.GetPageSize(), valid.MaxItems)), valid.DefaultItemPage)
 	r, bytes := &pb.ListItemsResponse{}, 0
 	err = s.catalogue.Each(ctx, after, func(item store.Item) error {
 		m := itemMessage(&item)

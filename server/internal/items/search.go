@@ -1,6 +1,7 @@
 package items
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -23,10 +24,7 @@ func (s service) SearchItems(
 	if err := valid.SearchItems(req); err != nil {
 		return nil, err
 	}
-	size := min(int(req.GetPageSize()), valid.MaxFound)
-	if size == 0 {
-		size = defaultFoundItems
-	}
+	size := cmp.Or(min(int(req.GetPageSize()), valid.MaxFound), defaultFoundItems)
 	ids, err := s.findIDs(ctx, req.GetQuery(), size)
 	if err != nil {
 		return nil, err

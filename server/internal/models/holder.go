@@ -6,6 +6,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,10 +95,7 @@ func newLease(m *model.Model, loaded time.Time) *Lease {
 
 // Root returns the lease of the loaded model: l, or the one that l extends.
 func (l *Lease) Root() *Lease {
-	if l.of != nil {
-		return l.of
-	}
-	return l
+	return cmp.Or(l.of, l)
 }
 
 // Loaded returns the time at which the model was loaded from its file.

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
@@ -59,10 +60,7 @@ func (s *service) ListUserEvents(
 func (s *service) list(
 	ctx context.Context, req *pb.ListUserEventsRequest, p EventPage,
 ) (*pb.ListUserEventsResponse, error) {
-	size := uint64(min(req.GetPageSize(), maxEventPage))
-	if size == 0 {
-		size = defaultEventPage
-	}
+	size := cmp.Or(uint64(min(req.GetPageSize(), maxEventPage)), defaultEventPage)
 	after := p.Last - min(size, p.Last)
 	events, err := s.eventsOf(ctx, req.GetUserId(), p, after)
 	if err != nil {

@@ -1,6 +1,7 @@
 package valid
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -57,10 +58,7 @@ func StreamMessage(m *wire.StreamMessage, next uint64) error {
 
 // EventType is the type of an event, or of an entry of a history.
 func EventType(t string) string {
-	if t != "" {
-		return t
-	}
-	return event.DefaultType
+	return cmp.Or(t, event.DefaultType)
 }
 
 // Value returns a value that may be absent, which then is 1.

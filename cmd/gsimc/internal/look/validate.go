@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -326,10 +327,7 @@ func counts(all []dataset.Count) string {
 			words = append(words, fmt.Sprintf("and %d more", len(all)-most))
 			break
 		}
-		name := c.Name
-		if name == "" {
-			name = "form of the row"
-		}
+		name := cmp.Or(c.Name, "form of the row")
 		words = append(words, fmt.Sprintf("%s %d", name, c.Rows))
 	}
 	return strings.Join(words, ", ")

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,10 +118,7 @@ func (m *migration) histories(ctx context.Context) error {
 	}
 	close(batches)
 	writers.Wait()
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // write appends a batch. Events that are there already are left as they are.

@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -43,10 +44,7 @@ func (t *Types) of(spelling []byte) (number uint16, name string, err error) {
 
 // grow adds a spelling. The maps in use are replaced, not changed.
 func (t *Types) grow(spelling string) (number uint16, err error) {
-	name := strings.ToLower(spelling)
-	if name == "" {
-		name = event.DefaultType
-	}
+	name := cmp.Or(strings.ToLower(spelling), event.DefaultType)
 	if !event.ValidType(name) {
 		return 0, Refusef("event type %s must match %s", Quote([]byte(spelling)), event.TypePattern)
 	}
