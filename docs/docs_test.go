@@ -79,14 +79,11 @@ var (
 func TestLinks(t *testing.T) {
 	for name, text := range texts(t) {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(path.Join(path.Dir(name), m[1])); err != nil {
-				t.Errorf("%s links to %s: %v", name, m[1], err)
-			}
+			check.Pass(t, check.Err(os.Stat(path.Join(path.Dir(name), m[1]))),
+				"%s links to %s", name, m[1])
 		}
 		for _, m := range goFile.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(path.Join("..", m[1])); err != nil {
-				t.Errorf("%s names %s: %v", name, m[1], err)
-			}
+			check.Pass(t, check.Err(os.Stat(path.Join("..", m[1]))), "%s names %s", name, m[1])
 		}
 	}
 }

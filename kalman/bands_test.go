@@ -36,7 +36,6 @@ func TestParseBandsRefuses(t *testing.T) {
 		{"0.1,0.12,0.13,0.14,0.15,0.16,0.17,0.18,0.19,0.2,0.21,0.22,0.23,0.24,0.25,0.26,0.27",
 			"17 bands, want at most 16"},
 	} {
-		_, err := kalman.ParseBands(c.text)
-		check.Says(t, err, c.want, "ParseBands(%q)", c.text)
+		check.Says(t, check.Err(kalman.ParseBands(c.text)), c.want, "ParseBands(%q)", c.text)
 	}
 }

@@ -364,8 +364,7 @@ func TestExtendRefuses(t *testing.T) {
 		"no id":   {[]NewItem{called("")}, "1 to 256"},
 		"no UTF8": {[]NewItem{called("\xff")}, "UTF-8"},
 	} {
-		_, err := x.Extend(test.items)
-		check.Says(t, err, test.want, "%s", name)
+		check.Says(t, check.Err(x.Extend(test.items)), test.want, "%s", name)
 	}
 	windows := kinds()["covariance"]
 	windows.Window = 8

@@ -145,8 +145,7 @@ func TestDamagedExtensions(t *testing.T) {
 	ranked := bytes.Replace(document, []byte(`"rank":"6"`), []byte(`"rank":"7"`), 1)
 	seal(ranked)
 	refused("of another rank", ranked, "of rank")
-	_, err := decode(document)
-	check.Says(t, err, "format", "an extension was opened as a model")
+	check.Says(t, check.Err(decode(document)), "format", "an extension was opened as a model")
 }
 
 // TestForgedExtensions: a document with changes and the right checksum is refused, or can be used.
@@ -199,9 +198,8 @@ func FuzzDecodeExtension(f *testing.F) {
 					continue
 				}
 				answers(x)
-				if _, err := base.EncodeExtension(items); err != nil {
-					t.Errorf("the items of an accepted document: %v", err)
-				}
+				check.Pass(t, check.Err(base.EncodeExtension(items)),
+					"the items of an accepted document")
 			}
 			data = bytes.Clone(data)
 			seal(data)

@@ -97,9 +97,7 @@ func TestFlippedBits(t *testing.T) {
 		}
 	}
 	soak.Injected(t, flips, "flipped bits")
-	if _, err := decode(data); err != nil {
-		t.Errorf("the file itself: %v", err)
-	}
+	check.Pass(t, check.Err(decode(data)), "the file itself")
 }
 
 // rawFile builds a safetensors file of a header and a body.
@@ -191,9 +189,7 @@ func TestOpenWhatIsNoFile(t *testing.T) {
 	if _, err := Open(os.DevNull); !errors.As(err, &fileError) {
 		t.Errorf("device: %v", err)
 	}
-	if _, err := Open(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
+	check.Fails(t, check.Err(Open(filepath.Join(dir, "none"))), os.ErrNotExist, "no file")
 }
 
 // The place of the checksum in a file.

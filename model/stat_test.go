@@ -45,9 +45,7 @@ func TestStat(t *testing.T) {
 		"longer": append(bytes.Clone(file), 0)} {
 		bad := filepath.Join(t.TempDir(), "bad.gsimc")
 		check.Must(t, os.WriteFile(bad, data, 0o600))
-		if _, err := Stat(bad); err != nil {
-			t.Errorf("%s behind the header: %v", what, err)
-		}
+		check.Pass(t, check.Err(Stat(bad)), "%s behind the header", what)
 		if _, err := StatWhole(bad); !errors.As(err, new(*FileError)) {
 			t.Errorf("%s behind the header: %v, want a *FileError", what, err)
 		}

@@ -191,9 +191,8 @@ func TestRefusedCallsLeaveTheirRoom(t *testing.T) {
 	}
 	same(t, 0.0, value1(t, ts, `gsimc_calls_under_way{class="recommend",state="receiving"}`),
 		"refused calls under way")
-	if _, err := ts.recommend.Recommend(bearing(ctx(t), tokens[0]), forUser("ann")); err != nil {
-		t.Errorf("a call with a token: %v", err)
-	}
+	check.Pass(t, check.Err(ts.recommend.Recommend(bearing(ctx(t), tokens[0]), forUser("ann"))),
+		"a call with a token")
 }
 
 // Calls that are refused for their token after their message take no room of those with one, and

@@ -118,8 +118,7 @@ func TestBadEventTypesFile(t *testing.T) {
 		filepath.Join(dir, "none"): "no such file"} {
 		cfg := DefaultConfig()
 		cfg.EventTypesFile = file
-		_, err := New(cfg, memory.New(), nil)
-		check.Says(t, err, want, "%s", file)
+		check.Says(t, check.Err(New(cfg, memory.New(), nil)), want, "%s", file)
 	}
 	cfg := DefaultConfig()
 	cfg.EventTypesFile, cfg.EventWeights = bad, event.Weights{"view": 1}

@@ -30,9 +30,7 @@ func (c *jsonClient) rawly(text string) *rawJSON {
 	if err := raw.SetReadBuffer(1); err != nil { // a client that does not read has read little
 		c.t.Fatal(err)
 	}
-	if _, err := io.WriteString(conn, text); err != nil {
-		c.t.Fatal(err)
-	}
+	check.Must(c.t, check.Err(io.WriteString(conn, text)))
 	return raw
 }
 

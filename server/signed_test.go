@@ -55,40 +55,40 @@ func TestTokensBoundToAUser(t *testing.T) {
 	c := bearing(ctx(t), sign("ann", time.Hour))
 	event := func(user string) *pb.Event { return &pb.Event{UserId: user, ItemId: "i0"} }
 	for name, call := range map[string]func(user string) error{
-		"Recommend": func(u string) error { return failed(ts.recommend.Recommend(c, forUser(u))) },
+		"Recommend": func(u string) error { return check.Err(ts.recommend.Recommend(c, forUser(u))) },
 		"RecommendPage": func(u string) error {
-			return failed(ts.recommend.RecommendPage(c, &pb.RecommendPageRequest{
+			return check.Err(ts.recommend.RecommendPage(c, &pb.RecommendPageRequest{
 				Subject: &pb.RecommendPageRequest_UserId{UserId: u},
 				Rows:    []*pb.PageRow{{}}}))
 		},
 		"GetSpectrum": func(u string) error {
-			return failed(ts.recommend.GetSpectrum(c, &pb.GetSpectrumRequest{
+			return check.Err(ts.recommend.GetSpectrum(c, &pb.GetSpectrumRequest{
 				Subject: &pb.GetSpectrumRequest_UserId{UserId: u}}))
 		},
 		"ListUserEvents": func(u string) error {
-			return failed(ts.users.ListUserEvents(c, &pb.ListUserEventsRequest{UserId: u}))
+			return check.Err(ts.users.ListUserEvents(c, &pb.ListUserEventsRequest{UserId: u}))
 		},
 		"RetractEvents": func(u string) error {
-			return failed(ts.users.RetractEvents(c, &pb.RetractEventsRequest{UserId: u,
+			return check.Err(ts.users.RetractEvents(c, &pb.RetractEventsRequest{UserId: u,
 				EventIds: []string{"e"}}))
 		},
 		"ScoreItems": func(u string) error {
-			return failed(ts.recommend.ScoreItems(c, &pb.ScoreItemsRequest{
+			return check.Err(ts.recommend.ScoreItems(c, &pb.ScoreItemsRequest{
 				Subject: &pb.ScoreItemsRequest_UserId{UserId: u}, ItemIds: []string{"i0"}}))
 		},
 		"Observe": func(u string) error {
-			return failed(ts.events.Observe(c, &pb.ObserveRequest{Event: event(u)}))
+			return check.Err(ts.events.Observe(c, &pb.ObserveRequest{Event: event(u)}))
 		},
 		"GetUser": func(u string) error {
-			return failed(ts.users.GetUser(c, &pb.GetUserRequest{UserId: u}))
+			return check.Err(ts.users.GetUser(c, &pb.GetUserRequest{UserId: u}))
 		},
 		"ExportUser": func(u string) error {
 			stream, err := ts.users.ExportUser(c, &pb.ExportUserRequest{UserId: u})
 			must(t, err)
-			return failed(stream.Recv())
+			return check.Err(stream.Recv())
 		},
 		"DeleteUser": func(u string) error {
-			return failed(ts.users.DeleteUser(c, &pb.DeleteUserRequest{UserId: u,
+			return check.Err(ts.users.DeleteUser(c, &pb.DeleteUserRequest{UserId: u,
 				AllowMissing: true}))
 		},
 	} {
@@ -118,9 +118,6 @@ func TestTokensBoundToAUser(t *testing.T) {
 		}
 	}
 }
-
-// failed is the error of a call whose answer does not matter.
-func failed[T any](_ T, err error) error { return err }
 
 // The JSON side binds tokens too, and tells browsers when they may call again.
 func TestBoundTokensByJSON(t *testing.T) {

@@ -305,9 +305,7 @@ func TestReadAheadIsGivenBack(t *testing.T) {
 	broken = false
 	s := openStream(t, ts)
 	must(t, s.Send(&pb.StreamObserveRequest{Sequence: 1, Events: many}))
-	if _, err := s.Recv(); err != nil {
-		t.Errorf("a stream after them: %v", err)
-	}
+	check.Pass(t, check.Err(s.Recv()), "a stream after them")
 }
 
 // What came behind the events that a handler panics over is given back too.

@@ -50,9 +50,7 @@ func TestTitles(t *testing.T) {
 		t.Errorf("titles %v", names)
 	}
 	check.Must(t, os.WriteFile(path, []byte("a,b\n1,2\n"), 0o600))
-	if _, err := readTitles(path); err == nil || !strings.Contains(err.Error(), "want item_id") {
-		t.Errorf("a file without titles: %v", err)
-	}
+	check.Says(t, check.Err(readTitles(path)), "want item_id", "a file without titles")
 }
 
 func TestFlags(t *testing.T) {

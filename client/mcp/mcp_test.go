@@ -298,9 +298,7 @@ func TestLines(t *testing.T) {
 		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, `"code":-32600,`},
 		{`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `"id":1,"result":{}`},
 	} {
-		if _, err := io.WriteString(lines, c.line+"\n"); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(t, check.Err(io.WriteString(lines, c.line+"\n")))
 		if !read.Scan() || !strings.Contains(read.Text(), c.want) {
 			t.Fatalf("%s is answered by %q, want %s", c.line, read.Text(), c.want)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -171,7 +170,6 @@ func TestTrainFromExport(t *testing.T) {
 			t.Errorf("%s is left over", e.Name())
 		}
 	}
-	if _, err := os.Stat(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder that is not there was made: %v", err)
-	}
+	check.Fails(t, check.Err(os.Stat(filepath.Join(dir, "none"))), fs.ErrNotExist,
+		"the folder that is not there was made")
 }

@@ -194,8 +194,7 @@ func TestSplitByTimeRefuses(t *testing.T) {
 		{good, 1e-9, "TestShare: 1e-09, want a share of"},
 		{fresh, 0.4, "whose items also have earlier ones"},
 	} {
-		_, err := SplitByTime(c.d, TimeSplit{Share: c.share})
-		check.Says(t, err, c.want, "SplitByTime")
+		check.Says(t, check.Err(SplitByTime(c.d, TimeSplit{Share: c.share})), c.want, "SplitByTime")
 	}
 }
 

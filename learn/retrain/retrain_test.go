@@ -229,9 +229,7 @@ func TestRetrainLeavesOtherFiles(t *testing.T) {
 	check.Must(t, r.swap(t.Context(), r.fresh()))
 	check.Same(t, "of the operator", string(check.Get(os.ReadFile(own))(t)), "the operator's file")
 	for _, path := range []string{r.fresh(), r.rollback()} {
-		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", path, err)
-		}
+		check.Fails(t, check.Err(os.Stat(path)), os.ErrNotExist, "%s is left", path)
 	}
 }
 

@@ -308,7 +308,6 @@ func TestNewGraphRefuses(t *testing.T) {
 		{"nan", []int64{0, 1, 2}, []int32{1, 0}, []float32{1, nan}, "want 0 to"},
 		{"negative value", []int64{0, 1, 2}, []int32{1, 0}, []float32{1, -2}, "want 0 to"},
 	} {
-		_, err := NewGraph(&s, c.ptr, c.item, c.value)
-		check.Says(t, err, c.want, "%s", c.name)
+		check.Says(t, check.Err(NewGraph(&s, c.ptr, c.item, c.value)), c.want, "%s", c.name)
 	}
 }

@@ -47,8 +47,7 @@ func TestSnapshotDocuments(t *testing.T) {
 		if test.damage != nil {
 			test.damage(bad)
 		}
-		_, err := Decode(bad, test.version, test.items)
-		check.Says(t, err, test.want, "%s", name)
+		check.Says(t, check.Err(Decode(bad, test.version, test.items)), test.want, "%s", name)
 	}
 }
 

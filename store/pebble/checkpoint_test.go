@@ -106,8 +106,7 @@ func TestReadOnlyRefuses(t *testing.T) {
 		empty:                          "there is no store in the directory",
 		damaged:                        "has been changed or removed since the store was closed",
 	} {
-		_, err := readDir(vfs.Default, dir)
-		check.Says(t, err, want, "%s", dir)
+		check.Says(t, check.Err(readDir(vfs.Default, dir)), want, "%s", dir)
 	}
 	if names, _ := os.ReadDir(empty); len(names) != 0 {
 		t.Errorf("a refused directory now holds %v", names)

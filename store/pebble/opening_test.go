@@ -116,8 +116,7 @@ func TestOpeningEndsWithItsContext(t *testing.T) {
 		cancel()
 	}()
 	for range 2 { // the context ends, and has ended
-		_, err := Open(ctx, "dir/store", Options{FS: fs})
-		check.Fails(t, err, context.Canceled, "Open")
+		check.Fails(t, check.Err(Open(ctx, "dir/store", Options{FS: fs})), context.Canceled, "Open")
 	}
 	close(release)
 	// The engine opens after all and is closed, as no caller waits for it.

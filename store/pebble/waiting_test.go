@@ -161,8 +161,7 @@ func TestChangeoverFails(t *testing.T) {
 		t.Fatal("the failed changeover has not ended after 10 s")
 	}
 	record := []store.Record{{User: "u", Event: testEvent(0)}}
-	_, err := s.Append(t.Context(), record)
-	check.Fails(t, err, syscall.EMFILE, "Append")
+	check.Fails(t, check.Err(s.Append(t.Context(), record)), syscall.EMFILE, "Append")
 	check.Same(t, want, dump(t, s), "read on")
 	if _, err := openSoon("dir/store", Options{FS: disk}); err == nil {
 		t.Error("the store can be opened twice")

@@ -150,8 +150,7 @@ func TestWithoutStandbyNothingIsWritten(t *testing.T) {
 	set("")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, err := s.Append(ctx, one("first"))
-	check.Fails(t, err, store.ErrUnavailable, "Append")
+	check.Fails(t, check.Err(s.Append(ctx, one("first"))), store.ErrUnavailable, "Append")
 	ctx, cancel = context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := s.Erase(ctx, "u"); err == nil {

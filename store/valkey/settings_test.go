@@ -50,8 +50,7 @@ func TestSettings(t *testing.T) {
 	}
 	check.Same(t, want, settings.Problems, "problems")
 	for _, p := range want[:4] { // the commands do what they say
-		_, err := c.Nodes[0].Do(strings.Fields(p.Command)...)
-		check.Pass(t, err, "%s", p.Command)
+		check.Pass(t, check.Err(c.Nodes[0].Do(strings.Fields(p.Command)...)), "%s", p.Command)
 	}
 	_, err = valkey.Open(t.Context(), o)
 	if settings, ok = errors.AsType[*valkey.SettingsError](err); !ok ||
@@ -176,8 +175,7 @@ func TestTrustedSettings(t *testing.T) {
 	for _, n := range c.Nodes {
 		check.Get(n.Do("ACL", "SETUSER", "blind", "on", ">secret", "~*", "+@all", "-config|get"))(t)
 	}
-	_, err := valkey.Open(t.Context(), o)
-	check.Says(t, err, "+config|get", "Open without CONFIG GET")
+	check.Says(t, check.Err(valkey.Open(t.Context(), o)), "+config|get", "Open without CONFIG GET")
 	o.TrustSettings = true
 	s := open(t, o)
 	defer s.Close()

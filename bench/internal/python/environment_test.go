@@ -71,21 +71,17 @@ func TestEnvironmentMissing(t *testing.T) {
 		{unmade, []string{failing}, "no wheel fits"}, // again, over what the first left behind
 		{foreign, []string{failing}, "no virtual environment"},
 	} {
-		_, err := Environment(t.Context(), c.dir, c.bases)
-		check.Says(t, err, c.message, "%v", c.bases)
+		check.Says(t, check.Err(Environment(t.Context(), c.dir, c.bases)), c.message, "%v", c.bases)
 	}
-	if _, err := os.Stat(filepath.Join(foreign, "letter")); err != nil {
-		t.Errorf("a folder of others was cleared: %v", err)
-	}
+	check.Pass(t, check.Err(os.Stat(filepath.Join(foreign, "letter"))),
+		"a folder of others was cleared")
 }
 
 // TestCompile: what has to be built is built once, if there is a compiler.
 func TestCompile(t *testing.T) {
 	base, ran := fakeBase(t, "0")
 	dir := filepath.Join(t.TempDir(), "env")
-	if _, err := Environment(t.Context(), dir, []string{base}); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, check.Err(Environment(t.Context(), dir, []string{base})))
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("CXX", "")

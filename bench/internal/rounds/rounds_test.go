@@ -52,9 +52,8 @@ func TestAlternateStops(t *testing.T) {
 	check.Same(t, 1, turns, "turns before the error stopped the rounds")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Alternate(ctx, 1, []Contestant{good}, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that of the context", err)
-	}
+	check.Fails(t, check.Err(Alternate(ctx, 1, []Contestant{good}, nil)), context.Canceled,
+		"Alternate")
 }
 
 func TestMedian(t *testing.T) {
@@ -68,9 +67,7 @@ func TestMedian(t *testing.T) {
 		t.Errorf("%d calls, %v s, %v; want 3 calls", calls, seconds, err)
 	}
 	broken := errors.New("broken")
-	if _, err := Median(0, func(int) error { return broken }); !errors.Is(err, broken) {
-		t.Errorf("error %v, want that of the work", err)
-	}
+	check.Fails(t, check.Err(Median(0, func(int) error { return broken })), broken, "Median")
 }
 
 // TestMedianOfProcessor: waiting costs no time of the processor, work does.

@@ -31,6 +31,9 @@ func Get[T any](value T, err error) func(t testing.TB) T {
 	}
 }
 
+// Err returns the error of a call that returns a value as well.
+func Err[T any](_ T, err error) error { return err }
+
 // Same checks that a value is the wanted one. The text may end with what the signs of the
 // difference mean.
 func Same(t testing.TB, want, got any, what string, args ...any) {

@@ -45,6 +45,8 @@ func TestChecksFail(t *testing.T) {
 		{false, func(t testing.TB) { check.MustSame(t, 1, int32(1), "") }},
 		{true, func(t testing.TB) { check.Get(1, nil)(t) }},
 		{false, func(t testing.TB) { check.Get(1, err)(t) }},
+		{true, func(t testing.TB) { check.Must(t, check.Err(1, nil)) }},
+		{false, func(t testing.TB) { check.Must(t, check.Err(1, err)) }},
 		{true, func(t testing.TB) { check.Pass(t, nil, "") }},
 		{false, func(t testing.TB) { check.Pass(t, err, "%d", 1) }},
 		{true, func(t testing.TB) { check.Fails(t, errors.Join(io.EOF, err), err, "") }},

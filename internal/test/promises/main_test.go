@@ -97,8 +97,7 @@ func TestParseErrors(t *testing.T) {
 		{table, "1 TestCut reload\n2 TestReload\n", `"reload" is not the test`},
 		{table, " TestCut\n1 TestReload\n", `"TestCut" is not the test`},
 	} {
-		_, err := parse(c.doc, c.list)
-		check.Says(t, err, c.want, "parse(%q, %q)", c.doc, c.list)
+		check.Says(t, check.Err(parse(c.doc, c.list)), c.want, "parse(%q, %q)", c.doc, c.list)
 	}
 }
 

@@ -287,9 +287,7 @@ func TestClientCertificates(t *testing.T) {
 		c.Certificates = []tls.Certificate{pair}
 		return c
 	}
-	if _, err := s.call(t, with(a.Issue(t, 2, tomorrow()))); err != nil {
-		t.Errorf("a good certificate: %v", err)
-	}
+	check.Pass(t, check.Err(s.call(t, with(a.Issue(t, 2, tomorrow())))), "a good certificate")
 	old := with(a.Issue(t, 3, tomorrow()))
 	old.MaxVersion = tls.VersionTLS12
 	for name, config := range map[string]*tls.Config{

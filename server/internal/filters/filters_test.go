@@ -170,9 +170,7 @@ func TestReload(t *testing.T) {
 	wait("failure", 1)
 	must(t, os.Remove(path))
 	wait("failure", 2)
-	if _, err := s.Find(nil, []string{"c"}, "filter.named_filters"); err != nil {
-		t.Errorf("after bad files: %v", err)
-	}
+	check.Pass(t, check.Err(s.Find(nil, []string{"c"}, "filter.named_filters")), "after bad files")
 }
 
 // The entries are listed in the order of the file, as they stand there and as what they say.

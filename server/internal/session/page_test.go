@@ -1,10 +1,11 @@
 package session
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestPageTokens(t *testing.T) {
@@ -18,18 +19,13 @@ func TestPageTokens(t *testing.T) {
 		if d := cmp.Diff(p, got); d != "" || err != nil || len(token) != PageTokenBytes(n) {
 			t.Errorf("%v, %d characters (-made +read):\n%s", err, len(token), d)
 		}
-		if _, err := ReadPage(there, token); !errors.Is(err, ErrMalformed) {
-			t.Errorf("of another store: %v", err)
-		}
+		check.Fails(t, check.Err(ReadPage(there, token)), ErrMalformed, "of another store")
 		for at := range len(token) {
-			if _, err := ReadPage(here, token[:at]); !errors.Is(err, ErrMalformed) {
-				t.Errorf("%d characters: %v", at, err)
-			}
+			check.Fails(t, check.Err(ReadPage(here, token[:at])), ErrMalformed, "%d characters", at)
 			damaged := []byte(token)
 			damaged[at] ^= 1
-			if _, err := ReadPage(here, string(damaged)); !errors.Is(err, ErrMalformed) {
-				t.Errorf("character %d: %v", at, err)
-			}
+			check.Fails(t, check.Err(ReadPage(here, string(damaged))), ErrMalformed,
+				"character %d", at)
 		}
 	}
 	if ItemHash(here, "a") == ItemHash(here, "b") || ItemHash(here, "a") == ItemHash(there, "a") {

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -29,9 +28,8 @@ func TestRecommendationTokens(t *testing.T) {
 		if d := cmp.Diff(r, &got); d != "" || err != nil || len(token) > MaxRecommendationBytes {
 			t.Errorf("%v, %d characters (-made +read):\n%s", err, len(token), d)
 		}
-		if _, err := ReadRecommendation(there, token); !errors.Is(err, ErrOtherStore) {
-			t.Errorf("of another store: %v", err)
-		}
+		check.Fails(t, check.Err(ReadRecommendation(there, token)), ErrOtherStore,
+			"of another store")
 		for at := range len(token) {
 			damaged := []byte(token)
 			damaged[at] ^= 1

@@ -2,7 +2,6 @@ package session
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 
@@ -42,16 +41,10 @@ func TestTokens(t *testing.T) {
 		if user != "" && bytes.Contains(token[:], []byte(user)) {
 			t.Error("the user id is in the token")
 		}
-		if _, err := Read(here, user+"x", token[:]); !errors.Is(err, ErrMalformed) {
-			t.Errorf("of another user: %v", err)
-		}
-		if _, err := Read(there, user, token[:]); !errors.Is(err, ErrOtherStore) {
-			t.Errorf("of another store: %v", err)
-		}
+		check.Fails(t, check.Err(Read(here, user+"x", token[:])), ErrMalformed, "of another user")
+		check.Fails(t, check.Err(Read(there, user, token[:])), ErrOtherStore, "of another store")
 		for n := range len(token) {
-			if _, err := Read(here, user, token[:n]); !errors.Is(err, ErrMalformed) {
-				t.Errorf("%d bytes: %v", n, err)
-			}
+			check.Fails(t, check.Err(Read(here, user, token[:n])), ErrMalformed, "%d bytes", n)
 			for bit := range 8 {
 				damaged := token
 				damaged[n] ^= 1 << bit
@@ -62,9 +55,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	empty := Make(here, "ann", store.Version{})
-	if _, err := Read(here, "ann", empty[:]); !errors.Is(err, ErrMalformed) {
-		t.Errorf("of no history: %v", err)
-	}
+	check.Fails(t, check.Err(Read(here, "ann", empty[:])), ErrMalformed, "of no history")
 }
 
 // FuzzRead reads anything: a token that is accepted is the one that Make makes.

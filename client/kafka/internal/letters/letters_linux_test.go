@@ -36,9 +36,7 @@ func TestFile(t *testing.T) {
 	check.Must(t, os.WriteFile(path, append([]byte("{}\n"), long...), 0o600))
 	b := check.Get(File(path))(t)
 	b.Failed = func(err error) { t.Error(err) }
-	if _, err := File(path); err == nil || !strings.Contains(err.Error(), "another program") {
-		t.Errorf("two write to one file: %v", err)
-	}
+	check.Says(t, check.Err(File(path)), "another program", "two write to one file")
 	put(t, b, `{"a":1}`, "\xff", "line\nfeed")
 	lines := read(t, path)
 	if len(lines) != 4 || lines[1].Value != `{"a":1}` || lines[2].Value != "" ||

@@ -87,9 +87,7 @@ func TestModelDir(t *testing.T) {
 	if !d.changed() {
 		t.Error("a newer file that is damaged was not tried")
 	}
-	if _, err := d.open(); err == nil || !strings.Contains(err.Error(), "july.gsimc") {
-		t.Errorf("a damaged newest file: %v", err)
-	}
+	check.Says(t, check.Err(d.open()), "july.gsimc", "a damaged newest file")
 	if d.changed() || d.behind() == nil {
 		t.Error("a damaged file is tried again and again, or another one in its place")
 	}

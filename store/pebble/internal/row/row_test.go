@@ -139,12 +139,9 @@ func TestChecksums(t *testing.T) {
 			check.Fails(t, err, store.ErrCorrupt, "byte %d, bit %d flipped", i, bit)
 		}
 	}
-	_, err := Events(other, good)
-	check.Fails(t, err, store.ErrCorrupt, "under another key")
-	_, err = Events(key, End(nil, 0, key))
-	check.Says(t, err, "too early", "without a body")
-	_, err = Events(key, End([]byte{9}, 0, key))
-	check.Says(t, err, "version 9", "of another version")
+	check.Fails(t, check.Err(Events(other, good)), store.ErrCorrupt, "under another key")
+	check.Says(t, check.Err(Events(key, End(nil, 0, key))), "too early", "without a body")
+	check.Says(t, check.Err(Events(key, End([]byte{9}, 0, key))), "version 9", "of another version")
 }
 
 // FuzzDecodeEvent decodes anything. What is accepted must say the same after being encoded and
