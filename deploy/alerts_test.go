@@ -118,18 +118,12 @@ func fires(t *testing.T, expr, series string) bool {
 	defer storage.Close()
 	engine := promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)
 	at := time.Unix(0, 0).Add(599 * time.Minute)
-	query, err := engine.NewInstantQuery(t.Context(), storage, nil, expr, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	query := get(engine.NewInstantQuery(t.Context(), storage, nil, expr, at))(t)
 	result := query.Exec(t.Context())
 	if result.Err != nil {
 		t.Fatalf("%s: %v", expr, result.Err)
 	}
-	vector, err := result.Vector()
-	if err != nil {
-		t.Fatal(err)
-	}
+	vector := get(result.Vector())(t)
 	return len(vector) > 0
 }
 
@@ -145,9 +139,7 @@ func TestDashboard(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(read(t, "grafana/gsimc.json")), &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(read(t, "grafana/gsimc.json")), &dashboard))
 	n := 0
 	for _, p := range dashboard.Panels {
 		for _, target := range p.Targets {

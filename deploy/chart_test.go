@@ -32,10 +32,7 @@ const chartDir = "helm/gsimc"
 
 func loadChart(t *testing.T) *chart.Chart {
 	t.Helper()
-	c, err := readChart()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := get(readChart())(t)
 	return c
 }
 
@@ -92,10 +89,7 @@ func render(t *testing.T, changed string) *manifests {
 
 func renderAs(t *testing.T, release, changed string) *manifests {
 	t.Helper()
-	files, err := rendered(loadChart(t), release, changed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := get(rendered(loadChart(t), release, changed))(t)
 	m := &manifests{services: map[string]*core.Service{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if path.Base(name) == "NOTES.txt" {

@@ -14,10 +14,7 @@ import (
 // and follows the names in it.
 func compose(t *testing.T, file string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{file})
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := get(cli.NewProjectOptions([]string{file}))(t)
 	project, err := options.LoadProject(t.Context())
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
@@ -28,10 +25,7 @@ func compose(t *testing.T, file string) *types.Project {
 // server is the service gsimc of a file.
 func server(t *testing.T, file string) types.ServiceConfig {
 	t.Helper()
-	s, err := compose(t, file).GetService("gsimc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := get(compose(t, file).GetService("gsimc"))(t)
 	return s
 }
 

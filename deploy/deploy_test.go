@@ -19,10 +19,7 @@ const memoryLimit = "2"
 // TestPrometheusAcceptsItsConfiguration loads the scrape configuration with the package of the
 // Prometheus that compose.yaml starts.
 func TestPrometheusAcceptsItsConfiguration(t *testing.T) {
-	got, err := config.LoadFile("prometheus.yaml", false, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := get(config.LoadFile("prometheus.yaml", false, slog.New(slog.DiscardHandler)))(t)
 	if len(got.ScrapeConfigs) != 1 {
 		t.Fatalf("got %d scrape configurations, want 1", len(got.ScrapeConfigs))
 	}
@@ -95,11 +92,25 @@ func find(t *testing.T, file, pattern string) string {
 	return match[1]
 }
 
-func read(t *testing.T, file string) string {
+// must ends a test that cannot go on. Package check of the repository is of another module.
+func must(t testing.TB, err error) {
 	t.Helper()
-	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// get returns a value that comes without an error, or ends the test: get(os.Getwd())(t).
+func get[T any](value T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		must(t, err)
+		return value
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text := get(os.ReadFile(file))(t)
 	return string(text)
 }

@@ -22,14 +22,9 @@ import (
 // TestEnvoy decodes the configuration into the messages of Envoy, those inside of others too, where
 // a field that they do not have fails, and holds each to the rules that Envoy itself checks.
 func TestEnvoy(t *testing.T) {
-	text, err := yaml.YAMLToJSON([]byte(read(t, "envoy.yaml")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := get(yaml.YAMLToJSON([]byte(read(t, "envoy.yaml"))))(t)
 	var config bootstrap.Bootstrap
-	if err := protojson.Unmarshal(text, &config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, protojson.Unmarshal(text, &config))
 	inside := 0
 	checkRules(t, &config, &inside)
 	if inside < 4 {
@@ -54,10 +49,7 @@ func checkRules(t *testing.T, m proto.Message, inside *int) {
 	visit = func(m protoreflect.Message) {
 		if packed, ok := m.Interface().(*anypb.Any); ok {
 			*inside++
-			unpacked, err := packed.UnmarshalNew()
-			if err != nil {
-				t.Fatal(err)
-			}
+			unpacked := get(packed.UnmarshalNew())(t)
 			checkRules(t, unpacked, inside)
 			return
 		}
@@ -89,9 +81,7 @@ func checkRoutes(t *testing.T, config *bootstrap.Bootstrap, servers string) {
 	t.Helper()
 	filter := config.GetStaticResources().GetListeners()[0].GetFilterChains()[0].GetFilters()[0]
 	var connections manager.HttpConnectionManager
-	if err := filter.GetTypedConfig().UnmarshalTo(&connections); err != nil {
-		t.Fatal(err)
-	}
+	must(t, filter.GetTypedConfig().UnmarshalTo(&connections))
 	header := find(t, "../client/ring.go", `routeHeader = "([a-z-]+)"`)
 	var repeated []string
 	for _, r := range connections.GetRouteConfig().GetVirtualHosts()[0].GetRoutes() {

@@ -89,9 +89,7 @@ func TestAlertsFire(t *testing.T) {
 				program = faulty
 			}
 			dir := filepath.Join(t.TempDir(), "state")
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Mkdir(dir, 0o700))
 			args := p.flags(t, dir)
 			s := &stage{T: t, program: program, served: program.serve(t, dir, args...),
 				fired: map[string]bool{}}
@@ -315,27 +313,16 @@ func doors(s *stage) {
 // certificate writes a certificate and its key into one file.
 func certificate(t *testing.T, file string, good time.Duration) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(good),
 		DNSNames: []string{"localhost"}}
-	cert, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := get(x509.CreateCertificate(rand.Reader, c, c, key.Public(), key))(t)
+	secret := get(x509.MarshalPKCS8PrivateKey(key))(t)
 	write(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))+
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
 }
 
 func rename(t *testing.T, from, to string) {
 	t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(from, to))
 }

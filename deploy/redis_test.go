@@ -62,9 +62,7 @@ func redisCluster(t *testing.T, slots ...string) (nodes []*redisNode) {
 			"--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no", "--save", "")
 		n.cmd.Dir = t.TempDir()
-		if err := n.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.cmd.Start())
 		t.Cleanup(n.end)
 		n.until(t, "PONG", "PING")
 		n.until(t, "OK", append([]string{"CLUSTER", "ADDSLOTSRANGE"}, strings.Fields(r)...)...)
@@ -103,10 +101,7 @@ func (n *redisNode) end() {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -57,10 +57,7 @@ func startPrometheus(t *testing.T, target string) *prometheus {
 		for _, name := range metricNames.FindAllString(r.Expr, -1) {
 			p.read[name] = true
 		}
-		expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expr := get(parser.NewParser(parser.Options{}).ParseExpr(r.Expr))(t)
 		p.alerts = append(p.alerts, rules.NewAlertingRule(r.Alert, expr, time.Duration(r.For), 0,
 			labels.FromMap(r.Labels), labels.FromMap(r.Annotations), labels.EmptyLabels(), "", true,
 			slog.New(slog.DiscardHandler)))
@@ -68,19 +65,12 @@ func startPrometheus(t *testing.T, target string) *prometheus {
 	text := strings.NewReplacer("rule_files: [alerts.yaml]", "",
 		"scrape_interval: 15s", "scrape_interval: 100ms\n  scrape_timeout: 100ms",
 	).Replace(read(t, "prometheus.yaml"))
-	cfg, err := config.Load(text, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cfg := get(config.Load(text, slog.New(slog.DiscardHandler)))(t)
 	m, err := scrape.NewManager(&scrape.Options{
 		DiscoveryReloadInterval: commonmodel.Duration(10 * time.Millisecond)},
 		slog.New(slog.DiscardHandler), nil, nil, p, client.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.ApplyConfig(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, m.ApplyConfig(cfg))
 	targets := make(chan map[string][]*targetgroup.Group, 1)
 	server := commonmodel.LabelSet{commonmodel.AddressLabel: commonmodel.LabelValue(target)}
 	targets <- map[string][]*targetgroup.Group{
@@ -162,9 +152,7 @@ func (p *prometheus) hold(d time.Duration) {
 				p.t.Fatal(err)
 			}
 		}
-		if err := app.Commit(); err != nil {
-			p.t.Fatal(err)
-		}
+		must(p.t, app.Commit())
 	}
 	p.eval()
 }
@@ -206,8 +194,6 @@ func (p *prometheus) metricsOfAlertsExist() {
 func (p *prometheus) exists(name string) bool {
 	p.t.Helper()
 	found, err := p.query(p.t.Context(), "count("+name+")", p.now)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return len(found) > 0
 }

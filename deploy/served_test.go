@@ -57,13 +57,7 @@ func build(t *testing.T, flags ...string) string {
 // overlay is the file that makes the compiler take the code with the faults.
 func overlay(t *testing.T) string {
 	t.Helper()
-	absolute := func(path string) string {
-		path, err := filepath.Abs(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	absolute := func(path string) string { return get(filepath.Abs(path))(t) }
 	dir := t.TempDir()
 	replace := map[string]string{absolute("../internal/provoked/provoked.go"): absolute(
 		"testdata/provoked/provoked.go")}
@@ -80,10 +74,7 @@ func overlay(t *testing.T) string {
 		write(t, changed, code)
 		replace[absolute(filepath.Join("..", e.file))] = changed
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := get(json.Marshal(map[string]any{"Replace": replace}))(t)
 	path := filepath.Join(dir, "overlay.json")
 	write(t, path, string(text))
 	return path
@@ -137,13 +128,8 @@ func (p *program) serve(t *testing.T, data string, args ...string) *served {
 		"127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
 		"--json-listen", "127.0.0.1:0", "--drain-delay", "0s", "--log-format", "json"}, args...)...)
 	s.cmd.Env = append(os.Environ(), "GSIMC_PROVOKED="+s.faults)
-	stderr, err := s.cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stderr := get(s.cmd.StderrPipe())(t)
+	must(t, s.cmd.Start())
 	t.Cleanup(func() { _ = s.cmd.Process.Kill(); _ = s.cmd.Wait() })
 	go func() {
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
@@ -155,9 +141,7 @@ func (p *program) serve(t *testing.T, data string, args ...string) *served {
 		close(s.log)
 	}()
 	var serving struct{ Ops, JSON, Admin string }
-	if err := json.Unmarshal([]byte(s.await(t, `"msg":"serving"`)), &serving); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(s.await(t, `"msg":"serving"`)), &serving))
 	s.ops, s.json, s.admin = serving.Ops, serving.JSON, serving.Admin
 	return s
 }
@@ -216,9 +200,7 @@ func (s *served) calls(t *testing.T, status, enough int, path, body string) {
 
 func (s *served) signal(t *testing.T, sig syscall.Signal) {
 	t.Helper()
-	if err := s.cmd.Process.Signal(sig); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.cmd.Process.Signal(sig))
 }
 
 // end ends the server, for good or by force.
@@ -246,9 +228,7 @@ func (s *served) fault(t *testing.T, name string, on bool) {
 func reserve(t *testing.T, dir string) string {
 	t.Helper()
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Statfs(dir, &fs))
 	free, size := fs.Bavail*uint64(fs.Bsize), fs.Blocks*uint64(fs.Bsize)
 	if size-free < 64<<20 {
 		return ""
@@ -258,7 +238,5 @@ func reserve(t *testing.T, dir string) string {
 
 func write(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 }

@@ -246,20 +246,12 @@ func variables(env map[string]string) []string {
 
 // TestGraceIsLongerThanTheDrain compares the time that a server has to end with its own defaults.
 func TestGraceIsLongerThanTheDrain(t *testing.T) {
-	out, err := exec.Command(build(t), "config", "print", "serve").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := get(exec.Command(build(t), "config", "print", "serve").Output())(t)
 	var settings map[string]any
-	if err := yaml.Unmarshal(out, &settings); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(out, &settings))
 	drain := time.Duration(0)
 	for _, flag := range []string{"drain-delay", "drain-timeout"} {
-		d, err := time.ParseDuration(settings[flag].(string))
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := get(time.ParseDuration(settings[flag].(string)))(t)
 		drain += d
 	}
 	graces := map[string]time.Duration{}

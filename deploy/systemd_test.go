@@ -33,9 +33,7 @@ func TestSystemdUnit(t *testing.T) {
 	}
 	installed := filepath.Join(t.TempDir(), "gsimc.service")
 	unit = strings.ReplaceAll(unit, "/usr/local/bin/gsimc", "/bin/true")
-	if err := os.WriteFile(installed, []byte(unit), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(installed, []byte(unit), 0o600))
 	if out, err := exec.Command(analyze, "verify", "--man=no", installed).CombinedOutput(); err !=
 		nil || strings.Contains(string(out), "gsimc.service:") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
