@@ -28,7 +28,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -51,8 +50,8 @@ const (
 
 // Set is the filters of a file. It is safe for concurrent use.
 type Set struct {
-	files  *watched.Files[table] // nil: there is no file, and no filter
-	saving sync.Mutex            // by one call at a time
+	files *watched.Files[table] // nil: there is no file, and no filter
+	turn  chan struct{}         // of the call that reads or changes the file for a client
 }
 
 // table is one version of the file, by names.
@@ -67,7 +66,7 @@ func Open(file string, log *slog.Logger, metrics *Metrics) (*Set, error) {
 	if file == "" {
 		return &Set{}, nil
 	}
-	s := &Set{files: &watched.Files[table]{Name: "filters",
+	s := &Set{turn: make(chan struct{}, 1), files: &watched.Files[table]{Name: "filters",
 		Paths: []watched.Path{{Field: field, Name: file}}, Parse: parse, Log: log,
 		Reloaded: metrics.reloaded}}
 	return s, s.files.Open()

@@ -179,7 +179,7 @@ func TestList(t *testing.T) {
 	write(t, path, "b: {weight: 2} # why\n\n# of a\na:\n    no_labels: [x]\n    # what\n    ranges:\n"+
 		"    - {name: p, gt: 1}\n")
 	s := check.Get(Open(path, log, NewMetrics()))(t)
-	got := check.Get(s.List())(t)
+	got := check.Get(s.List(t.Context()))(t)
 	one := 1.0
 	check.Same(t, []*pb.NamedFilter{
 		{Name: "b", Entry: "{weight: 2} # why\n", Rule: &pb.NamedFilter_Boost{
@@ -189,18 +189,18 @@ func TestList(t *testing.T) {
 				Ranges: []*pb.NumberRange{{Name: "p", Gt: &one}}}}},
 	}, got.GetFilters(), "entries")
 	write(t, path, "a: {weight: 1}\n")
-	if again := check.Get(s.List())(t); again.GetVersion() == got.GetVersion() {
+	if again := check.Get(s.List(t.Context()))(t); again.GetVersion() == got.GetVersion() {
 		t.Error("another file has the same version")
 	}
 	for text, want := range map[string]string{"a: [": "is bad now: yaml: line 1",
 		"a: {}": "is bad now: a: no conditions", "": "is bad now: has no filters"} {
 		write(t, path, text)
-		_, err := s.List()
+		_, err := s.List(t.Context())
 		check.Says(t, err, "the server's file of filters "+want, "%q", text)
 	}
 	must(t, os.Remove(path))
-	_, err := s.List()
+	_, err := s.List(t.Context())
 	check.Says(t, err, "the server's file of filters cannot be read: no such file", "no file")
 	none := check.Get(Open("", log, NewMetrics()))(t)
-	check.Same(t, "", check.Get(none.List())(t).GetVersion(), "the version of no file")
+	check.Same(t, "", check.Get(none.List(t.Context()))(t).GetVersion(), "the version of no file")
 }

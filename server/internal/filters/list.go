@@ -1,6 +1,7 @@
 package filters
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"syscall"
 
 	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/proto"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
@@ -81,23 +83,34 @@ func (c *content) version() string { return fmt.Sprintf("%x", sha256.Sum256(c.te
 // root has the names and the entries in turns.
 func (c *content) root() *yaml.Node { return c.document.Content[0] }
 
-// List returns the entries of the file as it is now. The error is a [*FileError].
-func (s *Set) List() (*pb.ListNamedFiltersResponse, error) {
+// maxListed bounds the bytes of a list: clients take 4 MiB.
+const maxListed = 3 << 20
+
+// List returns the entries of the file as it is now. The error is a [*FileError], or that of ctx.
+func (s *Set) List(ctx context.Context) (*pb.ListNamedFiltersResponse, error) {
 	if s.files == nil {
 		return &pb.ListNamedFiltersResponse{}, nil
 	}
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
 	c, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	r := &pb.ListNamedFiltersResponse{Version: c.version()}
+	r, size := &pb.ListNamedFiltersResponse{Version: c.version()}, 0
 	for i := 0; i < len(c.root().Content); i += 2 {
 		name := c.root().Content[i].Value
 		text, err := encode(c.root().Content[i+1])
 		if err != nil {
 			return nil, err
 		}
-		f, of := &pb.NamedFilter{Name: name, Entry: text}, c.entries[name]
+		of, read := c.entries[name]
+		if !read { // a merge
+			return nil, &FileError{"is written in a way that only people can change"}
+		}
+		f := &pb.NamedFilter{Name: name, Entry: text}
 		boost, err := of.boost(name)
 		if err != nil {
 			return nil, err
@@ -107,6 +120,9 @@ func (s *Set) List() (*pb.ListNamedFiltersResponse, error) {
 			f.Rule = &pb.NamedFilter_Filter{Filter: boost.GetFilter()}
 		}
 		r.Filters = append(r.Filters, f)
+		if size += proto.Size(f); size > maxListed {
+			return nil, &FileError{"is too large to be listed"}
+		}
 	}
 	return r, nil
 }

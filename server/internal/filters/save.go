@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"reflect"
 	"strings"
@@ -24,6 +25,9 @@ import (
 // newest, as of logs that rotate.
 const keptFiles = 10
 
+// maxParts bounds the names and values of an entry: far more than all lists of one may have.
+const maxParts = 6000
+
 // Errors of [Set.Save], beside a [FileError] and those of fields.
 var (
 	ErrNoFile  = errors.New("filters: there is no file")
@@ -37,8 +41,10 @@ func (s *Set) Save(ctx context.Context, req *pb.SaveNamedFilterRequest) (string,
 	if s.files == nil {
 		return "", ErrNoFile
 	}
-	s.saving.Lock()
-	defer s.saving.Unlock()
+	if err := s.enter(ctx); err != nil {
+		return "", err
+	}
+	defer s.leave()
 	before, err := s.read()
 	if err != nil {
 		return "", err
@@ -46,7 +52,11 @@ func (s *Set) Save(ctx context.Context, req *pb.SaveNamedFilterRequest) (string,
 	if before.version() != req.GetVersion() {
 		return "", ErrChanged
 	}
-	after, err := before.with(req.GetName(), req.GetEntry())
+	one, err := entryOf(req.GetName(), req.GetEntry())
+	if err != nil {
+		return "", err
+	}
+	after, err := before.with(req.GetName(), one)
 	if err != nil {
 		return "", err
 	}
@@ -57,18 +67,39 @@ func (s *Set) Save(ctx context.Context, req *pb.SaveNamedFilterRequest) (string,
 	return after.version(), err
 }
 
-// with returns the content with an entry under a name, or without that name if the entry is empty.
-func (c *content) with(name, entry string) (*content, error) {
+// enter waits until no other call reads or changes the file, or ctx ends.
+func (s *Set) enter(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Set) leave() { <-s.turn }
+
+// entryOf is the content of a file with this entry only, nil if it is empty.
+func entryOf(name, entry string) (*content, error) {
+	if entry == "" {
+		return nil, nil
+	}
+	one, err := alone(name, entry)
+	if err != nil {
+		return nil, valid.Bad("entry", problem(err))
+	}
+	return one, nil
+}
+
+// with returns the content with the entry of one under a name, or without that name if one is nil.
+func (c *content) with(name string, one *content) (*content, error) {
 	if c.root().Style&yaml.FlowStyle != 0 && len(c.entries) > 0 {
 		return nil, &FileError{"has all entries within one {…}: give each a line of its own"}
 	}
 	want := maps.Clone(c.entries)
 	delete(want, name)
-	if entry != "" {
-		one, err := alone(name, entry)
-		if err != nil {
-			return nil, valid.Bad("entry", problem(err))
-		}
+	entry := ""
+	if one != nil {
 		entry, want[name] = string(one.text), one.entries[name]
 	}
 	after, err := contentOf(c.splice(name, entry))
@@ -95,6 +126,9 @@ func alone(name, entry string) (*content, error) {
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("has more than one document")
 	}
+	if parts := partsOf(&value); parts > maxParts {
+		return nil, fmt.Errorf("has aliases, or more than %d names and values", maxParts)
+	}
 	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
 	text, err := encode(&yaml.Node{Kind: yaml.MappingNode,
 		Content: []*yaml.Node{key, value.Content[0]}})
@@ -102,6 +136,19 @@ func alone(name, entry string) (*content, error) {
 		return nil, err
 	}
 	return contentOf([]byte(text))
+}
+
+// partsOf is the number of names and values of a node. An alias is more than any bound, as it may
+// stand for very many.
+func partsOf(n *yaml.Node) int {
+	if n.Kind == yaml.AliasNode {
+		return math.MaxInt32
+	}
+	sum := 1
+	for _, part := range n.Content {
+		sum += partsOf(part)
+	}
+	return sum
 }
 
 // splice returns the text with these lines in place of the entry of a name. All other lines stay,
@@ -128,7 +175,7 @@ func (c *content) splice(name, entry string) []byte {
 		for end > begin+1 && outside(lines[end-1]) {
 			end--
 		}
-		for entry == "" && at > 0 && strings.HasPrefix(lines[begin-1], "#") {
+		for entry == "" && at > 0 && begin > 0 && strings.HasPrefix(lines[begin-1], "#") {
 			begin--
 		}
 		if entry == "" && len(pairs) == 2 {
@@ -154,44 +201,38 @@ func (c *content) replace(text []byte) error {
 	if err != nil {
 		return denied("cannot be written", err)
 	}
-	former := func(n int) string { return fmt.Sprintf("%s.%d", c.path, n) }
-	// Both are on the disk before a former one moves.
-	newest, err := begin(former(1), c.text, info.Mode().Perm())
-	if err != nil {
+	if err := c.keep(info.Mode().Perm()); err != nil {
 		return denied("cannot be written", err)
 	}
-	defer func() { _ = newest.Abort() }()
-	file, err := begin(c.path, text, info.Mode().Perm())
-	if err != nil {
-		return denied("cannot be written", err)
-	}
-	defer func() { _ = file.Abort() }()
-	for n := keptFiles; n > 1 && err == nil; n-- {
-		if err = os.Rename(former(n-1), former(n)); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-	}
-	if err == nil {
-		err = newest.Close()
-	}
-	if err != nil {
-		return denied("cannot be written", err)
-	}
-	err = file.Close()
+	err = writeFile(c.path, text, info.Mode().Perm())
 	if now, _ := watched.ReadFile(c.path); err != nil && !bytes.Equal(now, text) {
 		return denied("cannot be written", err)
 	}
 	return err
 }
 
-// begin starts a file with a text.
-func begin(path string, text []byte, mode fs.FileMode) (*atomicfile.File, error) {
+// keep makes the newest former file of the content, unless it is that by an attempt that failed
+// later. It is on the disk before any other one moves.
+func (c *content) keep(mode fs.FileMode) error {
+	former := func(n int) string { return fmt.Sprintf("%s.%d", c.path, n) }
+	if text, err := watched.ReadFile(former(1)); err == nil && bytes.Equal(text, c.text) {
+		return nil
+	}
+	err := writeFile(former(0), c.text, mode)
+	for n := keptFiles; n > 0 && err == nil; n-- {
+		if err = os.Rename(former(n-1), former(n)); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return err
+}
+
+// writeFile writes a file as a whole.
+func writeFile(path string, text []byte, mode fs.FileMode) error {
 	f, err := atomicfile.CreateMode(path, mode)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if _, err = f.Write(text); err != nil {
-		return nil, errors.Join(err, f.Abort())
-	}
-	return f, nil
+	_, _ = f.Write(text) // Close tells
+	return f.Close()
 }

@@ -26,7 +26,7 @@ func saving(t *testing.T, text string) (s *Set, path string) {
 // save saves an entry in the file as it is now.
 func save(t *testing.T, s *Set, name, entry string) error {
 	t.Helper()
-	version := check.Get(s.List())(t).GetVersion()
+	version := check.Get(s.List(t.Context()))(t).GetVersion()
 	_, err := s.Save(t.Context(), &pb.SaveNamedFilterRequest{Name: name, Entry: entry,
 		Version: version})
 	return err
@@ -92,6 +92,11 @@ func TestSaveRefuses(t *testing.T) {
 		{"a: {weight: 1}\rb: {weight: 1}\rc: {weight: 1}\n", "c", "",
 			"the server's file of filters is written in a way that only people can change"},
 		{"a: {weight: 1}\n...\n", "c", "{weight: 1}", "entry makes the file bad: "},
+		{file, "c", "{any_labels: [&x x, *x]}", "entry has aliases, or more than 6000 names and values"},
+		{file, "c", "{any_labels: [" + strings.Repeat("x,", maxParts) + "]}",
+			"entry has aliases, or more than 6000 names and values"},
+		{file, "c", "{any_labels: [" + strings.Repeat("{}, ", 7) + "]}", "; and 2 more"},
+		{"#x\ra: {weight: 1}\rb: {weight: 1}\n", "b", "", "entry makes the file bad: "},
 	} {
 		s, path := saving(t, tt.text)
 		err := save(t, s, tt.name, tt.entry)
@@ -102,6 +107,13 @@ func TestSaveRefuses(t *testing.T) {
 		check.Says(t, err, tt.want, "%s: %q", tt.name, tt.entry)
 		check.Same(t, tt.text, read(t, path), "the file after %s: %q", tt.name, tt.entry)
 	}
+}
+
+// A file that only people can change is served, and neither listed nor changed.
+func TestMergedFileIsNotListed(t *testing.T) {
+	s, _ := saving(t, "a: &a {weight: 1}\n<<: {b: {weight: 2}}\n")
+	_, err := s.List(t.Context())
+	check.Says(t, err, "in a way that only people can change", "a list with a merge")
 }
 
 // The file has its mode and its link still, and ten former ones, the newest as .1.
@@ -149,7 +161,7 @@ func TestSavesAtATime(t *testing.T) {
 	}
 	all.Wait()
 	check.Same(t, 21, strings.Count(read(t, path), "weight"), "entries")
-	old := check.Get(s.List())(t).GetVersion()
+	old := check.Get(s.List(t.Context()))(t).GetVersion()
 	write(t, path, read(t, path)+"# by hand\n")
 	_, err := s.Save(t.Context(), &pb.SaveNamedFilterRequest{Name: "n0", Version: old})
 	check.Fails(t, err, ErrChanged, "a save of an older file")

@@ -37,9 +37,13 @@ func worded(err error, document *yaml.Node) string {
 	if !ok {
 		return err.Error()
 	}
-	texts := make([]string, len(kinds.Errors))
-	for i, text := range kinds.Errors {
-		texts[i] = wordedFault(text, document)
+	const shown = 5
+	var texts []string
+	for _, text := range kinds.Errors[:min(len(kinds.Errors), shown)] {
+		texts = append(texts, wordedFault(text, document))
+	}
+	if more := len(kinds.Errors) - shown; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(texts, "; ")
 }

@@ -245,9 +245,9 @@ func (s service) BatchDeleteItems(
 
 // ListNamedFilters implements ItemService.
 func (s service) ListNamedFilters(
-	context.Context, *pb.ListNamedFiltersRequest,
+	ctx context.Context, _ *pb.ListNamedFiltersRequest,
 ) (*pb.ListNamedFiltersResponse, error) {
-	return s.filters.List()
+	return s.filters.List(ctx)
 }
 
 // SaveNamedFilter implements ItemService.
