@@ -9,11 +9,13 @@ import (
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
-const halvings = 32 // of an interval, until it has one eigenvalue as a rule
+// halvings of an interval leave nothing of it: the last of the wanted values may be 1e-8 of the
+// first one.
+const halvings = 64
 
 // far is the excess of the k-th Ritz pair alone, which converges last or nearly so. It is 0 where
-// only all pairs tell more. The space grows until it is 1: nearly always, all pairs are good then,
-// and they are computed once.
+// only all pairs tell more. The space grows until the excess is at most 1: nearly always, all pairs
+// are good then, and they are computed once.
 func (f *filteredIteration[T]) far(k int, tol float64) (excess float64) {
 	if f.l.theta != nil || f.l.restarts > 0 || f.l.full() {
 		return 0

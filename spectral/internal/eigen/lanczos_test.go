@@ -140,6 +140,7 @@ func TestLastPairIsThatOfAllPairs(t *testing.T) {
 	for i := range d {
 		d[i] = rng.Float64()
 	}
+	d[0] = 1e4 // as a filter lifts the first ones
 	l := newLanczos(d, randomBlock(len(d), 8, 1), 200, 1)
 	l.fillTo(120)
 	theta, _, err := l.ritz()
