@@ -161,11 +161,14 @@ func (x *Extender) foldIn(
 		if err := rest(); err != nil {
 			return err
 		}
+		trace := uint64(0)
 		for _, user := range sampled[i] {
+			of, has := have[i].users[user]
 			// the user was erased meanwhile, or the event is older than the newest maxHistory items
-			if !have[i].users[user] {
+			if !has {
 				a.Samples.Drop(user, id)
 			}
+			trace += of
 		}
 		if float64(len(have[i].users)) < x.least(id) {
 			continue
@@ -176,14 +179,15 @@ func (x *Extender) foldIn(
 			x.refused(ctx, err)
 		}
 		a.Rows[id] = ledger.Row{Item: item, Users: users, Since: since, Near: near,
-			Trace: have[i].trace, Fault: err != nil}
+			Trace: trace, Fault: err != nil}
 	}
 	return nil
 }
 
-// doubt looks through the rows of a process before. A row is made again if a user whose history was
-// evidence for it has gone since, or has another history: the samples know only whom this process
-// has seen go. If that takes long, it goes on with the next look, which comes at once.
+// doubt looks through the rows of a process before. A row is made again if the sampled users are
+// others than those whose histories were evidence for it, or have other histories: the samples know
+// only whom this process has seen go. If that takes long, it goes on with the next look, which comes
+// at once.
 func (x *Extender) doubt(ctx context.Context, base *model.Model, a *ledger.Account) error {
 	rest, began := x.paced(ctx, base), time.Now()
 	for id, row := range a.Rows {
@@ -195,7 +199,7 @@ func (x *Extender) doubt(ctx context.Context, base *model.Model, a *ledger.Accou
 			return nil
 		}
 		trace := uint64(0)
-		for _, user := range a.Samples.SampleOf(id) {
+		for _, user := range a.Samples.Users(id) {
 			head, _, err := x.Store.Since(ctx, user, store.Version{}, nil)
 			if err != nil && !errors.Is(err, store.ErrCorrupt) {
 				return err
@@ -213,7 +217,8 @@ func (x *Extender) doubt(ctx context.Context, base *model.Model, a *ledger.Accou
 	return nil
 }
 
-// traceOf is a hash of a history, which later events leave as it is.
+// traceOf is a hash of a user's id and of the mark of the history, which later events leave as it
+// is.
 func traceOf(user string, head store.Version) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write(binary.LittleEndian.AppendUint64([]byte(user), head.Mark)) // never fails
@@ -222,9 +227,8 @@ func traceOf(user string, head store.Version) uint64 {
 
 // takers are the users of a sample whose histories have the item, and when the first took it.
 type takers struct {
-	users map[string]bool
+	users map[string]uint64 // with the traces of the histories
 	since int64
-	trace uint64 // see [ledger.Row]
 }
 
 // gather adds the histories of all sampled users to the evidence. It returns the takers of each
@@ -238,7 +242,7 @@ func (x *Extender) gather(
 	slices.Sort(users)
 	have := make([]takers, len(sampled))
 	for i := range have {
-		have[i] = takers{users: map[string]bool{}, since: math.MaxInt64}
+		have[i] = takers{map[string]uint64{}, math.MaxInt64}
 	}
 	rest := x.paced(ctx, base)
 	for _, user := range slices.Compact(users) {
@@ -248,9 +252,8 @@ func (x *Extender) gather(
 		}
 		for event, i := range history {
 			if at := int(i) - base.NumItems(); at >= 0 && at < len(have) {
-				have[at].users[user] = true
+				have[at].users[user] = trace
 				have[at].since = min(have[at].since, times[event])
-				have[at].trace += trace
 			}
 		}
 		evidence.Add(history)

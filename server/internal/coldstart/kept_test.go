@@ -15,6 +15,7 @@ import (
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/coldstart/internal/ledger"
+	"github.com/gsimc/gsimc/server/internal/coldstart/internal/samples"
 	"github.com/gsimc/gsimc/server/internal/servertest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
@@ -107,7 +108,15 @@ func TestStartServesWhatWasKept(t *testing.T) {
 }
 
 // An item whose row came from its neighbours in content too is not placed again after a restart.
-func TestKeptRowsOfItemsThatAreAlikeStay(t *testing.T) {
+func TestKeptRowsOfItemsThatAreAlikeStay(t *testing.T) { keptRowStays(t, 6) }
+
+// Nor are rows placed again whose items have more users than are sampled, though those of the other
+// items are read too.
+func TestKeptRowsOfManyUsersStay(t *testing.T) { keptRowStays(t, samples.Size+100) }
+
+// keptRowStays gives so many users a new item, and some of them another one too, and lets a server
+// end and start.
+func keptRowStays(t *testing.T, users int) {
 	st := memory.New()
 	file := filepath.Join(t.TempDir(), "extension.main")
 	start := func() *rig {
@@ -128,8 +137,11 @@ func TestKeptRowsOfItemsThatAreAlikeStay(t *testing.T) {
 	for u := range 60 {
 		x.take(t, fmt.Sprint("user-", u), servertest.Item(u%servertest.Items))
 	}
-	for u := range 6 {
+	for u := range users {
 		x.take(t, fmt.Sprint("user-", u), novelty)
+		if u%3 == 0 {
+			x.take(t, fmt.Sprint("user-", u), "second")
+		}
 	}
 	if row := looks(x).Rows[novelty]; row.Other || len(row.Near) == 0 {
 		t.Fatalf("the row is %+v, want one by neighbours", row)

@@ -58,8 +58,8 @@ type Row struct {
 	Fault bool    // these users give no row
 	Other bool    // another process has made it
 
-	// Trace is a sum of hashes of the histories that it was placed by. Doubt says that some of
-	// these may have gone since another process has made it.
+	// Trace is a sum of hashes, one for each sampled user whose history it was placed by. Doubt
+	// says that these may be others since another process has made it.
 	Trace uint64
 	Doubt bool
 

@@ -235,6 +235,20 @@ func (n *Items) SampleOf(item string) []string {
 	}
 	c.stale = false
 	n.touch(item) // what it is placed by is written with it
+	return c.users()
+}
+
+// Users returns the sampled users of an item.
+func (n *Items) Users(item string) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c := n.items[item]; c != nil {
+		return c.users()
+	}
+	return nil
+}
+
+func (c *coldItem) users() []string {
 	ids := make([]string, len(c.sample))
 	for i, u := range c.sample {
 		ids[i] = u.id
