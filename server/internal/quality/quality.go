@@ -3,8 +3,8 @@
 // seen, as Recommend would have listed them. Each event is measured by the model that answers its
 // user, one of several arms, and by a shadow model, if there is one.
 //
-// An event counts if its weight is above 0 and its item is new to the user, and not hidden when it
-// comes; the list has no repeats, and nothing that the catalogue does not show. For a user without
+// An event counts if its weight is above 0, and its item is new to the user and not hidden by the
+// time that it is measured; the list has no repeats, and nothing that the catalogue does not show. For a user without
 // usable history, above all before a first event, the list is that of popular items, as in
 // Recommend. An item that a model does not know comes after all that it knows. So every model is
 // measured on the same events.
@@ -106,9 +106,6 @@ func (q *Meter) Offer(user string, v store.Version, e *store.Event) {
 	if q == nil || background.Draw(user, v.Revision) >= q.share {
 		return
 	}
-	if q.Catalogue != nil && q.Catalogue.Hides(e.Item) {
-		return
-	}
 	// The strings may be pieces of a large message.
 	s := sample{strings.Clone(user), v, strings.Clone(e.Item)}
 	select {
@@ -159,6 +156,9 @@ var (
 
 // measure ranks the item of the sample by the models that measure its user, and counts the ranks.
 func (q *Meter) measure(ctx context.Context, s sample) error {
+	if q.Catalogue != nil && q.Catalogue.Hides(s.item) {
+		return nil
+	}
 	arm := q.ArmOf(s.user)
 	of := q.arms[arm]
 	l := q.Models[arm].Acquire()
