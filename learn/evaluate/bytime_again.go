@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/again"
 )
@@ -60,6 +61,7 @@ func (t *nextTarget) last() model.Event     { return t.history[len(t.history)-1]
 // nextTargets returns the targets of users that have some.
 func (x *ByTime) nextTargets() (all []nextTarget, users int) {
 	d := x.final.events
+	barred := ranking.SetOf(len(x.Final.Items), x.Final.Test.Hidden...)
 	for u := range d.Users {
 		var h model.History
 		for _, r := range d.Whole(u) {
@@ -70,7 +72,7 @@ func (x *ByTime) nextTargets() (all []nextTarget, users int) {
 		before := len(all)
 		for at, e := range h {
 			if at > 0 && e.Time >= x.Begin && e.Item != h[at-1].Item &&
-				!slices.Contains(x.Final.Test.Hidden, e.Item) && len(all)-before < mostNext {
+				!barred.Has(e.Item) && len(all)-before < mostNext {
 				all = append(all, nextTarget{h[:at+1], int32(u)})
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
@@ -53,8 +54,9 @@ type coming struct {
 func HideItems(p *dataset.Partition, share float64, seed uint64) (*NewItems, error) {
 	rng := rand.New(rand.NewPCG(seed, 0x6e6577)) // "new": a stream of its own
 	var eligible []int32
+	barred := ranking.SetOf(len(p.Items), p.Test.Hidden...)
 	for i, d := range train.Incidence(p).Degrees() {
-		if d >= MinHiddenUsers && !slices.Contains(p.Test.Hidden, int32(i)) {
+		if d >= MinHiddenUsers && !barred.Has(int32(i)) {
 			eligible = append(eligible, int32(i))
 		}
 	}

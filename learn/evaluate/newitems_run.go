@@ -3,6 +3,7 @@ package evaluate
 import (
 	"slices"
 
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/learn/train"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/content"
@@ -91,6 +92,7 @@ func (x *NewItems) Run(
 
 // targets are those of the test users.
 func (x *NewItems) targets() (list []newTarget) {
+	barred := ranking.SetOf(len(x.full.Items), x.tested.Hidden...)
 	for u := range x.tested.Len() {
 		items := x.tested.Of(u)
 		first := slices.IndexFunc(items, func(i int32) bool { return !x.isHidden(x.place[i]) })
@@ -98,7 +100,7 @@ func (x *NewItems) targets() (list []newTarget) {
 			continue
 		}
 		for at := max(first+1, len(items)-newItemsTargets); at < len(items); at++ {
-			if !slices.Contains(x.tested.Hidden, items[at]) {
+			if !barred.Has(items[at]) {
 				list = append(list, newTarget{int32(u), at, x.isHidden(x.place[items[at]])})
 			}
 		}

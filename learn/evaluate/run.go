@@ -102,7 +102,7 @@ func onValidation(p *dataset.Partition, limit int) *dataset.Partition {
 	if limit == 0 || p.Validation.Len() <= limit {
 		return &out
 	}
-	out.Test = dataset.Histories{Ptr: []int64{0}}
+	out.Test = dataset.Histories{Ptr: []int64{0}, Hidden: p.Validation.Hidden}
 	for i := range limit {
 		appendHistory(&out.Test, &p.Validation, i*p.Validation.Len()/limit)
 	}

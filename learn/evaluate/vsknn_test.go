@@ -187,3 +187,12 @@ func TestVSKNNDoesNotDependOnProcessors(t *testing.T) {
 		check.Same(t, first, got, "%d processors", processors)
 	}
 }
+
+// The validation users by whom constants are chosen know what is hidden, if they are some of all too.
+func TestOnValidationKeepsWhatIsHidden(t *testing.T) {
+	p := randomPartition(6, 400, 60)
+	p.Hide(func(id string) bool { return id == p.Items[2] })
+	for _, limit := range []int{0, 3} {
+		check.Same(t, []int32{2}, onValidation(p, limit).Test.Hidden, "hidden of up to %d users", limit)
+	}
+}
