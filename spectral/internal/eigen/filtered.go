@@ -30,7 +30,7 @@ const (
 // good returns the number of leading Ritz pairs, up to k, with residuals of at most tol·κ_1 with K.
 // A bound follows from the residuals with the filter. Where the bound does not suffice, the pairs
 // with the largest bounds are measured by a product with K. While the last pair is far from good,
-// the number is a guess: a tenth of the excess takes a block or two.
+// the number is a guess: to bring the excess down to a tenth takes a block or two.
 func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
 	if far := f.far(k, tol); far > 1 {
 		return max(k/2, min(k-1, k-int(math.Log10(min(far, pessimism))*float64(f.l.b)))), nil
