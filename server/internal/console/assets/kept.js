@@ -2,8 +2,8 @@
 import * as api from "./api.js";
 import { button, el } from "./dom.js";
 
-// keptRules is a card with them. open is called with one that somebody wants to see, and drawn when
-// there are others.
+// keptRules is a card with them. open is called with one that somebody wants to see, and returns
+// whether the form shows it; drawn is called when there are others.
 export function keptRules(open, drawn) {
   const rows = el("ul", { class: "found", id: "kept-rules" });
   const hint = el("p", { class: "more" });
@@ -17,6 +17,8 @@ export function keptRules(open, drawn) {
       return "Deleted.";
     }), null, { class: "danger" }));
   let rules = new Map(), version = "", opened = "";
+  let seen; // the entry of the opened rule that the form began with, while that is known
+  let own; // the version of the own last write, until another rule is opened
   const list = api.latest(async (signal) => {
     let answer = { filters: [], version: "" }, why = "This server has no file of rules (--filters-file): the entry of a rule can be copied into one.";
     try {
@@ -27,6 +29,7 @@ export function keptRules(open, drawn) {
     if (signal.aborted) return;
     version = answer.version;
     rules = new Map(answer.filters.map((rule) => [rule.name, rule]));
+    if (version === own) seen = rules.get(opened)?.entry;
     hint.textContent = !version ? why : rules.size ? "" : "There are none yet.";
     hint.hidden = !hint.textContent;
     draw();
@@ -42,8 +45,9 @@ export function keptRules(open, drawn) {
   };
   const show = (rule) => {
     opened = rule.name;
+    own = undefined;
     said.say("");
-    open(rule);
+    seen = open(rule) ? rule.entry : undefined;
     draw();
     rows.querySelector("[aria-pressed=true]").focus(); // the button that was pressed is another one by now
   };
@@ -51,7 +55,7 @@ export function keptRules(open, drawn) {
   const write = async (name, text) => {
     try {
       ({ version } = await api.saveRule(name, text, version));
-      opened = name;
+      [opened, seen, own] = [name, undefined, version];
     } catch (error) {
       if (error.reason !== "FILTERS_CHANGED") throw error;
       throw new Error("Somebody else has changed the rules, so nothing was written. The list is new now: look at it, and try again.");
@@ -63,8 +67,10 @@ export function keptRules(open, drawn) {
     node: el("div", { class: "card" }, title, hint, rows, remove, said.node),
     list, write,
     writable: () => version !== "",
-    has: (name) => rules.has(name),
-    replaces: (name) => name !== opened && rules.has(name),
+    get: (name) => rules.get(name),
+    // A list that is new has a version that is new, which no longer tells the server of the change.
+    replaces: (name) => rules.has(name) && (name !== opened || rules.get(name).entry !== seen),
+    changed: (name) => rules.has(name) && name === opened && seen !== undefined && rules.get(name).entry !== seen,
   };
 }
 

@@ -39,10 +39,15 @@ export function rulesView(section) {
     await kept.write(written.name, written.entry).finally(mark);
     return "Saved: it holds for the next list.";
   }), null, { id: "rule-save" });
-  const kept = keptRules((of) => turn(rule.fill(of) ? null : of), () => mark());
+  const kept = keptRules((of) => {
+    turn(rule.fill(of) ? null : of);
+    return !whole;
+  }, () => mark());
   const mark = () => {
-    if (whole && !kept.has(whole.name)) turn(null); // it was deleted
-    save.textContent = kept.replaces(rule.name()) ? `Replace ${rule.name()}` : "Save";
+    const name = rule.name(), now = kept.get(whole?.name);
+    if (whole && whole.entry !== now?.entry) turn(now ?? null); // it was changed, or deleted
+    save.textContent = kept.replaces(name) ? `Replace ${name}` : "Save";
+    if (kept.changed(name)) said.say(`Somebody else has changed ${name} since it was opened. Open it again to see the change, or replace it.`, true);
     save.disabled = !kept.writable();
   };
   rule.node.append(el("div", { class: "row" }, save), said.node);

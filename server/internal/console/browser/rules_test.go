@@ -137,10 +137,40 @@ func TestSaveRules(t *testing.T) {
 	boost()
 	b.until("it is saved", saidText+`.startsWith('Saved') && `+keptNames+` === 'large filter,fresh boost,lamps boost'`)
 	holds(others + "lamps: {any_categories: [\"lamp\"], weight: 3}\n# by hand\n")
+
+	b.do("open it", click("#kept-rules li:last-child button"))
+	b.until("it is saved as it is", saveText+` === 'Save' && `+saidText+` === ''`)
+	again := others + "lamps: {any_categories: [\"lamp\"], weight: 2}\n"
+	change := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b.do("away and back", click("#nav-items"), click("#nav-rules"))
+	}
+	change(again)
+	b.until("the change is told", saveText+` === 'Replace lamps' && `+
+		saidText+`.startsWith('Somebody else has changed lamps since')`)
+	b.do("open it again", click("#kept-rules li:last-child button"))
+	b.until("the change is seen", saveText+` === 'Save' && `+saidText+` === '' && `+
+		`document.getElementById('rule-weight').value === '2'`)
+	b.do("save over it", chromedp.Focus(chromedp.CSS("#rule-weight")), chromedp.KeyEvent(kb.End),
+		click("#rule-save"))
+	b.until("the own change is none of others", saidText+`.startsWith('Saved') && `+
+		saveText+` === 'Save'`)
+	b.do("as text", click("#kept-rules li:first-child button"))
+	b.until("the text", `document.getElementById('rule-text').innerText.includes('gt: 0')`)
+	change(strings.Replace(again, "gt: 0", "gt: 5", 1) + "# by hand\n")
+	b.until("the text is new", entryText+`.includes('gt: 5') &&
+		document.getElementById('rule-text').innerText.includes('gt: 5')`)
+	change(again + "# by hand\n")
+	b.until("the text is the first again", entryText+`.includes('gt: 0')`)
+	b.do("the form", click("#kept-rules li:last-child button"))
+
 	b.do("a bad name", choose("rule-name", ""), write("#rule-name", "a b"), click("#rule-save"))
 	b.until("it is refused", saidText+`.includes('A name has')`)
 	b.do("another's name", choose("rule-name", ""), write("#rule-name", "large"))
-	b.until("it says what it does", `document.getElementById('rule-save').textContent === 'Replace large'`)
+	b.until("it says what it does", saveText+` === 'Replace large'`)
 
 	b.do("delete", click("#rule-delete summary"), click("#rule-delete button"))
 	b.until("it is gone", keptNames+` === 'large filter,fresh boost'`)
@@ -162,6 +192,7 @@ func TestSaveRules(t *testing.T) {
 const (
 	keptNames = `[...document.querySelectorAll('#kept-rules li > span')].map((e) => e.textContent).join()`
 	saidText  = `document.getElementById('rule-said').textContent`
+	saveText  = `document.getElementById('rule-save').textContent`
 	entryText = `document.getElementById('rule-entry').textContent`
 	afterIDs  = `[...document.querySelectorAll('#rules .card:first-child .sides > :last-child .id')]
 		.map((e) => e.textContent + ' ').join('')`
