@@ -169,8 +169,14 @@ func (r *run) outside() [2][]int32 {
 	return [...][]int32{r.between(r.from*r.size, r.first), r.between(r.next, (r.to+1)*r.size)}
 }
 
-// came are the rows that came to the first and the last part since the bins were made.
-func (r *run) came() [2][]numbered { return [...][]numbered{r.late[r.from], r.late[r.to]} }
+// came are the rows that came to the first part since the bins were made, and to the last one if it
+// is another.
+func (r *run) came() (came [2][]numbered) {
+	if came[0] = r.late[r.from]; r.to != r.from {
+		came[1] = r.late[r.to]
+	}
+	return came
+}
 
 // narrow keeps those of a set of rows that are in the parts of a run.
 func (r *run) narrow(set []uint64) {

@@ -148,6 +148,8 @@ func TestBinsFollow(t *testing.T) {
 	if most > rows/movedShare {
 		t.Errorf("%d of %d numbers have come to one of the parts", most, rows)
 	}
+	latest := b.view.bins["x"].run(span{ordered(4*rows - 1), ordered(4 * rows)})
+	check.Same(t, 0, len(latest.came()[1]), "numbers looked at twice, of a range in one part")
 	for i := range rows {
 		b.dropAll([]string{strconv.Itoa(i)})
 	}
