@@ -232,9 +232,24 @@ func (b *bins) any(set []uint64, spans []span) {
 // numbers.
 const binnedShare = 2
 
-// movedShare is how many numbers of rows there are for one that came after the bins: a range looks
-// at each that came to its first or its last part, and all may have come to one.
-const movedShare = 4
+// Bins are made anew when more numbers have come than one for movedShare rows, or more than
+// lateShare for each row of a part to one part: a range looks at each that came to its first or its
+// last part. Up to lateRows are looked at so fast that a few rows are not worth new bins.
+const (
+	movedShare = 4
+	lateShare  = 4
+	lateRows   = 1000
+)
+
+// due is above 1 if bins are to be made anew.
+func (b *bins) due() float64 {
+	longest := 0
+	for part := range b.late {
+		longest = max(longest, len(b.late[part]))
+	}
+	return max(float64(b.moved)/float64(max(len(b.rows)/movedShare, lateRows)),
+		float64(longest)/float64(lateShare*b.size+lateRows))
+}
 
 // rebin makes the bins anew of columns that have grown, or where numbers have been replaced, since
 // theirs were made. Lists do not wait for it. Requires build.
@@ -256,7 +271,7 @@ func (v *View) rebin() {
 	}
 	for name, of := range columns {
 		b := v.bins[name]
-		if b == nil && of.fills(len(v.slots)) || b != nil && b.moved > len(b.rows)/movedShare {
+		if b == nil && of.fills(len(v.slots)) || b != nil && b.due() > 1 {
 			v.setBins(name, newBins(of, v.slots))
 		}
 	}

@@ -109,7 +109,7 @@ func TestRangesByBins(t *testing.T) {
 		t.Run(fmt.Sprint(rows), func(t *testing.T) {
 			b := newBinned(t, rows)
 			for round := range 20 {
-				for range rows/4 + 1 {
+				for range rows/4 + lateRows/10 { // so that few rows get new bins, too
 					b.write()
 				}
 				for range 30 {
@@ -134,21 +134,36 @@ func TestRangesByBins(t *testing.T) {
 }
 
 // Bins follow what a column becomes: where all numbers are replaced by larger ones, as times are, no
-// part has many, and there are none without numbers.
+// part has many, few rows do not get new bins at each write, and there are none without numbers.
 func TestBinsFollow(t *testing.T) {
-	const rows = 2000
+	for _, rows := range []int{10, 10000} {
+		t.Run(fmt.Sprint(rows), func(t *testing.T) { followBins(t, rows) })
+	}
+}
+
+func followBins(t *testing.T, rows int) {
 	b := newBinned(t, rows)
-	for now := range 4 * rows {
+	writes := 4*rows + 2*lateRows
+	most, made, had := 0, 0, (*bins)(nil)
+	for now := range writes {
 		b.putAll([]store.Item{{ID: strconv.Itoa(now % rows), Numbers: map[string]float64{"x": float64(now)}}})
+		have := b.view.bins["x"]
+		if have != had {
+			had, made = have, made+1
+		}
+		for part := range parts {
+			if have != nil {
+				most = max(most, len(have.late[part]))
+			}
+		}
 	}
-	most := 0
-	for _, late := range b.view.bins["x"].late {
-		most = max(most, len(late))
+	if limit := lateRows + lateShare*(rows/parts+1); most > limit {
+		t.Errorf("%d of %d numbers have come to one of the parts, want up to %d", most, rows, limit)
 	}
-	if most > rows/movedShare {
-		t.Errorf("%d of %d numbers have come to one of the parts", most, rows)
+	if limit := 2 + writes/lateRows; made > limit {
+		t.Errorf("%d writes made bins %d times, want up to %d", writes, made, limit)
 	}
-	latest := b.view.bins["x"].run(span{ordered(4*rows - 1), ordered(4 * rows)})
+	latest := b.view.bins["x"].run(span{ordered(float64(writes - 1)), ordered(float64(writes))})
 	check.Same(t, 0, len(latest.came()[1]), "numbers looked at twice, of a range in one part")
 	for i := range rows {
 		b.dropAll([]string{strconv.Itoa(i)})
