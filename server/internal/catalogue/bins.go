@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 	"sort"
@@ -251,8 +252,8 @@ func (b *bins) due() float64 {
 		float64(longest)/float64(lateShare*b.size+lateRows))
 }
 
-// rebin makes the bins anew of columns that have grown, or where numbers have been replaced, since
-// theirs were made. Lists do not wait for it. Requires build.
+// rebin makes the bins anew of a column of each view that has grown, or where numbers have been
+// replaced, since its were made. Lists do not wait for it. Requires build.
 func (c *Catalogue) rebin() {
 	c.mu.RLock()
 	views := slices.Clone(c.views)
@@ -262,19 +263,31 @@ func (c *Catalogue) rebin() {
 	}
 }
 
-func (v *View) rebin() {
+// rebin takes the bins of columns that have lost most numbers, and makes those of the one column
+// that needs them most, so that no write waits for all. It tells whether there was one.
+func (v *View) rebin() bool {
 	columns := v.catalogue.items.columns
 	for name := range v.bins {
 		if of := columns[name]; of == nil || !of.fills(len(v.slots)/2) {
 			v.setBins(name, nil)
 		}
 	}
+	neediest, most := "", 1.
 	for name, of := range columns {
-		b := v.bins[name]
-		if b == nil && of.fills(len(v.slots)) || b != nil && b.due() > 1 {
-			v.setBins(name, newBins(of, v.slots))
+		due := 0.
+		if b := v.bins[name]; b != nil {
+			due = b.due()
+		} else if of.fills(len(v.slots)) {
+			due = math.Inf(1)
+		}
+		if due > most {
+			neediest, most = name, due
 		}
 	}
+	if most > 1 {
+		v.setBins(neediest, newBins(columns[neediest], v.slots))
+	}
+	return most > 1
 }
 
 // fills tells whether a column is to have bins for n rows.

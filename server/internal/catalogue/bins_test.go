@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -169,4 +170,25 @@ func followBins(t *testing.T, rows int) {
 		b.dropAll([]string{strconv.Itoa(i)})
 	}
 	check.Same(t, 0, len(b.view.bins), "columns with bins, without a number")
+}
+
+// A write makes the bins of one column, the one that needs them most, and a new view has all.
+func TestBinsOfOneColumnAWrite(t *testing.T) {
+	b := newBinned(t, 1)
+	item := store.Item{ID: "0", Numbers: map[string]float64{"x": 1, "y": 2, "z": 3}}
+	for want := range 4 {
+		check.Same(t, want, len(b.view.bins), "columns with bins after %d writes", want)
+		b.putAll([]store.Item{item})
+	}
+	b.view.bins["x"].moved, b.view.bins["y"].moved, b.view.bins["z"].moved = 2e6, 4e6, 3e6
+	for _, next := range []string{"y", "z", "x"} {
+		before := maps.Clone(b.view.bins)
+		b.putAll([]store.Item{item})
+		before[next] = b.view.bins[next]
+		check.Same(t, 0, before[next].moved, "numbers that came to %s", next)
+		check.Same(t, true, maps.Equal(before, b.view.bins), "only %s has new bins", next)
+	}
+	v := b.View(1, func(string) (int32, bool) { return 0, true })
+	defer v.Close()
+	check.Same(t, 3, len(v.bins), "columns with bins of a new view")
 }

@@ -45,7 +45,8 @@ func (c *Catalogue) View(n int, rowOf func(id string) (row int32, known bool)) *
 			v.include(c.items.entries[slot].terms, int32(row))
 		}
 	}
-	v.rebin()
+	for v.rebin() { // nobody waits: the bins of all columns
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, slot := range v.slots {
