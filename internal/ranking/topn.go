@@ -17,8 +17,8 @@ func (t *TopN) Reset(buf []Scored, n int) {
 }
 
 // Floor leaves out the scores below floor; it comes after Reset and before Offer. If n scores that
-// are not skipped are known to be no lower, the results are the same, and most of the changes on the
-// way to them are saved.
+// are not skipped are known to be no lower, the results are the same, and most of the changes on
+// the way to them are saved.
 func (t *TopN) Floor(floor float32) { t.floor = number(floor) }
 
 // Offer takes the scores of the items first, first+1, …; members of skip are left out. Calls must

@@ -186,8 +186,8 @@ func (x *Extender) foldIn(
 
 // doubt looks through the rows of a process before. A row is made again if the sampled users are
 // others than those whose histories were evidence for it, or have other histories: the samples know
-// only whom this process has seen go. If that takes long, it goes on with the next look, which comes
-// at once.
+// only whom this process has seen go. If that takes long, it goes on with the next look, which
+// comes at once.
 func (x *Extender) doubt(ctx context.Context, base *model.Model, a *ledger.Account) error {
 	rest, began := x.paced(ctx, base), time.Now()
 	for id, row := range a.Rows {

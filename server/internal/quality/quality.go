@@ -4,10 +4,10 @@
 // user, one of several arms, and by a shadow model, if there is one.
 //
 // An event counts if its weight is above 0, and its item is new to the user and not hidden by the
-// time that it is measured; the list has no repeats, and nothing that the catalogue does not show. For a user without
-// usable history, above all before a first event, the list is that of popular items, as in
-// Recommend. An item that a model does not know comes after all that it knows. So every model is
-// measured on the same events.
+// time that it is measured; the list has no repeats, and nothing that the catalogue does not show.
+// For a user without usable history, above all before a first event, the list is that of popular
+// items, as in Recommend. An item that a model does not know comes after all that it knows. So
+// every model is measured on the same events.
 //
 // The state before an event is a replay of the history up to that event, not a copy of the cached
 // state: the store knows exactly which events came before, and the acknowledgement waits only for a
