@@ -40,7 +40,7 @@ var ofNewItems = []mutant{
 	{
 		name: "trendsstay", breaks: "an erased user counts on in the trends",
 		file: "server/internal/coldstart/internal/ledger/memory.go",
-		was: `	m.Changed(user)
+		was: `	m.Changed(user, nil)
 	return m.account.Samples.Forget(user)`,
 		is:  `	return m.account.Samples.Forget(user)`,
 		pkg: "./server/internal/coldstart", test: "TestTrendsFollowTheStore",
@@ -58,8 +58,8 @@ var ofNewItems = []mutant{
 	{
 		name: "trendsuntold", breaks: "the owner does not count what users do at other servers",
 		file: "server/internal/coldstart/internal/ledger/shared.go",
-		was:  `s.notices.changed.Add(user)`,
-		is:   `_ = user`,
+		was:  `add(s.notices.changed, user, told)`,
+		is:   `_, _ = user, told`,
 		pkg:  "./server", test: "TestTrendsOfSharedStores/memory",
 	},
 	{

@@ -126,7 +126,7 @@ func TestContentDoesNotWaitForHistories(t *testing.T) {
 		"folded in": func(*rig, *ledger.Account) {},
 		"counted": func(x *rig, _ *ledger.Account) {
 			for u := range users {
-				x.ledger.Changed(fmt.Sprint("user-", u))
+				x.ledger.Changed(fmt.Sprint("user-", u), nil)
 			}
 		},
 		"searched":             func(_ *rig, a *ledger.Account) { a.Tallied = false },

@@ -97,7 +97,7 @@ func (x *Extender) Observed(m *model.Model, w *state.Written) {
 	if w.Revision == 1 {
 		x.ledger.Arrived()
 	}
-	x.ledger.Changed(w.Record.User)
+	x.ledger.Changed(w.Record.User, w.Told())
 	if !w.Known || !m.InBase(w.Item) {
 		x.noteEvent(m, w.Record.User, w.Record.Event)
 	}
@@ -148,7 +148,7 @@ func (x *Extender) Rewrote(m *model.Model, user string, had bool, history []stor
 		return
 	}
 	x.ledger.Arrived()
-	x.ledger.Changed(user)
+	x.ledger.Changed(user, nil)
 	x.recent.add([]state.Written{{Record: &store.Record{User: user}}})
 	for _, e := range history {
 		x.noteEvent(m, user, e)

@@ -2,6 +2,7 @@ package coldstart
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/gsimc/gsimc/model"
@@ -15,9 +16,10 @@ import (
 type Ledger interface {
 	// Arrived, Changed, Note and Forget take down events and erasures that have become durable: a
 	// new user of the store, one with another history, one who has an item, one who was erased.
-	// They wait for nothing, and are safe for concurrent use. due asks for a look at once.
+	// They wait for nothing, and are safe for concurrent use. told is a word of the user's, or nil,
+	// see [state.Written.Told]. due asks for a look at once.
 	Arrived()
-	Changed(user string)
+	Changed(user string, told *atomic.Uint64)
 	Note(user, item string)
 	Forget(user string) (due bool)
 

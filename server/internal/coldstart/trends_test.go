@@ -160,7 +160,7 @@ func TestEventsThatGoOnWaitForTheNextLook(t *testing.T) {
 		ctx context.Context, user string, known store.Version,
 		fn func(store.Version, store.Event) error,
 	) (store.Version, bool, error) {
-		x.ledger.Changed("ben")
+		x.ledger.Changed("ben", nil)
 		return st.Store.Since(ctx, user, known, fn)
 	}
 	must(t, x.look(t.Context(), true))

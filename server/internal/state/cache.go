@@ -45,6 +45,8 @@ type entry struct {
 
 	// of state; written under mu, only to be prefetched without it
 	vectors atomic.Pointer[kalman.State]
+
+	told atomic.Uint64 // see [Written.Told]
 }
 
 // NewCache returns an empty cache of at most maxBytes, bookkeeping included.

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"sync/atomic"
+
 	"github.com/gsimc/gsimc/internal/num/prefetch"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/store"
@@ -16,6 +18,15 @@ type Written struct {
 	Known  bool         // the model knows the item
 
 	entry *entry
+}
+
+// Told is a word for whoever is to remember of the user that he has been told of the user's events,
+// as long as the state is cached. It is nil if it is not.
+func (w *Written) Told() *atomic.Uint64 {
+	if w.entry == nil {
+		return nil
+	}
+	return &w.entry.told
 }
 
 // The distances, in events, at which the steps of loading a state begin ahead of its fold: far

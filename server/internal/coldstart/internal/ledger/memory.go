@@ -41,9 +41,18 @@ func NewMemory(s *Stage, file string) *Memory {
 func (m *Memory) Arrived() { m.account.Samples.Add(1) }
 
 // Changed takes down that a user has another history.
-func (m *Memory) Changed(user string) {
+func (m *Memory) Changed(user string, told *atomic.Uint64) {
 	if p := m.changed.Load(); p != nil {
+		add(p, user, told)
+	}
+}
+
+// add adds a user, who may have a word of memory.
+func add(p *tally.Pending, user string, told *atomic.Uint64) {
+	if told == nil {
 		p.Add(user)
+	} else {
+		p.AddTold(user, told)
 	}
 }
 
@@ -52,7 +61,7 @@ func (m *Memory) Note(user, item string) { m.account.Samples.Note(user, item) }
 
 // Forget takes an erased user out of the samples, not before the next look. It is due if many wait.
 func (m *Memory) Forget(user string) (due bool) {
-	m.Changed(user)
+	m.Changed(user, nil)
 	return m.account.Samples.Forget(user)
 }
 

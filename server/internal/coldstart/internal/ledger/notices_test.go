@@ -246,7 +246,7 @@ func TestOwnersAreToldWhoChanged(t *testing.T) {
 	for round := range 2 {
 		for _, user := range []string{"ann", "bob"} {
 			other.take(t, user, servertest.Item(1))
-			other.Changed(user)
+			other.Changed(user, nil)
 		}
 		other.erase(t, "ann")
 		if round == 1 { // it ends before it is time to tell of changes

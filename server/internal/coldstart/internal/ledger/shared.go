@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/gsimc/gsimc/model"
@@ -57,9 +58,9 @@ func (s *Shared) Arrived() {
 }
 
 // Changed tells the owners that a user has another history, once for all extenders of the server.
-func (s *Shared) Changed(user string) {
+func (s *Shared) Changed(user string, told *atomic.Uint64) {
 	if s.first {
-		s.notices.changed.Add(user)
+		add(s.notices.changed, user, told)
 	}
 }
 

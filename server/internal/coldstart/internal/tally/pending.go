@@ -1,8 +1,10 @@
 package tally
 
 import (
+	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gsimc/gsimc/store"
 )
@@ -19,10 +21,28 @@ type Pending struct {
 	mu     sync.Mutex
 	users  map[string]struct{}
 	halved int // so often: the users of shard 0 of 2^halved are the sample
+
+	// turn is another number whenever users do not wait any more, and is that of no other Pending.
+	turn atomic.Uint64
 }
 
 // NewPending returns a sample of all users, of whom nobody waits.
-func NewPending() *Pending { return &Pending{users: map[string]struct{}{}} }
+func NewPending() *Pending {
+	p := &Pending{users: map[string]struct{}{}}
+	p.turn.Store(rand.Uint64())
+	return p
+}
+
+// AddTold is Add for a user with a word of memory, which keeps that this Pending has been told. So
+// most events of a busy server cost no more than to look at the word: their users wait already. Of
+// several arms in memory each overwrites the word of the others, which saves them little then.
+func (p *Pending) AddTold(user string, told *atomic.Uint64) {
+	turn := p.turn.Load() // before Add: who is taken meanwhile is to be told of again
+	if told.Load() != turn {
+		p.Add(user)
+		told.Store(turn)
+	}
+}
 
 // Add takes note of a user. It waits for nothing.
 func (p *Pending) Add(user string) {
@@ -42,6 +62,7 @@ func (p *Pending) Remove(user string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.users, user)
+	p.turn.Add(1)
 }
 
 // Len is the number of users who wait.
@@ -56,6 +77,7 @@ func (p *Pending) Len() int {
 func (p *Pending) TakeAll() (users map[string]struct{}, halved int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.turn.Add(1)
 	users, halved = p.users, p.halved
 	p.users, p.halved = map[string]struct{}{}, 0
 	return users, halved
@@ -66,6 +88,7 @@ func (p *Pending) TakeAll() (users map[string]struct{}, halved int) {
 func (p *Pending) Take(most int) (users map[string]struct{}, halved int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.turn.Add(1)
 	if len(p.users) <= most {
 		users, p.users = p.users, map[string]struct{}{}
 		return users, p.halved
