@@ -114,8 +114,8 @@ func TestKeptRowsOfItemsThatAreAlikeStay(t *testing.T) { keptRowStays(t, 6) }
 // items are read too.
 func TestKeptRowsOfManyUsersStay(t *testing.T) { keptRowStays(t, samples.Size+100) }
 
-// keptRowStays gives so many users a new item, and some of them another one too, and lets a server
-// end and start.
+// keptRowStays gives this number of users a new item, and every third of them a second new item,
+// and lets a server end and start.
 func keptRowStays(t *testing.T, users int) {
 	st := memory.New()
 	file := filepath.Join(t.TempDir(), "extension.main")
@@ -193,8 +193,8 @@ func TestKeptRowsHaveTheirWeights(t *testing.T) {
 	}
 }
 
-// A server that ends in the middle of a look, when it has dropped rows to make them anew, keeps
-// those that serve.
+// A server that ends in the middle of a look, when it has dropped rows to make them anew, keeps the
+// rows that serve.
 func TestEndWithinALookKeepsWhatServes(t *testing.T) {
 	st, file, _, _ := newKept(t)
 	x, _ := started(t, st, 1, file)

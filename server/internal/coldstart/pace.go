@@ -34,8 +34,8 @@ func (p *pace) expected(users float64, since int64, near []content.Neighbour) fl
 	return p.counted.Expected(users, since, p.base.DegreeNear(near))
 }
 
-// settles reports whether a row is good for an item that has so many users by now, and these
-// neighbours in content.
+// settles reports whether a row is still good for its item, which has this number of users by now,
+// and near as its neighbours in content.
 func (p *pace) settles(old *ledger.Row, users float64, near []content.Neighbour) bool {
 	if p.counted == nil || old.Fault {
 		return true
