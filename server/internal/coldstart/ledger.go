@@ -16,8 +16,8 @@ import (
 type Ledger interface {
 	// Arrived, Changed, Note and Forget take down events and erasures that have become durable: a
 	// new user of the store, one with another history, one who has an item, one who was erased.
-	// They wait for nothing, and are safe for concurrent use. told is a word of the user's, or nil,
-	// see [state.Written.Told]. due asks for a look at once.
+	// They wait for nothing, and are safe for concurrent use. told is [state.Written.Told] of the
+	// user, or nil. due asks for a look at once.
 	Arrived()
 	Changed(user string, told *atomic.Uint64)
 	Note(user, item string)

@@ -20,8 +20,8 @@ type Written struct {
 	entry *entry
 }
 
-// Told is a word for whoever is to remember of the user that he has been told of the user's events,
-// as long as the state is cached. It is nil if it is not.
+// Told is a word that lives as long as the user's state is cached. A part of the server notes in it
+// that it has been told of the user. It is nil if the state is not cached.
 func (w *Written) Told() *atomic.Uint64 {
 	if w.entry == nil {
 		return nil

@@ -40,14 +40,14 @@ func NewMemory(s *Stage, file string) *Memory {
 // Arrived counts a new user of the store.
 func (m *Memory) Arrived() { m.account.Samples.Add(1) }
 
-// Changed takes down that a user has another history.
+// Changed takes down that a user has another history. told may be nil.
 func (m *Memory) Changed(user string, told *atomic.Uint64) {
 	if p := m.changed.Load(); p != nil {
 		add(p, user, told)
 	}
 }
 
-// add adds a user, who may have a word of memory.
+// add adds a user, with the word of memory if there is one.
 func add(p *tally.Pending, user string, told *atomic.Uint64) {
 	if told == nil {
 		p.Add(user)
