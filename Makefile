@@ -99,6 +99,7 @@ lint: fmt-check vet lint-tool ## gofmt, go vet and golangci-lint
 	cd bench && $(GOLANGCI) run -c ../.golangci.yml ./...
 	cd client/kafka && $(GOLANGCI) run -c ../../.golangci.yml ./...
 	cd client/mcp && $(GOLANGCI) run -c ../../.golangci.yml ./...
+	cd client/s3 && $(GOLANGCI) run -c ../../.golangci.yml ./...
 
 lint-tool: $(GOLANGCI) ## build the pinned golangci-lint into .tools/bin
 
@@ -128,9 +129,10 @@ clients-pack: ## make the packages of the clients in Python and TypeScript in bi
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) client/pack.sh bin/clients python typescript
 
 # Modules of their own, so that the server has none of what only these need.
-clients-build: ## compile bin/gsimc-kafka, which takes events from a topic of Kafka, and bin/gsimc-mcp, for agents
+clients-build: ## compile bin/gsimc-kafka, which takes events from a topic of Kafka, bin/gsimc-mcp, for agents, and bin/gsimc-s3, for object stores
 	cd client/kafka && $(GOBUILD) -o ../../bin/gsimc-kafka .
 	cd client/mcp && $(GOBUILD) -o ../../bin/gsimc-mcp .
+	cd client/s3 && $(GOBUILD) -o ../../bin/gsimc-s3 .
 
 # A real broker comes from the registry of Maven into bin/kafka-lib; without Java, Maven or the registry its tests skip.
 # With GSIMC_SOAK it is 500,000 records and 40 kills.
@@ -242,7 +244,7 @@ proto-check: ## lint the protocol, compare it with the last tag, check that the 
 # Without vuln.go.dev the database is that of the Go module proxy. What the standard library has depends on the Go of
 # this machine, and fails nothing.
 vuln: ## look for known vulnerabilities that the code reaches; says so if their database cannot be had
-	@for m in . client/kafka client/mcp; do rc=0; out=$$($(GOTOOL) govulncheck -C $$m ./... 2>&1) || rc=$$?; \
+	@for m in . client/kafka client/mcp client/s3; do rc=0; out=$$($(GOTOOL) govulncheck -C $$m ./... 2>&1) || rc=$$?; \
 	case "$$out" in *"fetching vulnerabilities"*) \
 		db=$$(cd / && go mod download -json golang.org/x/vulndb@latest | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'); \
 		[ -n "$$db" ] || { echo "vuln: NOT checked, the database cannot be reached"; exit 0; }; \

@@ -1,0 +1,125 @@
+// Command gsimc-s3 keeps models and backups of gsimc in an object store that speaks S3.
+//
+// An object or a file gets its name only when it is whole. What comes back is what was sent: put
+// keeps the SHA-256 with each object, and get compares it. A backup is one object, a tar.
+//
+// This file has the command line; put.go and get.go have the two commands, bucket.go and moving.go
+// what both need.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/fault"
+)
+
+// version is set by the linker: -X main.version=$(git describe).
+var version = "unknown"
+
+// Exit codes are those of gsimc.
+const (
+	exitFailure     = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// flags are the command line. The variables are those that other programs for S3 have, too.
+type flags struct {
+	Put putCommand `cmd:"" help:"Send a file, such as a model, or a backup that gsimc backup made."`
+	Get getCommand `cmd:"" help:"Bring a file or a backup. A model can be brought again whenever it is another."`
+
+	Endpoint string `env:"AWS_ENDPOINT_URL_S3,AWS_ENDPOINT_URL" placeholder:"URL" help:"Where the object store is, https://HOST[:PORT], or http:// without encryption. Default: that of AWS."`
+	Region   string `env:"AWS_REGION" placeholder:"NAME" help:"Region of the bucket. Default: what the store says."`
+	CAFile   string `name:"ca-file" env:"AWS_CA_BUNDLE" placeholder:"FILE" help:"Certificates of the authorities that the store's is signed by (PEM). Default: the system's."`
+
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+const description = `Keep models and backups of gsimc in an object store that speaks S3.
+
+The keys of the store are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
+of the file ~/.aws/credentials (AWS_PROFILE), or of the role of the machine.`
+
+type putCommand struct {
+	From string `arg:"" help:"File, or folder of a backup."`
+	To   string `arg:"" placeholder:"s3://BUCKET/KEY" help:"Where to: s3://BUCKET/KEY."`
+}
+
+type getCommand struct {
+	From  string        `arg:"" placeholder:"s3://BUCKET/KEY" help:"What put has sent: s3://BUCKET/KEY."`
+	To    string        `arg:"" help:"File, which is replaced, or folder for a backup, which must not be there yet."`
+	Every time.Duration `placeholder:"DURATION" help:"Go on: look this often for another object, and bring it. For a model. At least 1s. Default: once."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // the second signal ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var f flags
+	exit := -1
+	parser, err := kong.New(&f, kong.Name("gsimc-s3"), kong.Description(description),
+		kong.Vars{"version": version}, kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exit = code }))
+	if err != nil {
+		panic(err) // the tags of flags
+	}
+	parsed, err := parser.Parse(args)
+	switch {
+	case exit >= 0: // help or version
+		return exit
+	case err != nil:
+		fmt.Fprintf(stderr, "gsimc-s3: %v\n", err)
+		return exitUsage
+	}
+	err = f.do(ctx, parsed.Selected().Name, slog.New(slog.NewTextHandler(stderr, nil)))
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, new(*fault.Fault)):
+		fmt.Fprintf(stderr, "gsimc-s3: %s\n", fault.Text(err, nameOf))
+		return exitUsage
+	case ctx.Err() != nil:
+		return exitInterrupted
+	}
+	fmt.Fprintf(stderr, "gsimc-s3: %v\n", err)
+	return exitFailure
+}
+
+// nameOf is the flag or the argument of a field.
+func nameOf(field string) string {
+	switch field {
+	case "From":
+		return "FROM"
+	case "To":
+		return "TO"
+	}
+	return client.FlagOf(field)
+}
+
+// do runs a command.
+func (f *flags) do(ctx context.Context, command string, log *slog.Logger) error {
+	s, err := f.store(log)
+	if err != nil {
+		return err
+	}
+	if command == "put" {
+		return s.put(ctx, f.Put.From, f.Put.To)
+	}
+	return s.get(ctx, f.Get.From, f.Get.To, f.Get.Every)
+}
