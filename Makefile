@@ -9,6 +9,8 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 GOLANGCI_VERSION := v2.15.0
 TOOLS    := $(CURDIR)/.tools/bin
 GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+VERSITYGW_VERSION := v1.8.0
+VERSITYGW := $(TOOLS)/versitygw-$(VERSITYGW_VERSION)
 
 # The version is stamped by -ldflags, so the build never asks git for it.
 GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
@@ -122,6 +124,14 @@ vet: ## go vet of what depends on the architecture for the other one, and of the
 clients-test: build ## run the clients in Python, Java, TypeScript and curl, and the tests of the packages, against a real server
 	GSIMC_CLIENTS=1 CGO_ENABLED=0 go test -v -count=1 -timeout 20m -run TestClients ./cmd/gsimc
 	cd client/mcp && CGO_ENABLED=0 go test -count=1 -timeout 10m ./...
+	$(MAKE) $(VERSITYGW) || echo "no Versity S3 Gateway could be built: gsimc-s3 is not tried" >&2
+	cd client/s3 && GSIMC_VERSITYGW=$(VERSITYGW) CGO_ENABLED=0 go test -v -count=1 -timeout 10m ./...
+
+# A store for the tests of gsimc-s3, built outside of all modules so that none of them needs what it needs.
+$(VERSITYGW):
+	CGO_ENABLED=0 GOBIN=$(TOOLS) GOFLAGS=-buildvcs=false \
+		go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
+	mv $(TOOLS)/versitygw $@
 
 # Of the versions in client/python/pyproject.toml and client/typescript/package.json.
 clients-pack: ## make the packages of the clients in Python and TypeScript in bin/clients, for make release
