@@ -144,6 +144,12 @@ clients-build: ## compile bin/gsimc-kafka, which takes events from a topic of Ka
 	cd client/mcp && $(GOBUILD) -o ../../bin/gsimc-mcp .
 	cd client/s3 && $(GOBUILD) -o ../../bin/gsimc-s3 .
 
+# gsimc-kafka locks files as Unix does.
+$(PLATFORMS:%=clients-%): clients-%:
+	export GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)); \
+	for m in $(if $(filter windows-%,$*),,kafka) mcp s3; do \
+		(cd client/$$m && $(GOBUILD) -o ../../bin/gsimc-$$m-$*$(if $(filter windows-%,$*),.exe) .) || exit 1; done
+
 # A real broker comes from the registry of Maven into bin/kafka-lib; without Java, Maven or the registry its tests skip.
 # With GSIMC_SOAK it is 500,000 records and 40 kills.
 kafka-test: build clients-build ## test gsimc-kafka: kills of it and of a real broker (needs Java 17, Maven)
@@ -279,7 +285,7 @@ endif
 
 release: ## make dist/: archives, packages, image, chart, pages, checksums, provenance (SNAPSHOT=1 without a tag)
 	@case "$(RELEASE)" in v*.*.*-dirty|"") echo "release: HEAD has no tag vX.Y.Z, or files were changed"; exit 1;; esac
-	$(MAKE) cross CROSS="$(PLATFORMS)" VERSION=$(RELEASE)
+	$(MAKE) cross $(PLATFORMS:%=clients-%) CROSS="$(PLATFORMS)" VERSION=$(RELEASE)
 	go -C internal/tools run ./release --bin $(CURDIR)/bin --out $(CURDIR)/dist --version $(RELEASE) \
 		--commit $$(git rev-parse HEAD) --time $$(git log -1 --format=%ct) --platforms "$(PLATFORMS)"
 

@@ -35,13 +35,16 @@ func built(t *testing.T, bin string) string {
 
 const platform = "linux-" + runtime.GOARCH
 
-// program compiles gsimc where a release looks for it.
+// program compiles gsimc, and the programs beside it, where a release looks for it.
 func program(t *testing.T) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
 	t.Setenv("CGO_ENABLED", "0")
-	run(t, "../..", "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w",
-		"-o", filepath.Join(bin, "gsimc-"+platform), "./cmd/gsimc")
+	for folder, program := range map[string]string{"cmd/gsimc": "gsimc",
+		"client/kafka": "gsimc-kafka", "client/mcp": "gsimc-mcp", "client/s3": "gsimc-s3"} {
+		run(t, filepath.Join("../..", folder), "go", "build", "-trimpath", "-buildvcs=false",
+			"-ldflags=-s -w", "-o", filepath.Join(bin, program+"-"+platform))
+	}
 	return bin
 }
 
@@ -83,6 +86,11 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	run(t, dist, "sha256sum", "--check", "--strict", "SHA256SUMS")
+	dir := t.TempDir()
+	unpack(t, filepath.Join(dist, "gsimc_0.0.2_"+platform+".tar.gz"), dir, true)
+	for _, program := range []string{"gsimc", "gsimc-kafka", "gsimc-mcp", "gsimc-s3"} {
+		run(t, dir, filepath.Join(dir, "gsimc_0.0.2_"+platform, program), "--version")
+	}
 	t.Run("Chart", func(t *testing.T) { testChart(t, dist) })
 	t.Run("Package", func(t *testing.T) { testPackage(t, dist) })
 	t.Run("Image", func(t *testing.T) { testImage(t, dist) })

@@ -10,19 +10,28 @@ import (
 	"time"
 )
 
+// programs are gsimc and those beside it, modules of their own below client.
+var programs = []string{"gsimc", "gsimc-kafka", "gsimc-mcp", "gsimc-s3"}
+
 // archive writes the archive of a platform: a zip for Windows, a tar.gz for the others.
 func (r *release) archive(platform string) error {
-	program, err := os.ReadFile(r.program(platform))
-	if err != nil {
-		return err
-	}
-	folder := strings.TrimSuffix(r.name(platform), "/") + "/"
+	folder := r.name(platform) + "/"
+	files := []file{{name: folder, mode: 0o755}}
 	windows := strings.HasPrefix(platform, "windows-")
-	name := "gsimc"
-	if windows {
-		name += ".exe"
+	for _, program := range programs {
+		if windows && program == "gsimc-kafka" { // which locks files as Unix does
+			continue
+		}
+		data, err := os.ReadFile(r.beside(program, platform))
+		if err != nil {
+			return err
+		}
+		name := folder + program
+		if windows {
+			name += ".exe"
+		}
+		files = append(files, file{name: name, mode: 0o755, data: data})
 	}
-	files := []file{{name: folder, mode: 0o755}, {name: folder + name, mode: 0o755, data: program}}
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		data, err := r.source(name)
 		if err != nil {
@@ -48,7 +57,7 @@ func (r *release) archive(platform string) error {
 		f.name = folder + f.name
 		files = append(files, f)
 	}
-	_, err = r.tarball(platform+".tar.gz", files)
+	_, err := r.tarball(platform+".tar.gz", files)
 	return err
 }
 

@@ -4,7 +4,7 @@
 //
 //	go run ./release --root ../.. --bin DIR --out DIR --version v1.2.3 --commit HASH --time SECONDS
 //
-// DIR holds gsimc-linux-amd64 and so on. The same programs give the same bytes.
+// DIR holds gsimc-linux-amd64, gsimc-s3-linux-amd64 and so on. The same programs give the same bytes.
 package main
 
 import (
@@ -97,8 +97,11 @@ func (r *release) run() (err error) {
 	return r.write("SHA256SUMS", []byte(lines.String()))
 }
 
-func (r *release) program(platform string) string {
-	name := "gsimc-" + platform
+func (r *release) program(platform string) string { return r.beside("gsimc", platform) }
+
+// beside is the file of one of the programs.
+func (r *release) beside(program, platform string) string {
+	name := program + "-" + platform
 	if strings.HasPrefix(platform, "windows-") {
 		name += ".exe"
 	}
