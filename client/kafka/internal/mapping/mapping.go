@@ -1,6 +1,6 @@
-// Package mapping makes events of the records of a topic. It knows nothing of brokers and servers:
-// an event is a function of its record, so that a record that is read twice gives the same event
-// twice, with the same event_id.
+// Package mapping makes events and items of the records of topics. It knows nothing of brokers and
+// servers: an event is a function of its record, so that a record that is read twice gives the same
+// event twice, with the same event_id.
 package mapping
 
 import (
@@ -127,17 +127,9 @@ const mostBytes = 1 << 10
 
 // Event returns the event of a record. The error says what is wrong with the record.
 func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
-	switch {
-	case len(r.Value) == 0:
-		return nil, fmt.Errorf("the record is empty")
-	case !utf8.Valid(r.Value):
-		return nil, fmt.Errorf("the record is not UTF-8")
-	case !json.Valid(r.Value):
-		return nil, fmt.Errorf("the record is not JSON: %w", json.Unmarshal(r.Value, new(any)))
-	}
-	o, ok := members(make(object, 0, 16), r.Value)
-	if !ok {
-		return nil, fmt.Errorf("the record is JSON, but not an object")
+	o, err := objectOf(r.Value)
+	if err != nil {
+		return nil, err
 	}
 	e, bytes := &pb.Event{}, 0
 	into := [texts]*string{&e.UserId, &e.ItemId, &e.EventType, &e.EventId, &e.RecommendationId}
@@ -161,6 +153,23 @@ func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
 		e.EventId = m.id(r)
 	}
 	return e, m.numbers(e, r, o)
+}
+
+// objectOf returns the members of the JSON object that a record has as its value.
+func objectOf(text []byte) (object, error) {
+	switch {
+	case len(text) == 0:
+		return nil, errors.New("the record is empty")
+	case !utf8.Valid(text):
+		return nil, errors.New("the record is not UTF-8")
+	case !json.Valid(text):
+		return nil, fmt.Errorf("the record is not JSON: %w", json.Unmarshal(text, new(any)))
+	}
+	o, ok := members(make(object, 0, 16), text)
+	if !ok {
+		return nil, errors.New("the record is JSON, but not an object")
+	}
+	return o, nil
 }
 
 // numbers sets the fields that are numbers.
