@@ -1,17 +1,21 @@
-// Package ingest takes the records of a topic to a server. What is committed to Kafka is done: it
-// is acknowledged by the server, or among the dead letters.
+// Package ingest takes the records of a topic of events, and of one of items, to a server. What is
+// committed to Kafka is done: it is acknowledged by the server, or among the dead letters.
 //
 // Partitions share a few lanes, each a stream of events in the order of its partitions. A lane
 // sends again what was not acknowledged, and the owner of a partition after this one what was not
 // committed; the server knows the events by their ids. All send in order and begin at or before the
 // first event that is not done, so that events arrive for the first time in order, too. An event
 // that the server has no room for is sent again later, and events behind it may be there before it.
+//
+// Writes of items have no ids. One lane has all their partitions, makes one call at a time, and
+// lets go of what it has of a partition that others took over, lest it write over newer records.
 package ingest
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"slices"
@@ -27,15 +31,16 @@ import (
 	"github.com/gsimc/gsimc/client/kafka/internal/offsets"
 )
 
-// Config is what a consumer needs. All of it is required.
+// Config is what a consumer needs. All of it is required, but one of the topics.
 type Config struct {
 	Kafka   []kgo.Opt // brokers, security
-	Topic   string
+	Topic   string    // of events; empty: none
+	Items   string    // topic of items; empty: none
 	Group   string
 	Session time.Duration // silence after which the group takes a member for dead
 	Server  *client.Client
-	Lanes   int // streams to the server
-	Mapping *mapping.Mapping
+	Lanes   int              // streams to the server
+	Mapping *mapping.Mapping // of events
 	Letters *letters.Box
 	Log     *slog.Logger
 }
@@ -55,37 +60,44 @@ const (
 	look = 5 * time.Millisecond
 )
 
-// Consumer reads a topic as a member of a group.
+// Consumer reads topics as a member of a group.
 type Consumer struct {
-	topic   string
+	events  string // the topic of them, or empty
+	items   string
 	kafka   *kgo.Client
 	server  *client.Client
 	mapping *mapping.Mapping
 	letters *letters.Box
 	log     *slog.Logger
 	metrics *Metrics
-	lanes   []*lane
+	lanes   []*lane // of events, and behind them that of items
 
 	committing sync.Mutex // so that no commit overtakes a later one
 
 	mu         sync.Mutex
-	partitions map[int32]*partition
+	partitions map[place]*partition
 	outside    error // why this is no member of the group, or nil
+}
+
+// place names a partition.
+type place struct {
+	topic  string
+	number int32
 }
 
 // New returns a consumer. It joins the group when it runs.
 func New(c Config) (*Consumer, error) {
-	consumer := &Consumer{topic: c.Topic, server: c.Server, mapping: c.Mapping, letters: c.Letters,
-		log: c.Log, partitions: map[int32]*partition{}}
+	consumer := &Consumer{events: c.Topic, items: c.Items, server: c.Server, mapping: c.Mapping,
+		letters: c.Letters, log: c.Log, partitions: map[place]*partition{}}
 	c.Letters.Failed = func(err error) { consumer.failed("cannot keep a dead letter", err) }
 	consumer.metrics = newMetrics(consumer)
-	for range c.Lanes {
+	for range c.Lanes + 1 {
 		consumer.lanes = append(consumer.lanes,
 			&lane{Consumer: consumer, wake: make(chan struct{}, 1)})
 	}
 	var err error
 	consumer.kafka, err = kgo.NewClient(append(c.Kafka,
-		kgo.ConsumeTopics(c.Topic), kgo.ConsumerGroup(c.Group),
+		kgo.ConsumeTopics(consumer.topics()...), kgo.ConsumerGroup(c.Group),
 		kgo.SessionTimeout(c.Session), kgo.HeartbeatInterval(c.Session/5),
 		// From the start where nothing is committed, also after a retention shorter than a stop.
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
@@ -100,17 +112,28 @@ func New(c Config) (*Consumer, error) {
 	return consumer, err
 }
 
-// Run consumes until ctx ends, which is no error, or the server refuses for good, or the topic is
+// topics returns those that there are.
+func (c *Consumer) topics() []string {
+	return slices.DeleteFunc([]string{c.events, c.items}, func(s string) bool { return s == "" })
+}
+
+// Run consumes until ctx ends, which is no error, or the server refuses for good, or a topic is
 // deleted. Then it commits what is done, closes the box and leaves the group.
 func (c *Consumer) Run(ctx context.Context) error {
 	feeding, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	polling, end := context.WithCancel(ctx)
 	defer end()
 	var lanes, others sync.WaitGroup
-	for _, l := range c.lanes {
+	for i, l := range c.lanes {
 		lanes.Go(func() {
-			err := c.server.Feed(feeding, l, client.SendOptions{InFlight: inFlight,
-				GiveUp: silence, Reconnecting: l.tell})
+			var err error
+			if i == len(c.lanes)-1 {
+				<-feeding.Done() // nobody writes items yet
+			} else {
+				err = c.server.Feed(feeding, l, client.SendOptions{InFlight: inFlight,
+					GiveUp:       silence,
+					Reconnecting: func(_ int, why error) { l.tell("events", why) }})
+			}
 			if feeding.Err() == nil {
 				stop(err)
 				end()
@@ -159,13 +182,13 @@ func (c *Consumer) poll(ctx context.Context) (deleted error) {
 				c.failed("the group is away", err)
 			case errors.Is(err, kerr.UnknownTopicID):
 				deleted = fmt.Errorf("topic %s was deleted: give another --id-prefix "+
-					"if it is made anew: %w", topic, err)
+					"if one of events is made anew: %w", topic, err)
 			default:
 				c.failed(fmt.Sprintf("cannot fetch %s/%d", topic, number), err)
 			}
 		})
 		fetches.EachPartition(func(f kgo.FetchTopicPartition) {
-			if p := c.partition(f.Partition); p != nil && len(f.Records) > 0 {
+			if p := c.partition(f.Topic, f.Partition); p != nil && len(f.Records) > 0 {
 				p.lane.push(p, f.Records)
 			}
 		})
@@ -174,10 +197,10 @@ func (c *Consumer) poll(ctx context.Context) (deleted error) {
 	return deleted
 }
 
-func (c *Consumer) partition(number int32) *partition {
+func (c *Consumer) partition(topic string, number int32) *partition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.partitions[number]
+	return c.partitions[place{topic, number}]
 }
 
 func (c *Consumer) all() []*partition {
@@ -191,22 +214,41 @@ func (c *Consumer) assigned(_ context.Context, _ *kgo.Client, added map[string][
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.outside = nil
-	for _, n := range added[c.topic] {
-		p := &partition{number: n, lane: c.lanes[int(n)%len(c.lanes)]}
+	for at := range places(added) {
+		last := len(c.lanes) - 1
+		p := &partition{place: at, lane: c.lanes[last]}
+		if at.topic == c.events {
+			p.lane = c.lanes[int(at.number)%last]
+		}
 		p.end.Store(-1)
-		c.partitions[n] = p
+		c.partitions[at] = p
 	}
 	c.log.Info("partitions assigned", "partitions", added)
+}
+
+// places are the partitions of some topics.
+func places(all map[string][]int32) iter.Seq[place] {
+	return func(yield func(place) bool) {
+		for topic, numbers := range all {
+			for _, n := range numbers {
+				if !yield(place{topic, n}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // committed notes where the group was.
 func (c *Consumer) committed(
 	_ context.Context, all map[string]map[int32]kgo.Offset,
 ) (map[string]map[int32]kgo.Offset, error) {
-	for n, at := range all[c.topic] {
-		next := at.EpochOffset()
-		if p := c.partition(n); p != nil && next.Offset >= 0 { // else there is none
-			p.Begin(offsets.Position{Offset: next.Offset, Epoch: next.Epoch})
+	for topic, numbers := range all {
+		for n, at := range numbers {
+			next := at.EpochOffset()
+			if p := c.partition(topic, n); p != nil && next.Offset >= 0 { // else there is none
+				p.Begin(offsets.Position{Offset: next.Offset, Epoch: next.Epoch})
+			}
 		}
 	}
 	return all, nil
@@ -215,24 +257,25 @@ func (c *Consumer) committed(
 // revoked finishes what is under way of partitions that others take over, and commits it.
 func (c *Consumer) revoked(ctx context.Context, _ *kgo.Client, gone map[string][]int32) {
 	c.log.Info("partitions revoked", "partitions", gone)
-	c.leave(ctx, c.drop(gone[c.topic]))
+	c.leave(ctx, c.drop(gone))
 }
 
 // lost lets go of partitions that others have taken over.
 func (c *Consumer) lost(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
 	c.log.Warn("partitions lost", "partitions", gone)
-	for _, p := range c.drop(gone[c.topic]) {
+	for _, p := range c.drop(gone) {
 		p.lane.leave(p)
+		p.gone.Store(true)
 	}
 }
 
-func (c *Consumer) drop(gone []int32) (dropped []*partition) {
+func (c *Consumer) drop(gone map[string][]int32) (dropped []*partition) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, n := range gone {
-		if p := c.partitions[n]; p != nil {
+	for at := range places(gone) {
+		if p := c.partitions[at]; p != nil {
 			dropped = append(dropped, p)
-			delete(c.partitions, n)
+			delete(c.partitions, at)
 		}
 	}
 	return dropped
@@ -249,6 +292,7 @@ func (c *Consumer) leave(ctx context.Context, partitions []*partition) {
 		for !p.Empty() && waiting.Err() == nil {
 			time.Sleep(look)
 		}
+		p.gone.Store(true)
 	}
 	c.commit(ctx, func() []*partition { return partitions })
 }
@@ -276,7 +320,7 @@ func (c *Consumer) commit(ctx context.Context, which func() []*partition) {
 	for _, p := range which() {
 		if next, known := p.Next(); known && next.Offset != p.committed {
 			moved = append(moved, p)
-			last = append(last, &kgo.Record{Topic: c.topic, Partition: p.number,
+			last = append(last, &kgo.Record{Topic: p.topic, Partition: p.number,
 				LeaderEpoch: next.Epoch, Offset: next.Offset - 1})
 		}
 	}

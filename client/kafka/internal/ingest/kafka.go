@@ -12,10 +12,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// ask asks the brokers for the topic, and for that of dead letters.
+// ask asks the brokers for the topics, and for that of dead letters.
 func (c *Consumer) ask(ctx context.Context) error {
 	request := kmsg.NewPtrMetadataRequest()
-	for _, name := range []string{c.topic, c.letters.Topic} {
+	for _, name := range []string{c.events, c.items, c.letters.Topic} {
 		if topic := kmsg.NewMetadataRequestTopic(); name != "" {
 			topic.Topic = kmsg.StringPtr(name)
 			request.Topics = append(request.Topics, topic)
@@ -36,16 +36,19 @@ func (c *Consumer) ask(ctx context.Context) error {
 // ends asks the brokers for the offsets behind the last records, which a partition that is not
 // fetched at present does not tell.
 func (c *Consumer) ends(ctx context.Context, partitions []*partition) error {
-	topic := kmsg.NewListOffsetsRequestTopic()
-	topic.Topic = c.topic
-	for _, p := range partitions {
-		part := kmsg.NewListOffsetsRequestTopicPartition()
-		part.Partition, part.Timestamp = p.number, -1 // the end
-		topic.Partitions = append(topic.Partitions, part)
-	}
 	request := kmsg.NewPtrListOffsetsRequest()
 	request.ReplicaID, request.IsolationLevel = -1, 1 // a consumer, which reads what is committed
-	request.Topics = append(request.Topics, topic)
+	for _, name := range c.topics() {
+		topic := kmsg.NewListOffsetsRequestTopic()
+		topic.Topic = name
+		for _, p := range partitions {
+			part := kmsg.NewListOffsetsRequestTopicPartition()
+			if part.Partition, part.Timestamp = p.number, -1; p.topic == name { // -1: the end
+				topic.Partitions = append(topic.Partitions, part)
+			}
+		}
+		request.Topics = append(request.Topics, topic)
+	}
 	answer, err := request.RequestWith(ctx, c.kafka)
 	if err != nil {
 		return err
@@ -54,7 +57,7 @@ func (c *Consumer) ends(ctx context.Context, partitions []*partition) error {
 		for _, part := range t.Partitions {
 			if failed := kerr.ErrorForCode(part.ErrorCode); failed != nil {
 				err = errors.Join(err, fmt.Errorf("%s/%d: %w", t.Topic, part.Partition, failed))
-			} else if p := c.partition(part.Partition); p != nil {
+			} else if p := c.partition(t.Topic, part.Partition); p != nil {
 				p.end.Store(part.Offset)
 			}
 		}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,11 +16,13 @@ import (
 
 // partition is a partition for as long as it is assigned to this program.
 type partition struct {
-	number int32
-	lane   *lane
+	place
+	lane *lane
 	offsets.Tracker
 	// end is the offset behind the last record that the brokers had when they were asked, or -1.
 	end atomic.Int64
+	// gone: others have it, and nothing of it is to be sent again.
+	gone atomic.Bool
 
 	committed int64 // under the lock of commits: what was committed last
 	// under the lock of the lane
@@ -28,7 +31,7 @@ type partition struct {
 }
 
 // lane is a stream of events to the server, of the partitions that share it. It implements
-// client.Source.
+// client.Source. That of items makes calls instead.
 type lane struct {
 	*Consumer
 	wake chan struct{} // holds a token when something has come
@@ -56,7 +59,7 @@ func (l *lane) push(p *partition, records []*kgo.Record) {
 	}
 	if p.held >= mostHeld && !p.paused {
 		p.paused = true
-		l.kafka.PauseFetchPartitions(map[string][]int32{l.topic: {p.number}})
+		l.kafka.PauseFetchPartitions(map[string][]int32{p.topic: {p.number}})
 	}
 	l.mu.Unlock()
 	select {
@@ -88,17 +91,23 @@ func (l *lane) Next(ctx context.Context, most int) []*pb.Event {
 		if some {
 			continue
 		}
-		select {
-		case <-l.wake:
-		case <-ctx.Done():
-		}
+		l.wait(ctx)
 	}
 	return nil
 }
 
-// take makes events of the records that wait longest, if there are some. It may make none of them.
-func (l *lane) take(most int) (events []*pb.Event, some bool) {
+// wait waits until something has come.
+func (l *lane) wait(ctx context.Context) {
+	select {
+	case <-l.wake:
+	case <-ctx.Done():
+	}
+}
+
+// pop takes up to most of the records that wait longest, which are then under way.
+func (l *lane) pop(most int) []sent {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	front := l.waiting[:min(most, len(l.waiting))]
 	l.waiting = l.waiting[len(front):]
 	all := slices.Clone(front)
@@ -106,8 +115,12 @@ func (l *lane) take(most int) (events []*pb.Event, some bool) {
 	for i, s := range all {
 		all[i].number = s.of.Add(position(s.record), size(s.record))
 	}
-	l.mu.Unlock()
+	return all
+}
 
+// take makes events of the records that wait longest, if there are some. It may make none of them.
+func (l *lane) take(most int) (events []*pb.Event, some bool) {
+	all := l.pop(most)
 	good := all[:0]
 	for _, s := range all {
 		e, err := l.mapping.Event(s.record)
@@ -152,14 +165,14 @@ func (l *lane) bury(s sent, outcome, reason string) {
 }
 
 func (l *lane) done(s sent, outcome string) {
-	l.metrics.records.WithLabelValues(outcome).Inc()
+	l.metrics.records.WithLabelValues(outcome, s.of.topic).Inc()
 	released := s.of.Done(s.number)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.of.held -= released
 	if s.of.paused && s.of.held <= mostHeld/4 {
 		s.of.paused = false
-		l.kafka.ResumeFetchPartitions(map[string][]int32{l.topic: {s.of.number}})
+		l.kafka.ResumeFetchPartitions(map[string][]int32{s.of.topic: {s.of.number}})
 	}
 }
 
@@ -170,15 +183,15 @@ func (l *lane) leave(p *partition) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(s sent) bool { return s.of == p })
 	if p.paused {
 		p.paused = false
-		l.kafka.ResumeFetchPartitions(map[string][]int32{l.topic: {p.number}})
+		l.kafka.ResumeFetchPartitions(map[string][]int32{p.topic: {p.number}})
 	}
 }
 
-// tell notes why nothing is acknowledged.
-func (l *lane) tell(_ int, why error) {
+// tell notes why the server takes none of what this lane has.
+func (l *lane) tell(what string, why error) {
 	l.mu.Lock()
-	l.broken = why
+	l.broken = fmt.Errorf("the server takes no %s: %w", what, why)
 	l.mu.Unlock()
 	l.metrics.reconnects.Inc()
-	l.log.Warn("the server takes no events at present", "error", why)
+	l.log.Warn("the server takes no "+what+" at present", "error", why)
 }

@@ -19,7 +19,7 @@ func alone(t *testing.T) (*Consumer, *partition) {
 	nobody := kgo.SeedBrokers("127.0.0.1:1")
 	producer := check.Get(kgo.NewClient(nobody))(t)
 	m := check.Get(mapping.New(nil, "p"))(t)
-	c, err := New(Config{Kafka: []kgo.Opt{nobody}, Topic: "t", Group: "g", Session: time.Minute,
+	c, err := New(Config{Kafka: []kgo.Opt{nobody}, Topic: "t", Items: "i", Group: "g", Session: time.Minute,
 		Lanes: 1, Mapping: m, Letters: letters.Topic(producer, "dead"),
 		Log: slog.New(slog.DiscardHandler)})
 	check.Must(t, err)
@@ -28,7 +28,7 @@ func alone(t *testing.T) (*Consumer, *partition) {
 		c.kafka.CloseAllowingRebalance()
 	})
 	c.assigned(t.Context(), nil, map[string][]int32{"t": {0}})
-	return c, c.partition(0)
+	return c, c.partition("t", 0)
 }
 
 // large returns n records of 1 MiB from an offset on, all of them events.

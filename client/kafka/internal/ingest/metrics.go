@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// What became of a record. The last two are dead letters.
-const applied, duplicate, pending, rejected, unreadable = "applied", "duplicate", "pending",
-	"rejected", "unreadable"
+// What became of a record. The last two are dead letters. Items are applied or deleted else.
+const applied, duplicate, pending, deleted, rejected, unreadable = "applied", "duplicate",
+	"pending", "deleted", "rejected", "unreadable"
 
 // Metrics are the figures of a consumer.
 type Metrics struct {
@@ -28,21 +28,29 @@ func newMetrics(c *Consumer) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(),
 		records: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gsimc_kafka_records_total",
-			Help: "Records that are done, by what became of them. The last two are dead letters."},
-			[]string{"outcome"}),
+			Help: "Records that are done, by what became of them. Those that are rejected or " +
+				"unreadable are dead letters."},
+			[]string{"outcome", "topic"}),
 		reconnects: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_kafka_reconnects_total",
-			Help: "Times that the server took no events, for any reason that passes."}),
+			Help: "Times that the server took no events or items, for any reason that passes."}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gsimc_kafka_errors_total",
 			Help: "Fetches, commits, dead letters and questions that failed and are tried again."}),
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "gsimc_kafka_acknowledged_seconds",
-			Help:    "Time from the timestamp of a record to its acknowledgement by the server.",
+			Help:    "Time from the timestamp of an event's record to its acknowledgement.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 20)}),
 	}
-	for _, outcome := range []string{applied, duplicate, pending, rejected, unreadable} {
-		m.records.WithLabelValues(outcome)
+	for topic, outcomes := range map[string][]string{
+		c.events: {applied, duplicate, pending, rejected, unreadable},
+		c.items:  {applied, deleted, rejected, unreadable},
+	} {
+		for _, outcome := range outcomes {
+			if topic != "" {
+				m.records.WithLabelValues(outcome, topic)
+			}
+		}
 	}
 	m.registry.MustRegister(m.records, m.reconnects, m.errors, m.delay, lag{c})
 	return m
@@ -70,7 +78,7 @@ func (c lag) Collect(to chan<- prometheus.Metric) {
 		next, known := p.Next()
 		if end := p.end.Load(); known && end >= 0 {
 			to <- prometheus.MustNewConstMetric(lagDesc, prometheus.GaugeValue,
-				float64(max(0, end-next.Offset)), c.topic, strconv.Itoa(int(p.number)))
+				float64(max(0, end-next.Offset)), p.topic, strconv.Itoa(int(p.number)))
 		}
 	}
 }
@@ -105,7 +113,7 @@ func (c *Consumer) health(ctx context.Context) error {
 		err := l.broken
 		l.mu.Unlock()
 		if err != nil {
-			return fmt.Errorf("the server takes no events: %w", err)
+			return err
 		}
 	}
 	if err := c.letters.Err(); err != nil {
