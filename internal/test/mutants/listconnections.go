@@ -151,6 +151,13 @@ var ofConnections = []mutant{
 		pkg:  "./client", test: "TestSenderTellsOfRoom",
 	},
 	{
+		name: "itemsofothers", breaks: "an item is written over what a later owner of it wrote",
+		file: "client/kafka/internal/ingest/items.go",
+		was:  `return w.of[i].of.gone.Load()`,
+		is:   `return false`,
+		pkg:  "./client/kafka/internal/ingest", test: "TestItemsOfOthers",
+	},
+	{
 		name: "donefirst", breaks: "what is not acknowledged is committed to Kafka",
 		file: "client/kafka/internal/ingest/lane.go",
 		was:  `events = append(events, e)`,

@@ -128,7 +128,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 		lanes.Go(func() {
 			var err error
 			if i == len(c.lanes)-1 {
-				<-feeding.Done() // nobody writes items yet
+				err = l.writeItems(feeding)
 			} else {
 				err = c.server.Feed(feeding, l, client.SendOptions{InFlight: inFlight,
 					GiveUp:       silence,
@@ -265,7 +265,7 @@ func (c *Consumer) lost(_ context.Context, _ *kgo.Client, gone map[string][]int3
 	c.log.Warn("partitions lost", "partitions", gone)
 	for _, p := range c.drop(gone) {
 		p.lane.leave(p)
-		p.gone.Store(true)
+		p.lane.abandon(p)
 	}
 }
 
@@ -292,7 +292,7 @@ func (c *Consumer) leave(ctx context.Context, partitions []*partition) {
 		for !p.Empty() && waiting.Err() == nil {
 			time.Sleep(look)
 		}
-		p.gone.Store(true)
+		p.lane.abandon(p)
 	}
 	c.commit(ctx, func() []*partition { return partitions })
 }

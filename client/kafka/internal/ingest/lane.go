@@ -40,6 +40,7 @@ type lane struct {
 	waiting  []sent
 	underWay []sent // in the order of Next
 	broken   error  // why nothing is acknowledged at present
+	stop     func() // ends the call that writes items, and waits for its end; nil: there was none
 }
 
 type sent struct {
@@ -184,6 +185,17 @@ func (l *lane) leave(p *partition) {
 	if p.paused {
 		p.paused = false
 		l.kafka.ResumeFetchPartitions(map[string][]int32{p.topic: {p.number}})
+	}
+}
+
+// abandon ends the wait for what is under way of a partition. No call has items of it afterwards.
+func (l *lane) abandon(p *partition) {
+	p.gone.Store(true)
+	l.mu.Lock()
+	stop := l.stop
+	l.mu.Unlock()
+	if stop != nil {
+		stop()
 	}
 }
 
