@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -180,15 +181,18 @@ func (b *broker) topic(t testing.TB, partitions int) string {
 	return name
 }
 
-// make makes a topic whose batches have up to most bytes.
-func (b *broker) make(t testing.TB, name string, partitions, most int) {
+// make makes a topic whose batches have up to most bytes, with further settings such as a=b.
+func (b *broker) make(t testing.TB, name string, partitions, most int, settings ...string) {
 	t.Helper()
 	request := kmsg.NewPtrCreateTopicsRequest()
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, int32(partitions), 1
-	config := kmsg.NewCreateTopicsRequestTopicConfig()
-	config.Name, config.Value = "max.message.bytes", kmsg.StringPtr(strconv.Itoa(most))
-	topic.Configs = append(topic.Configs, config)
+	for _, s := range append(settings, "max.message.bytes="+strconv.Itoa(most)) {
+		config := kmsg.NewCreateTopicsRequestTopicConfig()
+		name, value, _ := strings.Cut(s, "=")
+		config.Name, config.Value = name, &value
+		topic.Configs = append(topic.Configs, config)
+	}
 	request.Topics = append(request.Topics, topic)
 	answer, err := request.RequestWith(t.Context(), b.client(t))
 	if err == nil {

@@ -117,8 +117,16 @@ type letter struct {
 // inFile returns the letters of a file by offset.
 func inFile(t *testing.T, path string) map[int64]letter {
 	t.Helper()
-	text := check.Get(os.ReadFile(path))(t)
 	all := map[int64]letter{}
+	for _, l := range lettersIn(t, path) {
+		all[l.Offset] = l
+	}
+	return all
+}
+
+func lettersIn(t *testing.T, path string) (all []letter) {
+	t.Helper()
+	text := check.Get(os.ReadFile(path))(t)
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -126,7 +134,7 @@ func inFile(t *testing.T, path string) map[int64]letter {
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			t.Fatalf("line %q: %v", lines.Text(), err)
 		}
-		all[l.Offset] = l
+		all = append(all, l)
 	}
 	return all
 }

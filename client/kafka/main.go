@@ -1,7 +1,9 @@
-// Command gsimc-kafka takes events from a topic of Kafka to a gsimc server, each effectively once.
+// Command gsimc-kafka takes events from a topic of Kafka to a gsimc server, each effectively once,
+// and what another topic says of items to its catalogue.
 //
-// The packages below internal have one purpose each: mapping makes events of records, offsets knows
-// what may be committed, letters keeps what cannot become an event, ingest brings them together.
+// The packages below internal have one purpose each: mapping makes events and items of records,
+// offsets knows what may be committed, letters keeps what cannot become one, ingest brings them
+// together.
 // This package is the command line.
 package main
 
@@ -49,14 +51,15 @@ const (
 
 // flags are the command line. Each has a twin in the environment: --group is GSIMC_GROUP.
 type flags struct {
-	Brokers []string          `required:"" placeholder:"HOST:PORT" help:"Brokers to begin with."`
-	Topic   string            `required:"" help:"Topic to read."`
-	Group   string            `required:"" help:"Consumer group. Programs of one group share the partitions."`
-	Map     map[string]string `placeholder:"FIELD=PLACE;..." help:"Where the fields of an event are in a record, if not under their own names: user_id=payload.user;item_id=sku;event_time=ts. The place @key is the key of the record, =TEXT a constant."`
+	Brokers    []string          `required:"" placeholder:"HOST:PORT" help:"Brokers to begin with."`
+	Topic      string            `placeholder:"NAME" help:"Topic of events to read."`
+	ItemsTopic string            `placeholder:"NAME" help:"Topic of items to read, beside that of events or alone: the key is the id, the value the fields to write as in POST /v1/items:batchUpsert, no value deletes the item. The server asks for the role items."`
+	Group      string            `required:"" help:"Consumer group. Programs of one group share the partitions."`
+	Map        map[string]string `placeholder:"FIELD=PLACE;..." help:"Where the fields of an event are in a record, if not under their own names: user_id=payload.user;item_id=sku;event_time=ts. The place @key is the key of the record, =TEXT a constant."`
 
 	IDPrefix   string `name:"id-prefix" help:"Begins the event_id of records without one: PREFIX/PARTITION/OFFSET. Default: the topic, which may be too long. Give another to a topic that is made anew under its old name."`
-	DeadLetter string `required:"" placeholder:"FILE|topic:NAME" help:"Where records go that cannot become events, with the reason: lines of JSON in a file of this program, or a topic."`
-	Lanes      int    `default:"4" help:"Streams to the server, which the partitions share."`
+	DeadLetter string `required:"" placeholder:"FILE|topic:NAME" help:"Where records go that cannot become events or items, with the reason: lines of JSON in a file of this program, or a topic."`
+	Lanes      int    `default:"4" help:"Streams of events to the server, which the partitions share."`
 	// The group notices the end of a program that was killed by its silence.
 	SessionTimeout time.Duration `default:"10s" help:"Time after which others take the partitions of a program that was killed. The brokers bound it, by default to 6s and more."`
 
@@ -101,24 +104,40 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func newParser(f *flags, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(f, append(options, kong.Name("gsimc-kafka"), kong.DefaultEnvars("GSIMC"),
-		kong.Description("Take events from a topic of Kafka to a gsimc server, each once."),
+		kong.Description("Take events, each once, and items from topics of Kafka to a server."),
 		kong.Vars{"version": version})...)
 }
 
-// serve wires the parts and runs until ctx ends.
-func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
+// check looks at what no part looks at.
+func (f *flags) check() error {
 	if f.Lanes < 1 {
 		return fault.New("Lanes", f.Lanes, "at least 1")
 	}
-	for field, name := range map[string]string{"Topic": f.Topic, "Group": f.Group} {
-		if name == "" {
-			return fault.New(field, nil, "a name")
-		}
+	switch {
+	case f.Group == "":
+		return fault.New("Group", nil, "a name")
+	case f.Topic == "" && f.ItemsTopic == "":
+		return fault.New("Topic", nil, "a name, or one of --items-topic")
+	case f.Topic == f.ItemsTopic:
+		return fault.New("ItemsTopic", f.ItemsTopic, "another topic than that of events")
+	case f.Topic == "" && len(f.Map) > 0:
+		return &fault.Fault{Field: "Map", Problem: "is of events: set --topic"}
+	case f.Topic == "" && f.IDPrefix != "":
+		return &fault.Fault{Field: "IDPrefix", Problem: "is of events: set --topic"}
 	}
 	if f.SessionTimeout < time.Second {
 		return fault.New("SessionTimeout", f.SessionTimeout, "at least 1s")
 	}
-	fields, err := mapping.New(f.Map, cmp.Or(f.IDPrefix, f.Topic))
+	return nil
+}
+
+// serve wires the parts and runs until ctx ends.
+func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	// Without a topic of events nobody asks for it.
+	fields, err := mapping.New(f.Map, cmp.Or(f.IDPrefix, f.Topic, "none"))
 	if err != nil {
 		return err
 	}
@@ -150,18 +169,17 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	consumer, err := ingest.New(ingest.Config{Kafka: kafka, Topic: f.Topic, Group: f.Group,
-		Session: f.SessionTimeout, Server: server, Lanes: f.Lanes, Mapping: fields, Letters: box,
-		Log: log})
+	consumer, err := ingest.New(ingest.Config{Kafka: kafka, Topic: f.Topic,
+		Items: f.ItemsTopic, Group: f.Group, Session: f.SessionTimeout, Server: server,
+		Lanes: f.Lanes, Mapping: fields, Letters: box, Log: log})
 	if err != nil {
 		return errors.Join(err, box.Close())
 	}
 	pages := &http.Server{Handler: consumer.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = pages.Serve(listener) }()
 	defer func() { _ = pages.Close() }()
-	log.Info("consuming", "topic", f.Topic, "group", f.Group, "server", f.Server,
-		"dead_letters", f.DeadLetter,
-		"metrics", listener.Addr().String())
+	log.Info("consuming", "topic", f.Topic, "items_topic", f.ItemsTopic, "group", f.Group,
+		"server", f.Server, "dead_letters", f.DeadLetter, "metrics", listener.Addr().String())
 	return consumer.Run(ctx)
 }
 
@@ -171,7 +189,7 @@ const topicPrefix = "topic:"
 // box opens the place for dead letters.
 func (f *flags) box(kafka []kgo.Opt) (*letters.Box, error) {
 	if name, ok := strings.CutPrefix(f.DeadLetter, topicPrefix); ok {
-		if name == "" || name == f.Topic {
+		if name == "" || name == f.Topic || name == f.ItemsTopic {
 			return nil, fault.New("DeadLetter", f.DeadLetter, "another topic")
 		}
 		producer, err := kgo.NewClient(kafka...)

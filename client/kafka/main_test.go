@@ -20,7 +20,11 @@ func TestBadFlags(t *testing.T) {
 		args string
 		want string
 	}{
-		{"--topic=", "--topic: want a name"},
+		{"--topic=", "--topic: want a name, or one of --items-topic"},
+		{"--items-topic=t", "--items-topic: t, want another topic"},
+		{"--topic= --items-topic=i --map=user_id=u", "--map: is of events: set --topic"},
+		{"--topic= --items-topic=i --id-prefix=p", "--id-prefix: is of events: set --topic"},
+		{"--items-topic=i --dead-letter=topic:i", "--dead-letter: topic:i, want another topic"},
 		{"--group=", "--group: want a name"},
 		{"--lanes=0", "--lanes: 0, want at least 1"},
 		{"--session-timeout=1ms", "--session-timeout: 1ms, want at least 1s"},

@@ -1,5 +1,5 @@
-// Package letters keeps the records that cannot become events, each with the reason, in a file or a
-// topic. A record that is kept twice, after a kill, is there twice.
+// Package letters keeps the records that cannot become events or items, each with the reason, in a
+// file or a topic. A record that is kept twice, after a kill, is there twice.
 package letters
 
 import (
