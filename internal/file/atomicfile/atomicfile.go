@@ -3,7 +3,7 @@
 //
 // The content goes to a temporary file in the same folder, ".NAME.*.tmp", which is synced and
 // renamed; then the folder is synced. A process that is killed leaves the temporary file behind:
-// see [Sweep]. After any other fault it is removed.
+// see [Sweep], [File.SweepOlder]. After any other fault it is removed.
 package atomicfile
 
 import (
@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 )
 
 // File is a file being written. It is not safe for concurrent use.
@@ -21,6 +22,7 @@ type File struct {
 	mode    os.FileMode
 	temp    *os.File
 	written error // first error of Write
+	synced  bool  // nothing was written since the last Sync
 	done    bool
 }
 
@@ -42,6 +44,7 @@ func CreateMode(path string, mode os.FileMode) (*File, error) {
 
 // Write implements [io.Writer]. After an error Close fails and leaves no file.
 func (f *File) Write(p []byte) (int, error) {
+	f.synced = false
 	n, err := f.temp.Write(p)
 	if err != nil && f.written == nil {
 		f.written = err
@@ -57,7 +60,7 @@ func (f *File) Close() error {
 	if f.done {
 		return os.ErrClosed
 	}
-	if err := f.flush(); err != nil {
+	if err := f.Sync(); err != nil {
 		return errors.Join(err, f.Abort())
 	}
 	f.done = true
@@ -74,15 +77,20 @@ func (f *File) Close() error {
 	return nil
 }
 
-// flush brings the written bytes to the disk.
-func (f *File) flush() error {
+// Sync brings the written bytes to the disk, so that little is left to do for [File.Close].
+func (f *File) Sync() error {
+	if f.synced {
+		return nil
+	}
 	if f.written != nil {
 		return f.written
 	}
 	if err := f.temp.Chmod(f.mode); err != nil {
 		return err
 	}
-	return f.temp.Sync()
+	err := f.temp.Sync()
+	f.synced = err == nil
+	return err
 }
 
 // Abort removes the temporary file. After Close or Abort it does nothing, so that it can be
@@ -97,13 +105,29 @@ func (f *File) Abort() error {
 
 // Sweep removes the temporary files of path that killed processes have left. Nobody may be writing
 // it. What cannot be removed stays.
-func Sweep(path string) {
+func Sweep(path string) { sweep(path, func(os.DirEntry) bool { return true }) }
+
+// SweepOlder is [Sweep] beside others who may be writing the file: what was written to later than
+// this before f stays, by the clock of the disk.
+func (f *File) SweepOlder(age time.Duration) {
+	mine, err := f.temp.Stat()
+	if err != nil {
+		return
+	}
+	sweep(f.path, func(e os.DirEntry) bool {
+		info, err := e.Info()
+		return err == nil && mine.ModTime().Sub(info.ModTime()) > age
+	})
+}
+
+// sweep removes those temporary files of path that are left over.
+func sweep(path string, left func(os.DirEntry) bool) {
 	dir, name := filepath.Split(path)
 	entries, _ := os.ReadDir(filepath.Clean(dir))
 	for _, e := range entries {
 		random, is := strings.CutPrefix(e.Name(), "."+name+".")
 		random, ends := strings.CutSuffix(random, ".tmp")
-		if is && ends && strings.Trim(random, "0123456789") == "" {
+		if is && ends && strings.Trim(random, "0123456789") == "" && left(e) {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/gsimc/gsimc/internal/file/atomicfile"
 	"github.com/gsimc/gsimc/internal/test/check"
@@ -68,6 +69,20 @@ func TestSweep(t *testing.T) {
 	f := check.Get(atomicfile.Create("name"))(t)
 	atomicfile.Sweep("name")
 	check.Fails(t, f.Close(), fs.ErrNotExist, "Close without the temporary file")
+}
+
+// TestSweepOlder: what others may be writing stays.
+func TestSweepOlder(t *testing.T) {
+	dir, f := begin(t)
+	for name, age := range map[string]time.Duration{"1": 30 * time.Second, "2": 2 * time.Minute} {
+		path, at := filepath.Join(dir, ".name."+name+".tmp"), time.Now().Add(-age)
+		check.Must(t, os.WriteFile(path, []byte(name), 0o600))
+		check.Must(t, os.Chtimes(path, at, at))
+	}
+	f.SweepOlder(time.Minute)
+	check.Must(t, f.Close())
+	check.Same(t, map[string]string{"name": "new", ".name.1.tmp": "1"}, content(t, dir), "files")
+	f.SweepOlder(0) // of a file that is complete: nothing
 }
 
 // TestFailures checks that a failure leaves no temporary file.

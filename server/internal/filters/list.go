@@ -86,15 +86,16 @@ func (c *content) root() *yaml.Node { return c.document.Content[0] }
 // maxListed bounds the bytes of a list: clients take 4 MiB.
 const maxListed = 3 << 20
 
-// List returns the entries of the file as it is now. The error is a [*FileError], or that of ctx.
+// List returns the entries of the file as it is now. The error is a [*FileError], [ErrSlow] or that
+// of ctx.
 func (s *Set) List(ctx context.Context) (*pb.ListNamedFiltersResponse, error) {
 	if s.files == nil {
 		return &pb.ListNamedFiltersResponse{}, nil
 	}
-	if err := s.enter(ctx); err != nil {
-		return nil, err
-	}
-	defer s.leave()
+	return alone(ctx, s, s.list)
+}
+
+func (s *Set) list() (*pb.ListNamedFiltersResponse, error) {
 	c, err := s.read()
 	if err != nil {
 		return nil, err

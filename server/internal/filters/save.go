@@ -7,11 +7,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"math"
 	"os"
 	"reflect"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -32,6 +36,8 @@ const maxParts = 6000
 var (
 	ErrNoFile  = errors.New("filters: there is no file")
 	ErrChanged = errors.New("filters: the file is another one by now")
+	// ErrSlow is that of [Set.List] too: the disk may hang, in this call or in one before it.
+	ErrSlow = errors.New("filters: the disk of the file has not answered in time")
 )
 
 // Save writes an entry into the file, or deletes it, and lets the file hold at once. It returns the
@@ -41,10 +47,10 @@ func (s *Set) Save(ctx context.Context, req *pb.SaveNamedFilterRequest) (string,
 	if s.files == nil {
 		return "", ErrNoFile
 	}
-	if err := s.enter(ctx); err != nil {
-		return "", err
-	}
-	defer s.leave()
+	return alone(ctx, s, func() (string, error) { return s.save(ctx, req) })
+}
+
+func (s *Set) save(ctx context.Context, req *pb.SaveNamedFilterRequest) (string, error) {
 	before, err := s.read()
 	if err != nil {
 		return "", err
@@ -60,6 +66,9 @@ func (s *Set) Save(ctx context.Context, req *pb.SaveNamedFilterRequest) (string,
 	if err != nil {
 		return "", err
 	}
+	if ctx.Err() != nil { // nobody waits for a change any more
+		return "", ctx.Err()
+	}
 	if !bytes.Equal(before.text, after.text) {
 		err = before.replace(after.text)
 	}
@@ -67,24 +76,64 @@ func (s *Set) Save(ctx context.Context, req *pb.SaveNamedFilterRequest) (string,
 	return after.version(), err
 }
 
-// enter waits until no other call reads or changes the file, or ctx ends.
-func (s *Set) enter(ctx context.Context) error {
+// alone does work on the file while no other call does any. It waits until ctx ends: work that a
+// disk holds up goes on then, and keeps others from the file.
+func alone[T any](ctx context.Context, s *Set, work func() (T, error)) (value T, err error) {
 	select {
 	case s.turn <- struct{}{}:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return value, late(ctx)
+	}
+	type result struct {
+		value    T
+		err      error
+		panicked any
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if r.panicked = recover(); r.panicked != nil {
+				s.tell(ctx, r.panicked)
+			}
+			<-s.turn
+			done <- r
+		}()
+		r.value, r.err = work()
+	}()
+	select {
+	case r := <-done:
+		if r.panicked != nil {
+			panic(r.panicked) // it fails the call, and is counted
+		}
+		return r.value, r.err
+	case <-ctx.Done():
+		return value, late(ctx)
 	}
 }
 
-func (s *Set) leave() { <-s.turn }
+// tell logs a panic where the stack is still that of the fault. The caller may have left.
+// The value may be made of what the file has.
+func (s *Set) tell(ctx context.Context, panicked any) {
+	s.files.Log.LogAttrs(ctx, slog.LevelError, "panic in work on the file of filters",
+		slog.String("cause", fmt.Sprintf("%T", panicked)),
+		slog.String("stack", string(debug.Stack())))
+}
+
+// late is the error of a call whose context has ended.
+func late(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return ErrSlow
+	}
+	return ctx.Err()
+}
 
 // entryOf is the content of a file with this entry only, nil if it is empty.
 func entryOf(name, entry string) (*content, error) {
 	if entry == "" {
 		return nil, nil
 	}
-	one, err := alone(name, entry)
+	one, err := onlyEntry(name, entry)
 	if err != nil {
 		return nil, valid.Bad("entry", problem(err))
 	}
@@ -104,18 +153,50 @@ func (c *content) with(name string, one *content) (*content, error) {
 	}
 	after, err := contentOf(c.splice(name, entry))
 	switch {
-	case err != nil:
+	case len(want) > maxFilters:
 		return nil, valid.Bad("entry", "makes the file bad: "+problem(err))
-	case len(after.text) > watched.MaxFileBytes:
+	case err == nil && len(after.text) > watched.MaxFileBytes:
 		return nil, valid.Bad("entry", "makes the file too large")
-	case !reflect.DeepEqual(want, after.entries):
-		return nil, &FileError{"is written in a way that only people can change"}
+	case err == nil && reflect.DeepEqual(want, after.entries):
+		return after, nil
 	}
-	return after, nil
+	// The entry alone is good.
+	if other := c.borrower(name); other != "" {
+		return nil, &FileError{fmt.Sprintf(
+			"uses a part of %s in %s, by an alias: change %[2]s first", name, other)}
+	}
+	text := "is written in a way that only people can change"
+	if err != nil {
+		text += ": with the change, " + problem(err)
+	}
+	return nil, &FileError{text}
 }
 
-// alone is the content of a file with this entry only.
-func alone(name, entry string) (*content, error) {
+// place is that of the name of an entry in the root; none: behind the end.
+func (c *content) place(name string) (at int) {
+	pairs := c.root().Content
+	for at < len(pairs) && pairs[at].Value != name {
+		at += 2
+	}
+	return at
+}
+
+// borrower is the name of another entry that has an alias of a part of that of name; empty: none.
+func (c *content) borrower(name string) string {
+	pairs, at := c.root().Content, c.place(name)
+	for other := 0; other < len(pairs) && at < len(pairs); other += 2 {
+		if other != at && has(pairs[other+1], func(n *yaml.Node) bool {
+			return n.Alias != nil &&
+				has(pairs[at+1], func(part *yaml.Node) bool { return part == n.Alias })
+		}) {
+			return pairs[other].Value
+		}
+	}
+	return ""
+}
+
+// onlyEntry is the content of a file with this entry only.
+func onlyEntry(name, entry string) (*content, error) {
 	var value yaml.Node
 	d := yaml.NewDecoder(strings.NewReader(entry))
 	if err := d.Decode(&value); errors.Is(err, io.EOF) {
@@ -138,6 +219,13 @@ func alone(name, entry string) (*content, error) {
 	return contentOf([]byte(text))
 }
 
+// has tells whether a node or a part of it is what is sought.
+func has(n *yaml.Node, sought func(*yaml.Node) bool) bool {
+	return sought(n) || slices.ContainsFunc(n.Content, func(part *yaml.Node) bool {
+		return has(part, sought)
+	})
+}
+
 // partsOf is the number of names and values of a node. An alias is more than any bound, as it may
 // stand for very many.
 func partsOf(n *yaml.Node) int {
@@ -157,10 +245,7 @@ func (c *content) splice(name, entry string) []byte {
 	lines := strings.SplitAfter(strings.TrimSuffix(string(c.text), "\n")+"\n", "\n")
 	lines = lines[:len(lines)-1] // nothing
 	pairs, begin, end := c.root().Content, len(lines), len(lines)
-	at := 0
-	for at < len(pairs) && pairs[at].Value != name {
-		at += 2
-	}
+	at := c.place(name)
 	if len(pairs) == 0 && entry != "" { // {}
 		begin, end = c.root().Line-1, c.root().Line
 	} else if at < len(pairs) {
@@ -194,8 +279,8 @@ func outside(line string) bool {
 		strings.HasPrefix(line, "...")
 }
 
-// replace writes the file, and keeps what it was. The error is a [*FileError], or tells that a
-// power cut may undo the change.
+// replace writes the file, and keeps what it was. The error is [ErrChanged], a [*FileError], or
+// tells that a power cut may undo the change.
 func (c *content) replace(text []byte) error {
 	info, err := os.Stat(c.path)
 	if err != nil {
@@ -204,7 +289,10 @@ func (c *content) replace(text []byte) error {
 	if err := c.keep(info.Mode().Perm()); err != nil {
 		return denied("cannot be written", err)
 	}
-	err = writeFile(c.path, text, info.Mode().Perm())
+	err = writeFile(c.path, text, info.Mode().Perm(), c.same)
+	if errors.Is(err, ErrChanged) {
+		return err
+	}
 	if now, _ := watched.ReadFile(c.path); err != nil && !bytes.Equal(now, text) {
 		return denied("cannot be written", err)
 	}
@@ -218,7 +306,7 @@ func (c *content) keep(mode fs.FileMode) error {
 	if text, err := watched.ReadFile(former(1)); err == nil && bytes.Equal(text, c.text) {
 		return nil
 	}
-	err := writeFile(former(0), c.text, mode)
+	err := writeFile(former(0), c.text, mode, func() error { return nil })
 	for n := keptFiles; n > 0 && err == nil; n-- {
 		if err = os.Rename(former(n-1), former(n)); errors.Is(err, fs.ErrNotExist) {
 			err = nil
@@ -227,12 +315,28 @@ func (c *content) keep(mode fs.FileMode) error {
 	return err
 }
 
-// writeFile writes a file as a whole.
-func writeFile(path string, text []byte, mode fs.FileMode) error {
+// same is [ErrChanged] if the file is not that of the content any more.
+func (c *content) same() error {
+	if now, err := watched.ReadFile(c.path); err != nil || !bytes.Equal(now, c.text) {
+		return ErrChanged
+	}
+	return nil
+}
+
+// writeFile writes a file as a whole, if check lets it right before that. What killed writers of
+// the file have left goes, but not what another server on the same volume is writing.
+func writeFile(path string, text []byte, mode fs.FileMode, check func() error) error {
 	f, err := atomicfile.CreateMode(path, mode)
 	if err != nil {
 		return err
 	}
-	_, _ = f.Write(text) // Close tells
+	f.SweepOlder(time.Minute)
+	_, _ = f.Write(text) // Sync tells
+	if err = f.Sync(); err == nil {
+		err = check()
+	}
+	if err != nil {
+		return errors.Join(err, f.Abort())
+	}
 	return f.Close()
 }

@@ -1,17 +1,21 @@
 package filters
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -83,7 +87,11 @@ func TestSaveRefuses(t *testing.T) {
 		{file, "c", "# nothing", "entry has no conditions"},
 		{file, "c", "{weight: 1}\n---\nd: {weight: 1}", "entry has more than one document"},
 		{file, "c", "*a", "entry yaml: unknown anchor 'a' referenced"},
-		{file, "a", "", "entry makes the file bad: yaml: unknown anchor 'a' referenced"},
+		{file, "a", "",
+			"the server's file of filters uses a part of a in b, by an alias: change b first"},
+		{file, "a", "{any_labels: [&a x]}", "uses a part of a in b, by an alias"},
+		{file + "...\n", "c", "{weight: 2}", "only people can change: with the change, "},
+		{file, "a", "{weight: 2}", "uses a part of a in b, by an alias: change b first"},
 		{file, "c", "{any_labels: [&a x]}", ""},
 		{many.String(), "c", "{weight: 1}",
 			"entry makes the file bad: has 1001 filters and boosts, at most 1000 are allowed"},
@@ -91,12 +99,14 @@ func TestSaveRefuses(t *testing.T) {
 			"the server's file of filters has all entries within one {…}"},
 		{"a: {weight: 1}\rb: {weight: 1}\rc: {weight: 1}\n", "c", "",
 			"the server's file of filters is written in a way that only people can change"},
-		{"a: {weight: 1}\n...\n", "c", "{weight: 1}", "entry makes the file bad: "},
+		{"a: {weight: 1}\n...\n", "c", "{weight: 1}", "the server's file of filters is written in a " +
+			"way that only people can change: with the change, "},
 		{file, "c", "{any_labels: [&x x, *x]}", "entry has aliases, or more than 6000 names and values"},
 		{file, "c", "{any_labels: [" + strings.Repeat("x,", maxParts) + "]}",
 			"entry has aliases, or more than 6000 names and values"},
 		{file, "c", "{any_labels: [" + strings.Repeat("{}, ", 7) + "]}", "; and 2 more"},
-		{"#x\ra: {weight: 1}\rb: {weight: 1}\n", "b", "", "entry makes the file bad: "},
+		{"#x\ra: {weight: 1}\rb: {weight: 1}\n", "b", "",
+			"in a way that only people can change: with the change, "},
 	} {
 		s, path := saving(t, tt.text)
 		err := save(t, s, tt.name, tt.entry)
@@ -166,6 +176,81 @@ func TestSavesAtATime(t *testing.T) {
 	_, err := s.Save(t.Context(), &pb.SaveNamedFilterRequest{Name: "n0", Version: old})
 	check.Fails(t, err, ErrChanged, "a save of an older file")
 }
+
+// What somebody writes by hand while a save is under way stays.
+func TestSaveKeepsAnEditByHand(t *testing.T) {
+	s, path := saving(t, "a: {weight: 1}\n")
+	c := check.Get(s.read())(t)
+	write(t, path, "a: {weight: 3}\n")
+	check.Fails(t, c.replace([]byte("a: {weight: 2}\n")), ErrChanged, "a save of an older file")
+	check.Same(t, "a: {weight: 3}\n", read(t, path), "the file")
+	check.Same(t, 2, len(check.Get(os.ReadDir(filepath.Dir(path)))(t)), "files, with the former one")
+}
+
+// A save removes what killed ones have left, and nothing that another server has under way.
+func TestSaveSweeps(t *testing.T) {
+	s, path := saving(t, "a: {weight: 1}\n")
+	dir, past := filepath.Dir(path), time.Now().Add(-2*time.Minute)
+	for _, left := range []string{".filters.yaml.17.tmp", ".filters.yaml.0.17.tmp"} {
+		must(t, os.WriteFile(filepath.Join(dir, left), nil, 0o600))
+		must(t, os.Chtimes(filepath.Join(dir, left), past, past))
+	}
+	other := check.Get(atomicfile.Create(path))(t)
+	must(t, save(t, s, "a", "{weight: 2}"))
+	check.Same(t, 3, len(check.Get(os.ReadDir(dir))(t)), "files, with the former one and the other")
+	check.Pass(t, other.Close(), "the save of the other server")
+}
+
+// A call does not wait longer than its context for a disk that hangs, nor does one behind it. Work
+// that goes on keeps others from the file.
+func TestCallsLeaveADiskThatHangs(t *testing.T) {
+	s, _ := saving(t, "a: {weight: 1}\n")
+	hangs, began := make(chan struct{}), make(chan struct{})
+	short, end := context.WithCancel(t.Context())
+	go func() { <-began; end() }()
+	_, err := alone(short, s, func() (int, error) { close(began); <-hangs; return 0, nil })
+	check.Fails(t, err, context.Canceled, "a call that hangs")
+	past, end := context.WithDeadline(t.Context(), time.Now())
+	defer end()
+	_, err = s.List(past)
+	check.Fails(t, err, ErrSlow, "a list behind it")
+	_, err = s.Save(past, &pb.SaveNamedFilterRequest{Name: "a"})
+	check.Fails(t, err, ErrSlow, "a save behind it")
+	close(hangs)
+	must(t, save(t, s, "a", "{weight: 2}"))
+}
+
+// A panic in work on the file is logged with the stack of the fault, and fails the call unless that
+// has left.
+func TestPanics(t *testing.T) {
+	s, _ := saving(t, "a: {weight: 1}\n")
+	var logged strings.Builder
+	s.files.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	for name, left := range map[string]bool{"a caller that waits": false, "one that has left": true} {
+		logged.Reset()
+		ctx, leave := context.WithCancel(t.Context())
+		gone := make(chan struct{})
+		func() {
+			defer func() { check.Same(t, !left, recover() != nil, "panic of %s", name) }()
+			_, _ = alone(ctx, s, func() (int, error) {
+				if left {
+					leave()
+					<-gone
+				}
+				return faulty()
+			})
+		}()
+		leave()
+		close(gone)
+		must(t, save(t, s, "a", "{weight: 2}")) // waits for the work
+		if text := logged.String(); !strings.Contains(text, "level=ERROR") ||
+			!strings.Contains(text, "filters.faulty") || strings.Contains(text, "secret") {
+			t.Errorf("%s: logged %q", name, text)
+		}
+	}
+}
+
+func faulty() (int, error) { panic("secret") }
 
 // A file that cannot be read or written, and none at all, are told by their reasons.
 func TestSaveWithoutAFile(t *testing.T) {

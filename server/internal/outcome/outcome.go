@@ -101,6 +101,9 @@ var outcomes = []struct {
 	{filters.ErrChanged, codes.Aborted, "FILTERS_CHANGED",
 		"the file of filters is another one by now, as somebody else has changed it; list it again",
 		0},
+	{filters.ErrSlow, codes.DeadlineExceeded, "DEADLINE_EXCEEDED",
+		"the disk of the server's file of filters has not answered in time, in this call or one " +
+			"before it; list the filters again to see what the file has", 0},
 	{catalogue.ErrFull, codes.ResourceExhausted, "TOO_MANY_ITEMS",
 		"the catalogue has as many items as this server takes; delete some, or raise --max-items",
 		0},
