@@ -255,16 +255,21 @@ func (b *bins) due() float64 {
 // rebin makes the bins anew of a column of each view that has grown, or where numbers have been
 // replaced, since its were made. Lists do not wait for it. Requires build.
 func (c *Catalogue) rebin() {
-	c.mu.RLock()
-	views := slices.Clone(c.views)
-	c.mu.RUnlock()
-	for _, v := range views {
+	for _, v := range c.opened() {
 		v.rebin()
 	}
 }
 
+// opened are the views of now.
+func (c *Catalogue) opened() []*View {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Clone(c.views)
+}
+
 // rebin takes the bins of columns that have lost most numbers, and makes those of the one column
-// that needs them most, so that no write waits for all. It tells whether there was one.
+// that needs them most, so that no write waits for all: others follow at later writes, and by
+// [Catalogue.Watch]. It tells whether there was one.
 func (v *View) rebin() bool {
 	columns := v.catalogue.items.columns
 	for name := range v.bins {
@@ -302,4 +307,13 @@ func (v *View) setBins(name string, b *bins) {
 	} else {
 		v.bins[name] = b
 	}
+	v.catalogue.note()
+}
+
+// binsSize is what the bins of the view take, with the rooms that their slices keep free.
+func (v *View) binsSize() (n int64) {
+	for _, b := range v.bins {
+		n += 12*int64(len(b.rows)) + 9*int64(len(b.before)*len(b.before[0])) + 32*int64(b.moved)
+	}
+	return n
 }

@@ -1,6 +1,7 @@
 package catalogue
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gsimc/gsimc/internal/test/check"
@@ -170,6 +172,37 @@ func followBins(t *testing.T, rows int) {
 		b.dropAll([]string{strconv.Itoa(i)})
 	}
 	check.Same(t, 0, len(b.view.bins), "columns with bins, without a number")
+}
+
+// The bins that the last write has left to be made are made without another one.
+func TestBinsFollowWithoutAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBinned(t, 1)
+		b.putAll([]store.Item{{ID: "0", Numbers: map[string]float64{"x": 1, "y": 2, "z": 3}}})
+		check.Same(t, 1, len(b.view.bins), "columns with bins after a write")
+		ctx, end := context.WithCancel(t.Context())
+		go b.Watch(ctx, func(err error) { t.Error(err) })
+		time.Sleep(3 * poll)
+		end()
+		synctest.Wait()
+		check.Same(t, 3, len(b.view.bins), "columns with bins after a rest")
+	})
+}
+
+// The watch does not rest for the time that bins take, and makes none when it is to end.
+func TestBinsDelayNoWatch(t *testing.T) {
+	b := newBinned(t, 1)
+	b.putAll([]store.Item{{ID: "0", Numbers: map[string]float64{"x": 1, "y": 2}}})
+	ctx, end := context.WithCancel(t.Context())
+	b.build.Lock()
+	time.AfterFunc(2*poll/rest, func() {
+		end()
+		b.build.Unlock()
+	})
+	wait, err := b.round(ctx)
+	check.Must(t, err)
+	check.Same(t, poll, wait, "rest after a round")
+	check.Same(t, 1, len(b.view.bins), "columns with bins")
 }
 
 // A write makes the bins of one column, the one that needs them most, and a new view has all.

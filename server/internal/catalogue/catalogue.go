@@ -285,6 +285,7 @@ func (c *Catalogue) change(do func()) {
 	defer c.mu.Unlock()
 	c.changes++
 	do()
+	c.note()
 }
 
 // put adds an item to the index, or changes it there, in all views. A damaged one has nothing but
@@ -299,7 +300,6 @@ func (c *Catalogue) put(item *store.Item, damaged bool) {
 		e.hidden, e.damaged = true, true
 		c.damaged.Add(1)
 	}
-	c.note()
 	for _, v := range c.views {
 		v.add(slot, e)
 	}
@@ -318,11 +318,16 @@ func (c *Catalogue) drop(slot int32) {
 		v.remove(slot, e)
 	}
 	c.items.remove(slot)
-	c.note()
 }
 
-// note tells how large the index is. Requires mu.
+// note tells how large the index is. Bins may be of more numbers than there are by now: those of
+// one view count if they take more than is counted by number. Requires mu.
 func (c *Catalogue) note() {
+	bins := binsBytes * chunkSlots * int64(c.items.chunks)
+	more := int64(0)
+	for _, v := range c.views {
+		more = max(more, v.binsSize()-bins)
+	}
 	c.size.Store(int64(len(c.items.slots)))
-	c.bytes.Store(c.items.bytes + c.items.columnsBytes())
+	c.bytes.Store(c.items.bytes + c.items.columnsBytes() + more)
 }

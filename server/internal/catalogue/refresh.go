@@ -20,7 +20,8 @@ const (
 )
 
 // Watch takes over what other servers write to the store, within about a second, until ctx ends. It
-// calls failed with the first of several errors in a row.
+// calls failed with the first of several errors in a row. It also makes the bins that writes have
+// left to be made.
 func (c *Catalogue) Watch(ctx context.Context, failed func(error)) {
 	if c.store == nil {
 		return
@@ -35,9 +36,7 @@ func (c *Catalogue) Watch(ctx context.Context, failed func(error)) {
 		case <-ctx.Done():
 			return
 		}
-		begun := time.Now()
-		err := c.Refresh(ctx)
-		wait := max(poll, rest*time.Since(begun))
+		wait, err := c.round(ctx)
 		if err != nil {
 			wait = max(wait, retry)
 			if !failing && ctx.Err() == nil {
@@ -47,6 +46,23 @@ func (c *Catalogue) Watch(ctx context.Context, failed func(error)) {
 		failing = err != nil
 		tick.Reset(wait)
 	}
+}
+
+// round is one of Watch. It returns how long the store is left alone, which does not depend on the
+// making of bins: that reads nothing from it, and waits for whoever builds.
+func (c *Catalogue) round(ctx context.Context) (wait time.Duration, err error) {
+	begun := time.Now()
+	err = c.Refresh(ctx)
+	wait = max(poll, rest*time.Since(begun))
+	c.build.Lock()
+	defer c.build.Unlock()
+	for _, v := range c.opened() {
+		if ctx.Err() != nil {
+			break
+		}
+		v.rebin()
+	}
+	return wait, err
 }
 
 // Refresh brings the index to what the store has. It costs next to nothing if no other server has

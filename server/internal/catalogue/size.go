@@ -23,7 +23,8 @@ const (
 	nameBytes = 200
 	// what an embedding takes besides its numbers
 	embeddingBytes = 80
-	chunkBytes     = (8 + 21) * chunkSlots // with bins
+	chunkBytes     = (8 + binsBytes) * chunkSlots
+	binsBytes      = 21 // of a number, at least: see [Catalogue.note]
 )
 
 // A LargeError is the outcome of a write that would make the index larger than it may be. Nothing

@@ -118,6 +118,33 @@ func TestCountedBytesAreThoseOfTheHeap(t *testing.T) {
 	}
 }
 
+// What is counted is what bins take, too, where most of their numbers have gone, until the bins go.
+func TestCountedBytesOfBinsAfterDeletions(t *testing.T) {
+	const rows = 12_000
+	b := newBinned(t, rows)
+	numbers := map[string]float64{}
+	for n := range event.MaxNumbers {
+		numbers[fmt.Sprint("n", n)] = float64(n)
+	}
+	var ids []string
+	for i := range rows {
+		ids = append(ids, strconv.Itoa(i))
+		b.putAll([]store.Item{{ID: ids[i], Numbers: numbers}})
+	}
+	check.Same(t, len(numbers), len(b.view.bins), "columns with bins")
+	b.dropAll(ids[:rows*7/10])
+	check.Same(t, len(numbers), len(b.view.bins), "columns with bins after deletions")
+	numbersHeld := func() float64 { return float64(8 * chunkSlots * b.items.chunks) }
+	counted := float64(b.Bytes()-b.items.bytes) - numbersHeld()
+	before := heldBytes() - numbersHeld()
+	b.dropAll(ids[:rows*9/10])
+	check.Same(t, 0, len(b.view.bins), "columns with bins after more deletions")
+	if held := before - heldBytes() + numbersHeld(); counted < .95*held || counted > 1.3*held {
+		t.Errorf("%.0f bytes of bins are counted, %.0f held", counted, held)
+	}
+	check.Same(t, b.items.bytes+b.items.columnsBytes(), b.Bytes(), "bytes without bins")
+}
+
 // The growth that is reckoned before a write is that which it brings, and nothing is left at the
 // end.
 func TestGrowthIsReckonedBefore(t *testing.T) {

@@ -55,6 +55,7 @@ func (c *Catalogue) View(n int, rowOf func(id string) (row int32, known bool)) *
 		}
 	}
 	c.views = append(c.views, v)
+	c.note()
 	return v
 }
 
@@ -97,6 +98,7 @@ func (v *View) Close() {
 		return
 	}
 	c.views = slices.DeleteFunc(c.views, func(other *View) bool { return other == v })
+	c.note()
 }
 
 // add adds the item of a slot.
