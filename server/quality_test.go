@@ -9,8 +9,10 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
@@ -108,11 +110,14 @@ func TestOnlineRank(t *testing.T) {
 		want := map[string]*ranks{"serving": {}, "shadow": {}}
 		hits := map[string]float64{}
 		seen := map[string]bool{}
-		const hidden = 3 // such items as attributes of users: on no list, and not foreseen
-		for i := range hidden {
-			for _, s := range []*testServer{ts, other} {
-				s.put(t, &pb.Item{ItemId: item(i), Hidden: proto.Bool(true)})
-			}
+		notShown := []*pb.Item{ // on no list, and not foreseen
+			{ItemId: item(0), Hidden: proto.Bool(true)}, // as attributes of users
+			{ItemId: item(1), AvailableUntil: timestamppb.New(time.Unix(1, 0))},
+			{ItemId: item(2), AvailableFrom: timestamppb.New(time.Now().Add(time.Hour))},
+		}
+		for _, i := range notShown {
+			ts.put(t, i)
+			other.put(t, i)
 		}
 		for n := range 400 {
 			// the last three no model knows
@@ -123,7 +128,7 @@ func TestOnlineRank(t *testing.T) {
 				v := -1.0
 				e.Value = &v
 			}
-			counts := !seen[user+item(i)] && n%7 != 0 && n%3 != 2 && i >= hidden
+			counts := !seen[user+item(i)] && n%7 != 0 && n%3 != 2 && i >= len(notShown)
 			seen[user+item(i)] = true
 			for name, s := range map[string]*testServer{"serving": ts, "shadow": other} {
 				req := forUser(user)

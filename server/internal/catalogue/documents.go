@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"iter"
+	"time"
 
 	"github.com/gsimc/gsimc/model/content"
 )
@@ -29,12 +30,12 @@ func (c *Catalogue) Document(id string) (d content.Document, found bool) {
 	return c.items.document(slot), true
 }
 
-// Hides tells whether the catalogue says that an item is never shown.
-func (c *Catalogue) Hides(id string) bool {
+// Shows tells whether an item may be on a list at a time, as far as the catalogue says.
+func (c *Catalogue) Shows(id string, now time.Time) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	slot, found := c.items.slots[id]
-	return found && c.items.entries[slot].hidden
+	return !found || c.items.entries[slot].shownAt(now.UnixMicro())
 }
 
 // Documents are those of the items that are wanted and not hidden, whether they are available now

@@ -39,9 +39,11 @@ func TestDocuments(t *testing.T) {
 		return err == nil && i%3 == 0
 	}
 	check.Same(t, want, maps.Collect(c.Documents(wanted)), "documents")
-	for id, hides := range map[string]bool{"0": true, "7": true, "1": false, "3": false, "x": false} {
-		if c.Hides(id) != hides {
-			t.Errorf("%s is hidden: %v", id, !hides)
+	must(t, put(t, c, store.Item{ID: "5", From: time.Unix(10, 0), Until: time.Unix(20, 0)}))
+	for id, shows := range map[string][3]bool{"0": {}, "7": {}, "1": {true, true, true},
+		"3": {true, true, true}, "x": {true, true, true}, "5": {false, true, false}} {
+		for at, now := range []int64{9, 10, 20} {
+			check.Same(t, shows[at], c.Shows(id, time.Unix(now, 0)), "%s is shown at %d", id, now)
 		}
 	}
 	for range c.Documents(wanted) {

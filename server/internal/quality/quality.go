@@ -3,11 +3,11 @@
 // seen, as Recommend would have listed them. Each event is measured by the model that answers its
 // user, one of several arms, and by a shadow model, if there is one.
 //
-// An event counts if its weight is above 0, and its item is new to the user and not hidden by the
-// time that it is measured; the list has no repeats, and nothing that the catalogue does not show.
-// For a user without usable history, above all before a first event, the list is that of popular
-// items, as in Recommend. An item that a model does not know comes after all that it knows. So
-// every model is measured on the same events.
+// An event counts if its weight is above 0, its item is new to the user, and the catalogue shows it
+// at the time that it is measured; the list has no repeats, and nothing that the catalogue does not
+// show. For a user without usable history, above all before a first event, the list is that of
+// popular items, as in Recommend. An item that a model does not know comes after all that it knows.
+// So every model is measured on the same events.
 //
 // The state before an event is a replay of the history up to that event, not a copy of the cached
 // state: the store knows exactly which events came before, and the acknowledgement waits only for a
@@ -156,7 +156,7 @@ var (
 
 // measure ranks the item of the sample by the models that measure its user, and counts the ranks.
 func (q *Meter) measure(ctx context.Context, s sample) error {
-	if q.Catalogue != nil && q.Catalogue.Hides(s.item) {
+	if q.Catalogue != nil && !q.Catalogue.Shows(s.item, q.Now()) {
 		return nil
 	}
 	arm := q.ArmOf(s.user)
