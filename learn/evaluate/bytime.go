@@ -36,8 +36,8 @@ type ByTime struct {
 
 	// Final is the partition at T. A test history is that of a target which is not cold, and ends
 	// with it, so that it repeats others of its user. A validation history is that of a user with
-	// events from V to T, and ends before T. Training has these events too. There are none without
-	// Choosing.
+	// events from V to T, and ends before T, with an item that is not hidden. Training has these
+	// events too. There are none without Choosing.
 	Final *dataset.Partition
 
 	// Old, if set before [ByTime.Run], is a model that ranks the targets too, as [Frozen] and
@@ -117,7 +117,7 @@ func SplitByTime(d *dataset.Interactions, o TimeSplit) (*ByTime, error) {
 	if choosing.Validation.Len() > 0 {
 		choosing.Test = onValidation(choosing, choosingTests).Test
 		x.Choosing = choosing
-		x.Final.Validation = historiesUntil(d, place, x.Validation, x.Begin)
+		x.Final.Validation = x.historiesUntil(d, place, x.Validation, x.Begin)
 	}
 	return x, nil
 }
@@ -192,12 +192,17 @@ func trainedBefore(d *dataset.Interactions, t int64) (p *dataset.Partition, plac
 	return p, place
 }
 
-// historiesUntil returns the histories before to, of known items, of the users with two such events
-// or more, the last of them from from on.
-func historiesUntil(d *dataset.Interactions, place []int32, from, to int64) dataset.Histories {
-	out := dataset.Histories{Ptr: []int64{0}}
+// historiesUntil returns the histories before to, of known items, up to the last that is not
+// hidden, of the users with two such events or more, the last of them from from on.
+func (x *ByTime) historiesUntil(
+	d *dataset.Interactions, place []int32, from, to int64,
+) dataset.Histories {
+	out := dataset.Histories{Ptr: []int64{0}, Hidden: x.targets.warm.Hidden}
 	for u := range d.Users {
 		known := knownEvents(d, u, place, to)
+		for len(known) > 0 && x.hidden[d.Item[known[len(known)-1]]] {
+			known = known[:len(known)-1]
+		}
 		if len(known) < 2 || d.Time[known[len(known)-1]] < from {
 			continue
 		}

@@ -118,6 +118,14 @@ func TestSplitByTime(t *testing.T) {
 		warm, _, _ = oracleByTime(d, o.Hidden, x.Validation, x.Validation, x.Begin)
 		check.MustSame(t, warm, describe(d, x.Choosing, &x.Choosing.Validation),
 			"seed %d: validation histories", seed)
+		for _, h := range []*dataset.Histories{&x.Final.Validation, &x.Final.Test} {
+			hidden := o.Hidden != nil && slices.ContainsFunc(x.Final.Items, o.Hidden)
+			check.Same(t, hidden, len(h.Hidden) > 0, "seed %d: some are known to be hidden", seed)
+			for u := range h.Len() {
+				_, target := split(h, u)
+				check.Same(t, false, slices.Contains(h.Hidden, target), "seed %d: a hidden target", seed)
+			}
+		}
 	}
 }
 

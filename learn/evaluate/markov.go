@@ -60,5 +60,6 @@ func chooseMarkov(t *Task, c *chain.Chain) (*local.Spec, error) {
 		return nil, errors.New("chooses its constants on the validation users, " +
 			"and none has two or more items that a training user has")
 	}
-	return c.Choose(train.Histories(&onValidation(t.Part, markovUsers).Test), markovUsers), nil
+	users := &onValidation(t.Part, markovUsers).Test
+	return c.Choose(train.Histories(users), markovUsers, users.Hidden...), nil
 }

@@ -104,6 +104,11 @@ func (x *NewItems) reduce(hidden []bool) {
 	x.Reduced.Train = x.without(&x.full.Train, 1)
 	x.Reduced.Validation = x.without(&x.full.Validation, 2)
 	x.Reduced.Test = x.without(&x.full.Test, 2)
+	barred := map[string]bool{}
+	for _, i := range x.full.Test.Hidden {
+		barred[x.full.Items[i]] = true
+	}
+	x.Reduced.Hide(func(id string) bool { return barred[id] })
 }
 
 // isHidden tells it of an index of place.

@@ -71,6 +71,20 @@ func TestHideItems(t *testing.T) {
 	if _, err := evaluate.HideItems(p, 0.01, 1); err == nil {
 		t.Error("no item to hide, and no error")
 	}
+	barred := []string{"10", "11", "12"} // as attributes of users
+	p.Hide(func(id string) bool { return slices.Contains(barred, id) })
+	reduced := hide(t, p, 0.25, 1).Reduced
+	for _, h := range []*dataset.Histories{&reduced.Validation, &reduced.Test} {
+		var got []string
+		for _, i := range h.Hidden {
+			got = append(got, reduced.Items[i])
+		}
+		check.Same(t, barred, got, "what is hidden of what is left")
+		for u := range h.Len() {
+			items := h.Of(u)
+			check.Same(t, false, slices.Contains(h.Hidden, items[len(items)-1]), "a hidden target")
+		}
+	}
 }
 
 // colours are histories of users who each take items of one colour, as a rule, and popular ones

@@ -39,29 +39,40 @@ func New(n int, degrees []int64, histories iter.Seq[kalman.History]) *Chain {
 const userPositions = 5
 
 // Choose returns the constants that are best for the last events of the histories. They are about
-// the given number of events in all, and at least one a history.
-func (c *Chain) Choose(histories []kalman.History, events int) *local.Spec {
+// the given number of events in all, and at least one a history. Hidden items are neither ranked
+// nor foreseen.
+func (c *Chain) Choose(histories []kalman.History, events int, hidden ...int32) *local.Spec {
+	barred := ranking.SetOf(len(c.degrees), hidden...)
 	each := min(max(events/max(len(histories), 1), 1), userPositions)
 	found := make([][]local.Position, len(histories))
-	parallel.Tasks(len(histories), func(u int) { found[u] = c.positions(histories[u], each) })
+	parallel.Tasks(len(histories), func(u int) {
+		found[u] = c.positions(histories[u], each, barred)
+	})
 	spec := local.ChooseAlone(c.counts, slices.Concat(found...), local.Default(), nil).Spec
 	spec.Weight = 1
 	return &spec
 }
 
-// positions returns the positions among the given number of last events of h.
-func (c *Chain) positions(h kalman.History, events int) (found []local.Position) {
+// positions returns the positions among the given number of last events of h, without barred items.
+func (c *Chain) positions(
+	h kalman.History, events int, barred *ranking.Set,
+) (found []local.Position) {
 	f := local.NewFinder(len(c.degrees), c.counts, local.Default().Events)
 	f.Walk(h, events, func(_ int, p local.Position) {
+		if barred.Has(p.Target.Item) {
+			return
+		}
 		for _, i := range c.popular {
 			if len(p.Top) == local.TopLength {
 				break
 			}
-			if !f.Seen.Has(i) {
+			if !f.Seen.Has(i) && !barred.Has(i) {
 				p.Top = append(p.Top, c.scored(i))
 			}
 		}
 		p.Target = c.scored(p.Target.Item)
+		p.Near = slices.DeleteFunc(p.Near,
+			func(s ranking.Scored) bool { return barred.Has(s.Item) })
 		for at := range p.Near {
 			p.Near[at] = c.scored(p.Near[at].Item)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/local"
@@ -108,6 +109,13 @@ func TestChoose(t *testing.T) {
 	start.Weight = 1
 	worse := *chosen
 	worse.Backward, worse.Fade = 1, 0.9 // the chain goes forward, one step at a time
+	for _, h := range validation {
+		for _, p := range c.positions(h, len(h), ranking.SetOf(n, 1, 2, 3)) {
+			for _, s := range slices.Concat(p.Top, p.Near, []ranking.Scored{p.Target}) {
+				check.MustSame(t, true, s.Item < 1 || s.Item > 3, "item %d is not barred", s.Item)
+			}
+		}
+	}
 	got, first, other := value(chosen), value(&start), value(&worse)
 	if got < first || got <= other {
 		t.Errorf("NDCG %v by %+v, %v by the start, and %v against the chain", got, chosen, first, other)
