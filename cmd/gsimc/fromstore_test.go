@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +60,42 @@ func awaitNoCheckpoint(t *testing.T, dir string) {
 	}) {
 		t.Fatalf("checkpoints are left: %v", left)
 	}
+}
+
+// The quality of a model is that of lists without what the catalogue of the store hides: of the ten
+// other items all are found. So is a comparison: of the 100 users that it takes, many go on to a
+// hidden item.
+func TestTrainHidesByTheStore(t *testing.T) {
+	dir := t.TempDir()
+	st := check.Get(pebble.Open(context.Background(), dir, pebble.Options{}))(t)
+	item := func(i int) string { return fmt.Sprintf("item %02d", i%24) }
+	var records, later []store.Record
+	for u := range 400 {
+		for i := range 7 {
+			e := store.Event{ID: fmt.Sprint(i), Item: item(u + i*(1+u%5)), Time: time.Unix(int64(i), 0),
+				Value: 1}
+			records = append(records, store.Record{User: fmt.Sprintf("user %03d", u), Event: e})
+		}
+		last := len(records) - 1
+		records, later = records[:last], append(later, records[last])
+	}
+	var hidden []store.Item
+	for i := range 14 {
+		hidden = append(hidden, store.Item{ID: item(i), Hidden: true})
+	}
+	check.Get(st.Append(t.Context(), records))(t)
+	check.Must(t, st.PutItems(t.Context(), hidden))
+	check.Must(t, st.Close())
+	model := filepath.Join(t.TempDir(), "m.gsimc")
+	args := []string{"train", "--from-store", dir, "--rank", "4", "--quick", "--out", model}
+	out := mustRun(t, args...)
+	check.Same(t, 2, strings.Count(out, "HR@10 1.0000"), "full marks in: %s", out)
+
+	st = check.Get(pebble.Open(t.Context(), dir, pebble.Options{}))(t)
+	check.Get(st.Append(t.Context(), later))(t)
+	check.Must(t, st.Close())
+	out = mustRun(t, append(args, "--compare", model)...)
+	check.Same(t, true, strings.Contains(out, " 42 recent events"), "42 events in: %s", out)
 }
 
 // TestStoreWeights trains from events of two types, of which one counts for nothing.

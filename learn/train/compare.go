@@ -86,6 +86,8 @@ type Comparison struct {
 type Targets struct {
 	Users []int32 // indices of Interactions.Users
 	Items []int32 // indices of Interactions.Items
+
+	Hidden func(id string) bool // items that no list has; nil: none
 }
 
 // Compare ranks the target of each user by both models. The state is that after the user's history
@@ -96,9 +98,12 @@ type Targets struct {
 // Only targets that both models know count. An item that is newer than the old model would be a
 // certain miss of that model. A server, however, extends its model by such items, and they would
 // hide that the new model is worse on all others. Where no target is left, all figures are 0.
+//
+// Hidden items are no candidates, and no targets: it is as if their users had none.
 func Compare(
 	old, fresh *model.Model, est model.Estimator, d *dataset.Interactions, t Targets, n int,
 ) Comparison {
+	t = t.shown(d)
 	all := len(t.Users)
 	t = t.knownTo(d, old, fresh)
 	before, after := hitsAt(old, est, d, t, n), hitsAt(fresh, est, d, t, n)
@@ -114,10 +119,26 @@ func Compare(
 
 // knownTo returns the targets with items that all models know.
 func (t Targets) knownTo(d *dataset.Interactions, models ...*model.Model) Targets {
-	var kept Targets
+	return t.without(d, func(id string) bool {
+		return slices.ContainsFunc(models, func(m *model.Model) bool {
+			_, known := m.ItemIndex(id)
+			return !known
+		})
+	})
+}
+
+// shown returns the targets with items that are not hidden.
+func (t Targets) shown(d *dataset.Interactions) Targets {
+	if t.Hidden == nil {
+		return t
+	}
+	return t.without(d, t.Hidden)
+}
+
+func (t Targets) without(d *dataset.Interactions, dropped func(id string) bool) Targets {
+	kept := Targets{Hidden: t.Hidden}
 	for k, i := range t.Items {
-		unknown := func(m *model.Model) bool { _, known := m.ItemIndex(d.Items[i]); return !known }
-		if !slices.ContainsFunc(models, unknown) {
+		if !dropped(d.Items[i]) {
 			kept.Users, kept.Items = append(kept.Users, t.Users[k]), append(kept.Items, i)
 		}
 	}
@@ -140,6 +161,12 @@ func hitsAt(
 	for i, users := range m.Degrees() {
 		popularity[i] = float32(users)
 	}
+	hidden := ranking.NewSet(m.NumItems())
+	for i := int32(0); t.Hidden != nil && int(i) < m.NumItems(); i++ {
+		if t.Hidden(m.ItemID(i)) {
+			hidden.Add(i)
+		}
+	}
 	hits := make([]float64, len(t.Users))
 	parallel.TasksWith(len(hits), func() func(i int) {
 		scores, q := make([]float32, m.NumItems()), m.NewQuery()
@@ -148,6 +175,7 @@ func hitsAt(
 			known := events(d, int(t.Users[i]), index)
 			by := popularity
 			seen.Clear()
+			seen.AddAll(hidden)
 			for _, e := range known {
 				seen.Add(e.Item)
 			}

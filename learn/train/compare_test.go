@@ -120,34 +120,49 @@ func TestCompare(t *testing.T) {
 				list = append(list, m.ItemID(x.Item))
 			}
 		}
-		list = slices.DeleteFunc(list, func(id string) bool { return seen[id] })
+		list = slices.DeleteFunc(list, func(id string) bool {
+			return seen[id] || targets.Hidden != nil && targets.Hidden(id)
+		})
 		if at := slices.Index(list, d.Items[targets.Items[k]]); at >= 0 && at < n {
 			return 1
 		}
 		return 0
 	}
 	const n = 8
-	var olds, news, gains []float64
-	for k, i := range targets.Items {
-		_, before := bad.ItemIndex(d.Items[i])
-		_, after := good.ItemIndex(d.Items[i])
-		if before && after {
-			x, y := hit(bad, k, n), hit(good, k, n)
-			olds, news, gains = append(olds, x), append(news, y), append(gains, y-x)
+	want := func() train.Comparison {
+		c := train.Comparison{OldVersion: bad.Version(), N: n}
+		var olds, news, gains []float64
+		for k, i := range targets.Items {
+			_, before := bad.ItemIndex(d.Items[i])
+			_, after := good.ItemIndex(d.Items[i])
+			switch {
+			case targets.Hidden != nil && targets.Hidden(d.Items[i]):
+			case before && after:
+				x, y := hit(bad, k, n), hit(good, k, n)
+				olds, news, gains = append(olds, x), append(news, y), append(gains, y-x)
+			default:
+				c.LeftOut++
+			}
 		}
+		c.Users = len(olds)
+		c.Old, c.OldErr = meanOf(olds)
+		c.New, c.NewErr = meanOf(news)
+		c.Difference, c.DifferenceErr = meanOf(gains)
+		return c
 	}
-	if len(olds) < 50 || len(olds) > 58 {
-		t.Fatalf("%d of the 60 targets are known to both, want all but a few", len(olds))
-	}
-	want := train.Comparison{
-		OldVersion: bad.Version(), Users: len(olds), LeftOut: 60 - len(olds), N: n,
-	}
-	want.Old, want.OldErr = meanOf(olds)
-	want.New, want.NewErr = meanOf(news)
-	want.Difference, want.DifferenceErr = meanOf(gains)
 	near := cmp.Comparer(func(x, y float64) bool { return math.Abs(x-y) < 1e-9 })
+	targets.Hidden = func(id string) bool { return slices.Contains(p.Items[:4], id) }
 	got := train.Compare(bad, good, model.EstimatorBGS, d, targets, n)
-	check.SameBy(t, near, want, got, "comparison")
+	check.SameBy(t, near, want(), got, "comparison without hidden items")
+	if got.Users > 50 {
+		t.Errorf("%d targets, want none of those that are hidden", got.Users)
+	}
+	targets.Hidden = nil
+	got = train.Compare(bad, good, model.EstimatorBGS, d, targets, n)
+	check.SameBy(t, near, want(), got, "comparison")
+	if got.Users < 50 || got.Users > 58 {
+		t.Fatalf("%d of the 60 targets are known to both, want all but a few", got.Users)
+	}
 	if got.Worse || got.Difference < 0.2 {
 		t.Errorf("the model of the right board gets %v more recall, want a lot", got.Difference)
 	}

@@ -97,13 +97,16 @@ func HoldOut(events *dataset.Interactions, old *model.Model) (*HeldOut, error) {
 	return held, nil
 }
 
+// Hide leaves items that lists of the server do not have out of the comparison.
+func (h *HeldOut) Hide(hidden func(id string) bool) { h.targets.Hidden = hidden }
+
 // Users returns the number of users with an event that was held out.
 func (h *HeldOut) Users() int { return len(h.targets.Users) }
 
-// Comparable reports whether the old model knows an item of an event that was held out. Otherwise
-// [HeldOut.Compare] has nothing to rank.
+// Comparable reports whether the old model knows an item of an event that was held out, and is not
+// hidden. Otherwise [HeldOut.Compare] has nothing to rank.
 func (h *HeldOut) Comparable() bool {
-	return len(h.targets.knownTo(h.events, h.old).Items) > 0
+	return len(h.targets.shown(h.events).knownTo(h.events, h.old).Items) > 0
 }
 
 // Compare ranks the events that were held out by the old and the new model, see [Compare].

@@ -28,7 +28,11 @@ type storeFlags struct {
 	cli.AccessFlags
 
 	typesRead bool
+	hidden    map[string]bool // items, by the catalogue of the store
 }
+
+// Hides tells whether no list has an item, by the catalogue of the store, once that has been read.
+func (f *storeFlags) Hides(id string) bool { return f.hidden[id] }
 
 // readTypes takes the weights of --event-types-file for those of --event-weight.
 func (f *storeFlags) readTypes() error {
@@ -87,7 +91,25 @@ func (f *storeFlags) readStore(
 			"from the damage on, and of users who may stand in %d more damaged parts of files; "+
 			"gsimc verify tells more\n", name, cli.Counted(s.Users, "user"), s.Ranges)
 	}
+	if err == nil {
+		f.readHidden(ctx, a, r)
+	}
 	return events, report, err
+}
+
+// readHidden reads which items are hidden. Nothing is learned from it, so that a catalogue that
+// cannot be read is no reason to fail.
+func (f *storeFlags) readHidden(ctx context.Context, a *cli.App, from stores.Reading) {
+	f.hidden = map[string]bool{}
+	err := from.EachItem(ctx, "", func(i store.Item) error {
+		if i.Hidden {
+			f.hidden[i.ID] = true
+		}
+		return nil
+	})
+	if _, skipped := errors.AsType[*store.DamagedItemsError](err); err != nil && !skipped {
+		fmt.Fprintf(a.Stderr, "note: which items are hidden cannot be read: %v\n", err)
+	}
 }
 
 // source is the store of --from-store.

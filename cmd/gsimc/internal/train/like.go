@@ -112,6 +112,7 @@ func (c *Cmd) holdOut(
 		return nil, nil, errors.Join(old.Close(),
 			cli.WithCode(cli.ExitTooFew, cli.Flag("--compare", err)))
 	}
+	held.Hide(c.Hides)
 	// With --json, which servers retrain with, this is no error: the figures have 0 users, and a
 	// model that knows nothing of what is taken is to be replaced.
 	if !c.JSON && !held.Comparable() {

@@ -99,7 +99,7 @@ func (c *Cmd) printSummary(a *cli.App, j *job) {
 		}
 		rows = append(rows, data.SolverRows(basis, wanted)...)
 	}
-	rows = append(rows, j.quality.rows(part.Validation.Len())...)
+	rows = append(rows, j.quality.rows(j.measured)...)
 	rows = append(rows, repeatRows(&j.result.Live)...)
 	if j.compared != nil {
 		rows = append(rows, comparisonRows(c.Compare, j.compared)...)

@@ -103,6 +103,7 @@ type job struct {
 	result   *train.Result
 	compared *train.Comparison // nil without --compare
 	quality  *quality          // nil if there was nothing to measure it on
+	measured int               // validation users for it
 
 	interactions int64 // of the training users
 }
@@ -213,11 +214,15 @@ func (c *Cmd) describe(a *cli.App, p progress.Progress, j *job) {
 	}
 }
 
-// measure measures the quality of the result, for a summary that people read.
+// measure measures the quality of the result, for a summary that people read, by lists without what
+// the catalogue of --from-store hides.
 func (c *Cmd) measure(p progress.Progress, j *job) {
-	if !c.JSON {
-		j.quality = measureQuality(p, j.part, j.result.Model)
+	if c.JSON {
+		return
 	}
+	part := *j.part
+	part.Hide(c.Hides)
+	j.quality, j.measured = measureQuality(p, &part, j.result.Model), part.Validation.Len()
 }
 
 // chooseRank lowers the default rank of a large catalogue, unless a split asks for the figures of
