@@ -2,6 +2,8 @@ package server
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -160,6 +162,30 @@ func TestFirstCallMeetsWhatWasKept(t *testing.T) {
 	l := again.arms.Main().Models.Acquire()
 	defer l.Release()
 	check.Same(t, before, l.Version(), "model of a server that does not serve yet")
+}
+
+// A start removes what arms have kept that there are no more, and nothing else.
+func TestRemovedArmsKeepNothing(t *testing.T) {
+	dir := t.TempDir()
+	stay := []string{"extension", "extension.main", "extension.b", "extension.main.bak",
+		"extension.Old", "my.extension.old", "old", ".extension.old", ".extension.old.tmp",
+		".extension.old.7.bak", ".extension.main.7.tmp"}
+	for _, name := range append(stay, "extension.old", "extension.a-b_2",
+		".extension.old.7.tmp", ".extension.alone.7.tmp") { // by processes that were killed
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("kept"), 0o600))
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "extension.folder"), 0o700))
+	ts := start(t, withArm(t, memory.New(), 50,
+		func(c *Config) { c.ExtensionDir, c.ExtendEvery = dir, 0 }))
+	var left []string
+	for _, e := range check.Get(os.ReadDir(dir))(t) {
+		left = append(left, e.Name())
+	}
+	want := append(stay, "extension.folder")
+	slices.Sort(want)
+	same(t, want, left, "files")
+	same(t, 2, strings.Count(ts.logs.String(), "new items of an arm that is no more removed"),
+		"lines of the log")
 }
 
 // Extensions and reloads of other files under load: every answer is whole, and no memory is read

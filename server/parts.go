@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/server/internal/arms"
 	"github.com/gsimc/gsimc/server/internal/calls"
@@ -130,6 +134,7 @@ func (s *Server) newSweeper() *retention.Sweeper {
 
 // newExtenders makes what extends the models of the arms by new items.
 func (s *Server) newExtenders(notices *coldstart.Notices) (all follow.Extenders) {
+	s.dropExtensions()
 	for _, a := range s.arms.All() {
 		of := s.metrics.coldstart
 		if a.Index > 0 {
@@ -151,7 +156,41 @@ func (s *Server) extensionFile(arm string) string {
 	if s.cfg.ExtensionDir == "" {
 		return ""
 	}
-	return filepath.Join(s.cfg.ExtensionDir, "extension."+arm)
+	return filepath.Join(s.cfg.ExtensionDir, extensionPrefix+arm)
+}
+
+const extensionPrefix = "extension."
+
+// dropExtensions removes what arms have kept that there are no more, with what they have not
+// finished.
+func (s *Server) dropExtensions() {
+	if s.cfg.ExtensionDir == "" {
+		return
+	}
+	files, _ := os.ReadDir(s.cfg.ExtensionDir) // without it there is nothing
+	for _, f := range files {
+		name, temporary := strings.CutPrefix(f.Name(), ".")
+		arm, is := strings.CutPrefix(name, extensionPrefix)
+		if temporary {
+			arm, _, _ = strings.Cut(arm, ".")
+		}
+		if !is || !arms.IsName(arm) || !f.Type().IsRegular() ||
+			slices.Contains(s.arms.Names(), arm) {
+			continue
+		}
+		path := s.extensionFile(arm)
+		atomicfile.Sweep(path)
+		if temporary {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			s.log.Warn("new items of an arm that is no more cannot be removed",
+				slog.String("error", err.Error()))
+			continue
+		}
+		s.log.Info("new items of an arm that is no more removed", slog.String("arm", arm),
+			slog.String("file", path))
+	}
 }
 
 // newNotices returns what tells the other servers of the store of new items.

@@ -114,8 +114,8 @@ server/internal/items: api internal/event model store server/internal/catalogue
 server/internal/operate: api internal/wire store server/internal/arms server/internal/calls
 	server/internal/catalogue server/internal/credit server/internal/models
 	server/internal/outcome server/internal/valid
-server: api internal/event internal/fault internal/wire model store server/internal/admission
-	server/internal/arms server/internal/background server/internal/calls
+server: api internal/event internal/fault internal/file internal/wire model store
+	server/internal/admission server/internal/arms server/internal/background server/internal/calls
 	server/internal/catalogue server/internal/coldstart server/internal/console server/internal/credit server/internal/doors server/internal/filters
 	server/internal/follow server/internal/gauges server/internal/httpjson server/internal/ingest
 	server/internal/inprocess server/internal/items server/internal/socket

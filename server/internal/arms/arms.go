@@ -54,6 +54,9 @@ const shareError = 1e-9
 // namePattern is the form of names: they are labels of metrics, and stand in recommendation ids.
 var namePattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,23}$`)
 
+// IsName tells whether an arm may have a name.
+func IsName(name string) bool { return namePattern.MatchString(name) }
+
 // reserved are names with another meaning among the labels of metrics.
 var reserved = map[string]bool{
 	Main: true, "other": true, "serving": true, "shadow": true, "without-trends": true,
@@ -71,7 +74,7 @@ func Validate(others []Arm) error {
 	names := map[string]bool{}
 	for _, a := range others {
 		switch {
-		case !namePattern.MatchString(a.Name):
+		case !IsName(a.Name):
 			bad(fmt.Sprintf("the name %q must match %s", a.Name, namePattern))
 		case reserved[a.Name] || names[a.Name]:
 			bad(fmt.Sprintf("the name %q is taken", a.Name))
