@@ -89,8 +89,8 @@ var ofBodies = []mutant{
 	{
 		name: "firsttakesaway", breaks: "an item leaves the lists until its first user is read",
 		file: "server/internal/coldstart/foldin.go",
-		was:  `return has && !row.Fault`,
-		is:   `return has && !row.Fault || !has && a.Counted && a.Samples.Has(id)`,
+		was:  `return !serves && a.Counted`,
+		is:   `return (serves || !serves) && a.Counted`,
 		pkg:  "./server/internal/coldstart", test: "TestFirstUserTakesNoItemAway",
 	},
 	{

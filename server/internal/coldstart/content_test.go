@@ -23,14 +23,21 @@ import (
 func newShop(t *testing.T, st store.Store) (*rig, *catalogue.Catalogue) {
 	t.Helper()
 	x := newRig(t, st, servertest.NewModel(t, 1))
+	c := stock(t, x)
+	shelve(t, c, novelty, 1)
+	return x, c
+}
+
+// stock gives a rig a catalogue that has the items of the model.
+func stock(t *testing.T, x *rig) *catalogue.Catalogue {
+	t.Helper()
 	c := check.Get(catalogue.Open(t.Context(), memory.New(), servertest.Now, catalogue.Bounds{}))(t)
 	x.Catalogue = c
 	x.Extender = New(time.Hour, x.Deps)
 	for i := range servertest.Items {
 		shelve(t, c, servertest.Item(i), i/3)
 	}
-	shelve(t, c, novelty, 1)
-	return x, c
+	return c
 }
 
 // shelve writes an item to the catalogue, with what it has in common with others.
@@ -85,7 +92,7 @@ func TestFirstUserIsEvidence(t *testing.T) {
 }
 
 // An item stays on the lists by the row that it borrows until it has one by its first user, whose
-// history may not be readable for long.
+// history may not be readable for long. One that has users when it comes waits for their row.
 func TestFirstUserTakesNoItemAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &servertest.Store{Store: memory.New()}
@@ -95,12 +102,14 @@ func TestFirstUserTakesNoItemAway(t *testing.T) {
 		}
 		borrowed, _ := x.serving(novelty)
 		x.take(t, "ann", novelty)
+		x.take(t, "ann", "taken")
 		st.SinceFunc = func(
 			context.Context, string, store.Version, func(store.Version, store.Event) error,
 		) (store.Version, bool, error) {
 			return store.Version{}, false, store.ErrUnavailable
 		}
 		shelve(t, c, "later", 1)
+		shelve(t, c, "taken", 1)
 		for range 2 {
 			time.Sleep(time.Minute)
 			if err := x.look(t.Context(), true); err == nil {
@@ -110,11 +119,71 @@ func TestFirstUserTakesNoItemAway(t *testing.T) {
 			if _, known := x.serving(novelty); !known || !later {
 				t.Errorf("known %t, and another one: %t", known, later)
 			}
+			if _, known := x.serving("taken"); known {
+				t.Error("an item with a user is placed by what it is like alone")
+			}
 		}
 		st.SinceFunc = nil
 		if by, known := x.extended(t, novelty); by == borrowed || !known {
 			t.Errorf("by the user: model %s, known %t", by, known)
 		}
+		if _, known := x.serving("taken"); !known {
+			t.Error("an item waits longer than for the row of its user")
+		}
+	})
+}
+
+// An item that waits for a row by its user does not wait on when the user has gone.
+func TestUserWhoHasGoneHoldsNoItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, c := newShop(t, memory.New())
+		for range 3 {
+			x.extended(t, novelty)
+		}
+		x.take(t, "ann", "taken")
+		x.extended(t, novelty)
+		x.erase(t, "ann")
+		shelve(t, c, "taken", 1)
+		time.Sleep(time.Minute)
+		version, known := x.extended(t, "taken")
+		if again, _ := x.extended(t, "taken"); !known || again != version {
+			t.Errorf("known %t; another look changes %s to %s", known, version, again)
+		}
+	})
+}
+
+// New items that served with the model before serve with the next one from its first look on, also
+// those whose rows by users come later.
+func TestReloadTakesNoItemAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const users, items = 50, maxPlaced + 200
+		seed := uint64(1)
+		x := newRigOf(t, memory.New(),
+			func() (*model.Model, error) { return servertest.NewModel(t, seed), nil })
+		c := stock(t, x)
+		for i := range items {
+			shelve(t, c, fmt.Sprint("new ", i), i%5)
+			x.take(t, fmt.Sprint("user-", i%users), fmt.Sprint("new ", i))
+		}
+		serve := func() (n int) {
+			for i := range items {
+				if _, known := x.serving(fmt.Sprint("new ", i)); known {
+					n++
+				}
+			}
+			return n
+		}
+		for range 4 {
+			time.Sleep(time.Hour)
+			x.extended(t, novelty)
+		}
+		check.Same(t, items, serve(), "items with the first model")
+		seed = 2
+		l, _, err := x.Models.Reload(t.Context())
+		must(t, err)
+		l.Release()
+		x.extended(t, novelty)
+		check.Same(t, items, serve(), "items with the second model")
 	})
 }
 

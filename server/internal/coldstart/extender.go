@@ -65,6 +65,8 @@ type Extender struct {
 	described bool // the look is due for what the catalogue says alone
 	fixed     bool // base cannot be extended
 	warned    bool // it has been logged that an item cannot be folded in
+
+	held []string // items whose borrowed rows do not serve, as rows by their users come next
 }
 
 // New returns an extender that looks for new items at this interval, or nil if that is 0.
@@ -290,7 +292,7 @@ func (x *Extender) look(ctx context.Context, due bool) error {
 // begin starts anew with another model.
 func (x *Extender) begin(ctx context.Context, l *models.Lease) {
 	base := l.Base()
-	x.base, x.warned = l.Root(), false
+	x.base, x.warned, x.held = l.Root(), false, nil
 	x.Metrics.Items.Set(0)
 	x.recent.renew() // the drift from another training must be measured
 	if x.fixed = !base.Personal(); !x.fixed {

@@ -71,7 +71,7 @@ func (x *Extender) update(ctx context.Context, l *models.Lease, a *ledger.Accoun
 func (x *Extender) publish(
 	ctx context.Context, l *models.Lease, a *ledger.Account, began time.Time,
 ) error {
-	err := x.ledger.Publish(ctx, l, x.placed(a), began)
+	err := x.ledger.Publish(ctx, l, x.placed(a, x.stage.Extended(l)), began)
 	a.Unserved = err != nil
 	return err
 }
@@ -98,6 +98,8 @@ func (x *Extender) renewRows(
 func (x *Extender) choose(
 	a *ledger.Account, base *model.Model, now samples.Census, pace *pace,
 ) (batch []string, changed, more bool) {
+	// a held item whose users have gone gets no row by them
+	changed = slices.ContainsFunc(x.held, func(id string) bool { return now.Counts[id] == 0 })
 	for id := range a.Rows {
 		if now.Counts[id] < x.least(id) && (x.near.Ready() || now.Counts[id] < 1) {
 			delete(a.Rows, id)
@@ -306,8 +308,10 @@ func (x *Extender) history(
 }
 
 // placed are the items that have got a row: those with the most users first, and then those that
-// borrow it. A borrowed row serves until the histories of its item's first users have been read.
-func (x *Extender) placed(a *ledger.Account) []model.NewItem {
+// borrow it. A borrowed row serves until the histories of its item's first users have been read. It
+// does not begin to serve if the item is known to have users: their rows come next. Such items are
+// held, but for those that served with the model before: they are not to leave the lists.
+func (x *Extender) placed(a *ledger.Account, serving *model.Model) []model.NewItem {
 	items := make([]model.NewItem, 0, len(a.Rows))
 	for _, row := range a.Rows {
 		if !row.Fault {
@@ -317,15 +321,26 @@ func (x *Extender) placed(a *ledger.Account) []model.NewItem {
 	slices.SortFunc(items, func(a, b model.NewItem) int {
 		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
 	})
-	folded := func(id string) bool {
-		row, has := a.Rows[id]
-		return has && !row.Fault
+	holds := func(id string) bool {
+		_, serves := serving.ItemIndex(id)
+		return !serves && a.Counted && !a.Served[id] && a.Samples.Has(id)
+	}
+	x.held = nil
+	skips := func(id string) bool {
+		if row, has := a.Rows[id]; has {
+			return !row.Fault
+		}
+		if holds(id) {
+			x.held = append(x.held, id)
+			return true
+		}
+		return false
 	}
 	if x.near.Ready() {
-		return slices.AppendSeq(items, x.near.Items(folded))
+		return slices.AppendSeq(items, x.near.Items(skips))
 	}
 	for _, item := range a.Borrowed {
-		if !folded(item.ID) {
+		if !skips(item.ID) {
 			items = append(items, item)
 		}
 	}

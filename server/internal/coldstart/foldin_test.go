@@ -161,7 +161,7 @@ func TestFoldInSkipsBadItems(t *testing.T) {
 	}
 	check.Same(t, map[string]bool{"bad": true, "good": false, "worse": true}, faults,
 		"items without a row")
-	must(t, x.ledger.Publish(t.Context(), l, x.placed(a), time.Now()))
+	must(t, x.ledger.Publish(t.Context(), l, x.placed(a, m), time.Now()))
 	extended := x.Models.Acquire()
 	defer extended.Release()
 	_, good := extended.ItemIndex("good")

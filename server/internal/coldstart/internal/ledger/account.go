@@ -28,6 +28,8 @@ type Account struct {
 	Borrowed        []model.NewItem
 	BorrowedVersion uint64
 
+	Served map[string]bool // new items that served with the model before
+
 	Tally   *tally.Tally // of the first events on all items; nil: the base is fixed
 	Tallied bool         // a search has counted the histories of the store
 	Heir    bool         // the tally has what was counted for another base: trends are due

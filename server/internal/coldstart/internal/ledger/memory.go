@@ -73,6 +73,12 @@ func (m *Memory) Begin(base *model.Model, fixed bool) {
 	a := m.account
 	a.Rows, a.Unserved, a.More, a.Searched = map[string]Row{}, false, false, false
 	a.Samples.Keep(newTo(base))
+	if m.items != nil {
+		a.Served = make(map[string]bool, len(m.items))
+		for _, item := range m.items {
+			a.Served[item.ID] = true
+		}
+	}
 	m.stage.begin()
 	m.begun, m.items, m.users, m.by, m.trends, m.dirty = true, nil, nil, nil, nil, false
 	m.next = time.Now().Add(keepFirst)
