@@ -1,9 +1,8 @@
 package dynamics
 
 import (
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/lapack"
 )
 
 // choleskyBlock is how many rows are factored at once: enough that nearly all work is products of
@@ -77,25 +76,12 @@ func multiply(x gemm.Matrix[float64], form gemm.Form, f gemm.Matrix[float64], sc
 // is given.
 func invertFactor(a gemm.Matrix[float64]) (inverse gemm.Matrix[float64], ok bool) {
 	n := a.Rows
-	d := mat.NewSymDense(n, nil)
-	for i := range n {
-		copy(d.RawSymmetric().Data[i*n+i:(i+1)*n], a.Data[i*a.Stride+i:])
-	}
-	var factor mat.Cholesky
-	if !factor.Factorize(d) {
-		return inverse, false
-	}
-	var u, inv mat.TriDense
-	factor.UTo(&u)
-	if err := inv.InverseTri(&u); err != nil {
-		return inverse, false
-	}
-	raw := inv.RawTriangular()
 	inverse = gemm.Matrix[float64]{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
 	for i := range n {
-		copy(inverse.Data[i*n+i:(i+1)*n], raw.Data[i*raw.Stride+i:i*raw.Stride+n])
+		copy(inverse.Data[i*n+i:(i+1)*n], a.Data[i*a.Stride+i:])
 	}
-	return inverse, true
+	_, ok = lapack.Cholesky(inverse)
+	return inverse, ok && lapack.InvertTriangle(inverse)
 }
 
 // view is the block of rows top to bottom and columns left to right.

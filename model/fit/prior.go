@@ -5,9 +5,12 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/lapack"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -96,56 +99,69 @@ type Rotated struct {
 // Full returns the mean of the outer products. u is the basis and response is H(λ), in float64.
 func (p *Prior) Full(u, response []float64) (*Rotated, error) {
 	n, k := p.Items.N, p.Items.K
-	c, total := mat.NewSymDense(k, nil), 0.0
+	c, total := zeros(k, k), 0.0
+	sum := blas64.Symmetric{Uplo: blas.Upper, N: k, Stride: k, Data: c.Data}
 	p.samples(func(delta []float64, weight float64) {
-		c.SymRankOne(c, weight, mat.NewVecDense(k, delta))
+		blas64.Syr(weight, blas64.Vector{N: k, Inc: 1, Data: delta}, sum)
 		total += weight
 	})
-	c.ScaleSym(1/total, c)
+	floats.Scale(1/total, c.Data)
 	lambda, q, err := eigen(c)
 	if err != nil {
 		return nil, err
 	}
-	var rotated, hq, predictions mat.Dense
-	rotated.Mul(mat.NewDense(n, k, u), q)
-	hq.Mul(mat.NewDiagDense(k, response), q)
-	predictions.Mul(mat.NewDense(n, k, u), &hq)
+	hq := zeros(k, k)
+	for i, v := range q.Data {
+		hq.Data[i] = response[i/k] * v
+	}
+	basis := gemm.Matrix[float64]{Rows: n, Cols: k, Stride: k, Data: u}
+	rotated, predictions := zeros(n, k), zeros(n, k)
+	gemm.MulAdd(rotated, 1, gemm.Plain, basis, gemm.Plain, q)
+	gemm.MulAdd(predictions, 1, gemm.Plain, basis, gemm.Plain, hq)
 	return &Rotated{
-		P0: variances(lambda), Rotation: gemm.ToFloat32(q.RawMatrix().Data),
-		Basis:       gemm.ToFloat32(rotated.RawMatrix().Data),
-		Predictions: gemm.ToFloat32(predictions.RawMatrix().Data),
+		P0: variances(lambda), Rotation: gemm.ToFloat32(q.Data),
+		Basis: gemm.ToFloat32(rotated.Data), Predictions: gemm.ToFloat32(predictions.Data),
 	}, nil
 }
 
-// eigen returns the eigenvalues of c, descending, and its eigenvectors as the columns of q: c =
-// q·diag(values)·qᵀ. The entry of largest magnitude in each column is positive, so that the result
-// does not depend on the solver's choice of signs.
-func eigen(c *mat.SymDense) (values []float64, q *mat.Dense, err error) {
-	var es mat.EigenSym
-	infinite := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }
-	if slices.ContainsFunc(c.RawSymmetric().Data, infinite) || !es.Factorize(c, true) {
-		return nil, nil, errors.New("the full prior covariance has no finite eigenvalues: " +
-			"look for extreme weights in the validation histories, or choose a diagonal one")
+func zeros(rows, cols int) gemm.Matrix[float64] {
+	return gemm.Matrix[float64]{
+		Rows: rows, Cols: cols, Stride: cols, Data: make([]float64, rows*cols),
 	}
-	k := c.SymmetricDim()
-	ascending := es.Values(nil)
-	var vectors mat.Dense
-	es.VectorsTo(&vectors)
-	values, q = make([]float64, k), mat.NewDense(k, k, nil)
+}
+
+// eigen returns the eigenvalues of c, descending, and its eigenvectors as the columns of q: c =
+// q·diag(values)·qᵀ. The upper triangle of c is given; q has its place. The entry of largest
+// magnitude in each column is positive, so that the result does not depend on the solver's choice
+// of signs.
+func eigen(c gemm.Matrix[float64]) (values []float64, q gemm.Matrix[float64], err error) {
+	refused := errors.New("the full prior covariance has no finite eigenvalues: " +
+		"look for extreme weights in the validation histories, or choose a diagonal one")
+	infinite := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) }
+	if slices.ContainsFunc(c.Data, infinite) {
+		return nil, q, refused
+	}
+	values, ok := lapack.Eigen(c)
+	if !ok {
+		return nil, q, refused
+	}
+	k := c.Rows
+	slices.Reverse(values)
 	for j := range k {
-		from := k - 1 - j
-		values[j] = ascending[from]
+		slices.Reverse(c.Data[j*k : (j+1)*k])
+	}
+	for j := range k {
 		largest := 0.0
 		for i := range k {
-			if v := vectors.At(i, from); math.Abs(v) > math.Abs(largest) {
+			if v := c.Data[i*k+j]; math.Abs(v) > math.Abs(largest) {
 				largest = v
 			}
 		}
 		for i := range k {
-			q.Set(i, j, math.Copysign(1, largest)*vectors.At(i, from))
+			c.Data[i*k+j] *= math.Copysign(1, largest)
 		}
 	}
-	return values, q, nil
+	return values, c, nil
 }
 
 // variances rounds v to float32. Variances of 0, or below 0 by rounding, become kalman.MinVariance,

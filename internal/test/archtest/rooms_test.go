@@ -227,7 +227,7 @@ github.com/parquet-go/parquet-go: cmd/gsimc/internal/call cmd/gsimc/internal/exp
 go.yaml.in/yaml/v3: server/internal/filters cmd/gsimc/internal/cli
 
 # Arithmetic and collections.
-gonum.org/v1/gonum: spectral kalman/dynamics model learn/evaluate/internal
+gonum.org/v1/gonum: internal/num spectral model learn/evaluate/internal
 github.com/RoaringBitmap/roaring/v2: server/internal/catalogue
 github.com/maypok86/otter/v2: server/internal/state
 golang.org/x/time: server/internal/doors server/internal/ingest

@@ -2,10 +2,11 @@ package eigen
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
 
+	"github.com/gsimc/gsimc/internal/num/lapack"
 	"github.com/gsimc/gsimc/spectral/internal/dense"
 )
 
@@ -126,32 +127,23 @@ func choleskyQR2(w dense.Matrix[float64]) (r dense.Matrix[float64], ok bool) {
 
 // choleskyQR is one round of Cholesky QR. condition is the condition number of WᵀW.
 func choleskyQR(w dense.Matrix[float64]) (r dense.Matrix[float64], condition float64, ok bool) {
-	b := w.Cols
-	gram := dense.Gram(w)
-	var chol mat.Cholesky
-	if !chol.Factorize(mat.NewSymDense(b, gram.Data)) || !(chol.Cond() < maxGramCondition) {
+	r = dense.Gram(w)
+	condition, ok = lapack.Cholesky(r)
+	if !ok || !(condition < maxGramCondition) {
 		return r, 0, false
 	}
-	var tri, inverse mat.TriDense
-	chol.UTo(&tri)
-	if err := inverse.InverseTri(&tri); err != nil {
+	for i := range r.Rows {
+		clear(dense.Row(r, i)[:i])
+	}
+	inverse := r
+	inverse.Data = slices.Clone(r.Data)
+	if !lapack.InvertTriangle(inverse) {
 		return r, 0, false
 	}
 	// A product with R⁻¹ is many times faster than solving with R. R is well conditioned,
 	// so the second round restores the accuracy.
-	dense.RotateColumns(w, b, upperTriangle(&inverse))
-	return upperTriangle(&tri), chol.Cond(), true
-}
-
-// upperTriangle returns t with zeros below the diagonal. In a TriDense that part is
-// undefined.
-func upperTriangle(t *mat.TriDense) dense.Matrix[float64] {
-	raw := t.RawTriangular()
-	r := dense.New[float64](raw.N, raw.N)
-	for i := range raw.N {
-		copy(dense.Row(r, i)[i:], raw.Data[i*raw.Stride+i:i*raw.Stride+raw.N])
-	}
-	return r
+	dense.RotateColumns(w, w.Cols, inverse)
+	return r, condition, true
 }
 
 // Orthonormalise replaces q by an orthonormal basis of its column space.

@@ -3,9 +3,8 @@ package symmetric
 import (
 	"errors"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/gsimc/gsimc/internal/num/gemm"
+	"github.com/gsimc/gsimc/internal/num/lapack"
 )
 
 // inverseBlock is how many rows and columns [Matrix.NegInvert] pivots on at once: enough that
@@ -70,21 +69,20 @@ func (s *sweep) pivot(lo, hi int) error {
 
 // invertBlock returns the inverse of the diagonal block of rows lo to hi.
 func (s *sweep) invertBlock(lo, hi int) (gemm.Matrix[float64], error) {
-	d := mat.NewSymDense(hi-lo, nil)
-	for i := lo; i < hi; i++ {
-		for j, v := range s.a.Row(i)[:hi-i] {
-			d.SetSym(i-lo, i-lo+j, v)
+	w := hi - lo
+	d := rows(make([]float64, w*w), 0, w, w)
+	for i := range w {
+		copy(d.Data[i*w+i:], s.a.Row(lo + i)[:w-i])
+	}
+	if !lapack.Invert(d) {
+		return d, errors.New("the matrix is not positive definite to rounding error")
+	}
+	for i := range w {
+		for j := range i {
+			d.Data[i*w+j] = d.Data[j*w+i]
 		}
 	}
-	var factor mat.Cholesky
-	if !factor.Factorize(d) {
-		return gemm.Matrix[float64]{}, errors.New(
-			"the matrix is not positive definite to rounding error")
-	}
-	if err := factor.InverseTo(d); err != nil {
-		return gemm.Matrix[float64]{}, err
-	}
-	return gemm.Matrix[float64](mat.DenseCopyOf(d).RawMatrix()), nil
+	return d, nil
 }
 
 // readColumn copies columns lo to hi of the symmetric matrix to s.column.
