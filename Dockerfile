@@ -9,7 +9,7 @@ COPY . .
 ARG TARGETOS TARGETARCH VERSION=unknown
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION" -o /out/gsimc ./cmd/gsimc \
+    go build -trimpath -buildvcs=false -tags grpcnotrace -ldflags "-s -w -X main.version=$VERSION" -o /out/gsimc ./cmd/gsimc \
     && mkdir -p /out/state
 
 FROM scratch

@@ -12,8 +12,9 @@ GOLANGCI := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 VERSITYGW_VERSION := v1.8.0
 VERSITYGW := $(TOOLS)/versitygw-$(VERSITYGW_VERSION)
 
-# The version is stamped by -ldflags, so the build never asks git for it.
-GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+# The version is stamped by -ldflags, so the build never asks git for it. The tag leaves pages of grpc out that nothing
+# shows, and templates with them.
+GOBUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -tags grpcnotrace -ldflags '$(LDFLAGS)'
 GOTOOL  := go tool -modfile=internal/tools/go.mod
 
 # What a release has, and what make cross compiles without being told: servers run on Linux.

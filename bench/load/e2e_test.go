@@ -42,7 +42,8 @@ var gsimc = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	path = filepath.Join(built, "gsimc")
-	build := exec.Command("go", "build", "-C", "../..", "-o", path, "./cmd/gsimc")
+	build := exec.Command("go", "build", "-C", "../..", "-tags", "grpcnotrace", "-o", path,
+		"./cmd/gsimc")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}

@@ -56,8 +56,8 @@ var buildBinary = sync.OnceValues(func() (string, error) {
 
 // build compiles gsimc.
 func build(path string, flags ...string) error {
-	cmd := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-o", path},
-		flags...), ".")...)
+	cmd := exec.Command("go", append(append([]string{"build", "-buildvcs=false", "-tags",
+		"grpcnotrace", "-o", path}, flags...), ".")...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build: %w\n%s", err, out)

@@ -43,7 +43,7 @@ func program(t *testing.T) (bin string) {
 	for folder, program := range map[string]string{"cmd/gsimc": "gsimc",
 		"client/kafka": "gsimc-kafka", "client/mcp": "gsimc-mcp", "client/s3": "gsimc-s3"} {
 		run(t, filepath.Join("../..", folder), "go", "build", "-trimpath", "-buildvcs=false",
-			"-ldflags=-s -w", "-o", filepath.Join(bin, program+"-"+platform))
+			"-tags", "grpcnotrace", "-ldflags=-s -w", "-o", filepath.Join(bin, program+"-"+platform))
 	}
 	return bin
 }
