@@ -1,5 +1,5 @@
 // Command mutants shows that the tests of a promise can fail. It breaks the code in one place at a
-// time, as listed in list*.go, and runs the test that must notice: a test that passes is a hole.
+// time, as listed in mutants.txt, and runs the test that must notice: a test that passes is a hole.
 // The broken code is an overlay of the compiler's; no file in the repository changes.
 //
 //	go run ./internal/test/mutants           all mutants
@@ -9,6 +9,7 @@ package main
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,11 @@ import (
 	"time"
 )
 
+//go:embed mutants.txt
+var list string
+
+var mutants = parse(list)
+
 // A mutant is a fault that somebody could make, and the test that notices it.
 type mutant struct {
 	name   string
@@ -32,6 +38,40 @@ type mutant struct {
 	pkg    string
 	test   string // regular expression of go test -run
 	race   bool   // only the race detector notices
+}
+
+// parse reads a list of mutants, which are paragraphs: "name: what users would meet", then "file
+// test", with the folder of the test if it is another one, and "race". The text that is once in
+// the file stands behind "-", what takes its place behind "+". "#" begins a comment.
+func parse(list string) (all []mutant) {
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(list), "\n\n") {
+		var m mutant
+		var was, is []string
+		for line := range strings.SplitSeq(paragraph, "\n") {
+			switch text := line[1:]; {
+			case line[0] == '#':
+			case line[0] == '-':
+				was = append(was, text)
+			case line[0] == '+':
+				is = append(is, text)
+			case m.name == "":
+				m.name, m.breaks, _ = strings.Cut(line, ": ")
+			default:
+				words := strings.Fields(line)
+				m.file, m.test, m.pkg = words[0], words[1], filepath.Dir(words[0])
+				for _, word := range words[2:] {
+					if word == "race" {
+						m.race = true
+					} else {
+						m.pkg = word
+					}
+				}
+			}
+		}
+		m.was, m.is = strings.Join(was, "\n"), strings.Join(is, "\n")
+		all = append(all, m)
+	}
+	return all
 }
 
 func main() {

@@ -3,7 +3,18 @@ package main
 import (
 	"os"
 	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
+
+// What stands behind the test has no order.
+func TestParse(t *testing.T) {
+	for _, words := range []string{"race other", "other race"} {
+		m := parse("one: it breaks\na/b.go TestB " + words + "\n-was\n+is\n")[0]
+		check.Same(t, true, m.race, "race of %q", words)
+		check.Same(t, "other", m.pkg, "the folder of %q", words)
+	}
+}
 
 // Each mutant still fits the code that it breaks. To run them all takes minutes; this notices at once
 // that code has changed and its mutant has not.
