@@ -164,18 +164,18 @@ cmd/gsimc: cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/cal
 # Helpers of tests come last, so that nothing above may import them.
 docs:
 internal/test/archtest:
-internal/test/certtest:
 internal/test/check:
+internal/test/certtest: internal/test/check
 internal/test/filetest:
 internal/test/learntest: learn/dataset internal/test/check
 internal/test/h2test:
 internal/test/peak:
 internal/test/mutants:
 internal/test/soak:
-internal/test/issuertest:
-internal/test/nettest:
+internal/test/issuertest: internal/test/check
+internal/test/nettest: internal/test/check
 internal/test/proctest: internal/test/check
-internal/test/enginetest: internal/test/proctest internal/test/soak
+internal/test/enginetest: internal/test/check internal/test/proctest internal/test/soak
 internal/test/promises: internal/test/soak
 store/storetest: store
 learn/train/spectrumtest: internal/file internal/num kalman model learn/dataset learn/train

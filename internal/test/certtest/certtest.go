@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Authority signs certificates.
@@ -37,10 +39,7 @@ func NewAuthority(t testing.TB) *Authority {
 	}
 	key := newKey(t)
 	der := sign(t, template, template, key, key)
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	cert := check.Get(x509.ParseCertificate(der))(t)
 	return &Authority{PEM: encode("CERTIFICATE", der), cert: cert, key: key}
 }
 
@@ -57,10 +56,7 @@ func (a *Authority) Issue(t testing.TB, serial int64, until time.Time, more ...n
 	}
 	key := newKey(t)
 	der := sign(t, template, a.cert, key, a.key)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := check.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	return Pair{Cert: encode("CERTIFICATE", der), Key: encode("PRIVATE KEY", private)}
 }
 
@@ -69,21 +65,14 @@ func (a *Authority) Issue(t testing.TB, serial int64, until time.Time, more ...n
 func Write(t testing.TB, dir, name string, text []byte) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, os.WriteFile(path+".new", text, 0o600))
+	check.Must(t, os.Rename(path+".new", path))
 	return path
 }
 
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := check.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	return key
 }
 
@@ -92,9 +81,7 @@ func sign(
 ) []byte {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, parentKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return der
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/soak"
 )
 
@@ -105,9 +106,7 @@ func SharedPostgres(tb testing.TB, standby bool) *Postgres {
 		return p
 	}
 	p, err := startPostgres(bin, PostgresConfig{Standby: standby})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	atEnd(p.Remove)
 	sharedPostgres.known[standby] = p
 	return p
@@ -116,10 +115,7 @@ func SharedPostgres(tb testing.TB, standby bool) *Postgres {
 // NewPostgres returns servers for one test, which may do with them what it likes.
 func NewPostgres(tb testing.TB, config PostgresConfig) *Postgres {
 	tb.Helper()
-	p, err := startPostgres(postgresBin(tb), config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	p := check.Get(startPostgres(postgresBin(tb), config))(tb)
 	tb.Cleanup(p.Remove)
 	return p
 }

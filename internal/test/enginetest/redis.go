@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // RedisVariable is the environment variable with the path of a Redis or Valkey server.
@@ -78,19 +80,12 @@ func SharedRedis(tb testing.TB, primaries, replicas int) *RedisCluster {
 	if c := clusters.known[key]; c != nil {
 		return c
 	}
-	dir, err := os.MkdirTemp("", "gsimc-redis-")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	dir := check.Get(os.MkdirTemp("", "gsimc-redis-"))(tb)
 	atEnd(func() { _ = os.RemoveAll(dir) })
 	c, err := StartRedis(dir, path, RedisConfig{Primaries: primaries, Replicas: replicas})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, err)
 	atEnd(c.Kill)
-	if err := c.ElectAfter(quiet); err != nil {
-		tb.Fatal(err)
-	}
+	check.Must(tb, c.ElectAfter(quiet))
 	clusters.known[key] = c
 	return c
 }
@@ -110,10 +105,7 @@ func (c *RedisCluster) ElectAfter(silence time.Duration) error {
 // Redis returns a cluster for one test, which may do with it what it likes.
 func Redis(tb testing.TB, config RedisConfig) *RedisCluster {
 	tb.Helper()
-	c, err := StartRedis(tb.TempDir(), RedisServer(tb), config)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := check.Get(StartRedis(tb.TempDir(), RedisServer(tb), config))(tb)
 	tb.Cleanup(func() {
 		c.Remove()
 		for i := 0; tb.Failed() && i < len(c.Nodes); i++ {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // An Issuer signs tokens, and serves its configuration and its public keys on loopback.
@@ -66,10 +68,7 @@ func (i *Issuer) Rotate(t testing.TB) {
 	if i.NoNames.Load() {
 		name = ""
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := check.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	i.key.Store(&jose.JSONWebKey{Key: crypto.Signer(key), KeyID: name,
 		Algorithm: string(jose.ES256), Use: "sig"})
 }
@@ -91,13 +90,8 @@ func (i *Issuer) Sign(t testing.TB, claims map[string]any) string {
 // Sign returns a token with these claims, signed by a key.
 func Sign(t testing.TB, key jose.SigningKey, claims map[string]any) string {
 	t.Helper()
-	signer, err := jose.NewSigner(key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signer := check.Get(jose.NewSigner(key, nil))(t)
 	token, err := jwt.Signed(signer).Claims(claims).Serialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.Must(t, err)
 	return token
 }

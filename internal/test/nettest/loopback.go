@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // Loopback returns an address for --listen that only this test uses. It is for servers that end
@@ -28,10 +30,7 @@ func Loopback(tb testing.TB) string {
 // Free returns an address on which nothing listens.
 func Free(tb testing.TB) string {
 	tb.Helper()
-	listener, err := net.Listen("tcp", Loopback(tb))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	listener := check.Get(net.Listen("tcp", Loopback(tb)))(tb)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }
@@ -42,10 +41,7 @@ func Serve(
 	tb testing.TB, register func(*grpc.Server), options ...grpc.ServerOption,
 ) (address string, stop func()) {
 	tb.Helper()
-	listener, err := net.Listen("tcp", Loopback(tb))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	listener := check.Get(net.Listen("tcp", Loopback(tb)))(tb)
 	g := grpc.NewServer(options...)
 	register(g)
 	go func() { _ = g.Serve(listener) }()
