@@ -82,8 +82,7 @@ func compareGolden(t *testing.T, file, got string) {
 	if *update {
 		check.Must(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(golden)
-	check.Must(t, err)
+	want := check.Get(os.ReadFile(golden))(t)
 	if got != string(want) {
 		t.Errorf("states differ from %s in their bits.\ngot:\n%s\nwant:\n%s", golden, got, want)
 	}

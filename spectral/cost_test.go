@@ -16,8 +16,7 @@ func TestWindowedSize(t *testing.T) {
 		r.Ptr = append(r.Ptr, int64(len(r.Item)))
 	}
 	for _, w := range []int{0, 2, 7, 8, 41} {
-		cut, err := r.windowed(w)
-		check.Must(t, err)
+		cut := check.Get(r.windowed(w))(t)
 		events, edges, pairs := r.windowedSize(w)
 		var want float64
 		for u := range cut.NumUsers() {

@@ -17,8 +17,7 @@ func TestMRFCFAgainstOracle(t *testing.T) {
 	for range 20 {
 		n := 1 + rng.IntN(30)
 		r := randomIncidence(rng, 1+rng.IntN(40), n, 4)
-		m, err := NewMRFCF(r, 2)
-		check.Must(t, err)
+		m := check.Get(NewMRFCF(r, 2))(t)
 		dense := mat.NewDense(n, n, nil)
 		for u := range r.NumUsers() {
 			for _, i := range r.Item[r.Ptr[u]:r.Ptr[u+1]] {

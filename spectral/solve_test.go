@@ -271,8 +271,7 @@ func TestSolveIsDeterministic(t *testing.T) {
 			Graph: Graph{Kind: Hypergraph, DegreeExponent: 1},
 			Rank:  12, Seed: 3, Solver: solver, Nystrom: NystromOptions{Landmarks: 300},
 		}
-		want, err := Solve(r, opt)
-		check.Must(t, err)
+		want := check.Get(Solve(r, opt))(t)
 		procs := runtime.GOMAXPROCS(1)
 		got, err := Solve(r, opt)
 		runtime.GOMAXPROCS(procs)

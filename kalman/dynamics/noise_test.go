@@ -111,8 +111,7 @@ func (s *simulation) encoder(i int32) ([]float32, float32) {
 
 func (s *simulation) learn(t *testing.T) *Noise {
 	t.Helper()
-	noise, err := LearnNoise(s.d, s.row, s.encoder, s.histories, nil)
-	check.Must(t, err)
+	noise := check.Get(LearnNoise(s.d, s.row, s.encoder, s.histories, nil))(t)
 	return noise
 }
 
@@ -150,8 +149,7 @@ func checkShare(t *testing.T, name string, j int, got, want, tol float32) {
 func TestLikelihoodNeverFalls(t *testing.T) {
 	s := simulate(2, testDynamics(4, 0.01), 60, 30, 50)
 	s.histories = append(s.histories, simulateLong(s)...)
-	m, err := measure(s.histories)
-	check.Must(t, err)
+	m := check.Get(measure(s.histories))(t)
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	for j, series := range m.residuals(bands, 0, 4, s.row, s.encoder) {
 		for _, start := range []variances{
@@ -176,8 +174,7 @@ func TestLikelihoodNeverFalls(t *testing.T) {
 // way.
 func TestFitReachesTheMaximum(t *testing.T) {
 	s := simulate(12, testDynamics(5, 0.01), 200, 30, 50)
-	m, err := measure(s.histories)
-	check.Must(t, err)
+	m := check.Get(measure(s.histories))(t)
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	for j, series := range m.residuals(bands, 0, 5, s.row, s.encoder) {
 		f := newEM(m, series, 0.01)
@@ -269,8 +266,7 @@ func TestInnovationsAreCalibrated(t *testing.T) {
 	learned.P0, learned.SigmaEta, learned.SigmaNu, learned.Drift =
 		noise.P0, noise.SigmaEta, noise.SigmaNu, noise.Drift
 	for name, d := range map[string]*kalman.Dynamics{"true": s.d, "learned": &learned} {
-		c, err := Innovations(d, s.row, s.encoder, s.histories)
-		check.Must(t, err)
+		c := check.Get(Innovations(d, s.row, s.encoder, s.histories))(t)
 		if c.Events != 400*36 || len(c.Bands) != 8 || len(c.Coordinates) != 20 {
 			t.Errorf("%s: %d events, %d bands, %d coordinates",
 				name, c.Events, len(c.Bands), len(c.Coordinates))
@@ -290,8 +286,7 @@ func TestInnovationsSeeOverconfidence(t *testing.T) {
 		s.d.P0[j], s.d.SigmaEta[j], s.d.SigmaNu[j] =
 			s.d.P0[j]/4, s.d.SigmaEta[j]/4, s.d.SigmaNu[j]/4
 	}
-	c, err := Innovations(s.d, s.row, s.encoder, s.histories)
-	check.Must(t, err)
+	c := check.Get(Innovations(s.d, s.row, s.encoder, s.histories))(t)
 	if math.Abs(c.Overall-4) > 0.4 {
 		t.Errorf("all variances a quarter of the truth: %v, want 4", c.Overall)
 	}
@@ -331,8 +326,7 @@ func TestMeasureIsCapped(t *testing.T) {
 	for t := range all[0] {
 		all[0][t].Weight = 1
 	}
-	m, err := measure(all)
-	check.Must(t, err)
+	m := check.Get(measure(all))(t)
 	if len(m.histories) != noiseUsers || m.ptr[1] != noiseMeasurements ||
 		m.skip[0] != 50 || m.skip[1] != 0 {
 		t.Errorf("%d users, the first with %d measurements after %d",

@@ -82,8 +82,7 @@ func oracle(histories []kalman.History, opt Options, e []float32, k int) *Normal
 
 func newMoments(t testing.TB, n int, histories []kalman.History, opt Options) *Moments {
 	t.Helper()
-	m, err := NewMoments(n, slices.Values(histories), opt)
-	check.Must(t, err)
+	m := check.Get(NewMoments(n, slices.Values(histories), opt))(t)
 	return m
 }
 
@@ -263,8 +262,7 @@ func TestSolveSatisfiesNormalEquations(t *testing.T) {
 		mean += x.G[i*rows+i] / float64(rows-1)
 	}
 	for _, ridge := range []float64{0, 0.01, 1} {
-		out, err := x.Solve(ridge)
-		check.Must(t, err)
+		out := check.Get(x.Solve(ridge))(t)
 		for row := range rows {
 			for col := range k {
 				sum := x.G[row*rows+rows-1] * out.Mean[col]

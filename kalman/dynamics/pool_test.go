@@ -107,21 +107,18 @@ func TestPoolLocalised(t *testing.T) {
 	nothing := make([]float32, k)
 	rows := func(int32) []float32 { return nothing }
 	d := &kalman.Dynamics{Bands: []kalman.Band{{}}, Mean: nothing}
-	noise, err := LearnNoise(d, rows, encoder, histories, nil)
-	check.Must(t, err)
+	noise := check.Get(LearnNoise(d, rows, encoder, histories, nil))(t)
 	measured := func() *Calibration {
 		filter := *d
 		filter.P0, filter.SigmaEta, filter.SigmaNu = noise.P0, noise.SigmaEta, noise.SigmaNu
 		filter.Drift = noise.Drift
-		c, err := Innovations(&filter, rows, freshEncoder, fresh)
-		check.Must(t, err)
+		c := check.Get(Innovations(&filter, rows, freshEncoder, fresh))(t)
 		return c
 	}
 	if alone := measured(); alone.Holds() || alone.Overall < 100 {
 		t.Errorf("alone %.3g, by range %.3g; want them far off", alone.Overall, alone.Bands)
 	}
-	halves, err := noise.Pool(d, rows, encoder, histories, trueSpread(k))
-	check.Must(t, err)
+	halves := check.Get(noise.Pool(d, rows, encoder, histories, trueSpread(k)))(t)
 	pooled := measured()
 	t.Logf("between halves %.3f, on other users %.3f", halves.Bands, pooled.Bands)
 	if !halves.Holds() {
@@ -150,8 +147,7 @@ func TestPoolKeepsTheWellKnown(t *testing.T) {
 	}
 	alone, pooled := s.learn(t), s.learn(t)
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
-	halves, err := pooled.Pool(bands, s.row, s.encoder, s.histories, spread)
-	check.Must(t, err)
+	halves := check.Get(pooled.Pool(bands, s.row, s.encoder, s.histories, spread))(t)
 	for _, x := range halves.Bands {
 		if math.Abs(x-1) > 0.1 {
 			t.Errorf("between halves %.3f, want 1", halves.Bands)
@@ -172,8 +168,7 @@ func TestPoolIsDeterministic(t *testing.T) {
 	rows := func(int32) []float32 { return nothing }
 	d := &kalman.Dynamics{Bands: []kalman.Band{{}}, Mean: nothing}
 	learn := func() (*Noise, *Calibration) {
-		noise, err := LearnNoise(d, rows, encoder, histories, nil)
-		check.Must(t, err)
+		noise := check.Get(LearnNoise(d, rows, encoder, histories, nil))(t)
 		halves, err := noise.Pool(d, rows, encoder, histories, trueSpread(k))
 		check.Must(t, err)
 		return noise, halves

@@ -56,8 +56,7 @@ func TestLearnTaste(t *testing.T) {
 				Bands: []kalman.Band{{}}, Mean: nothing, P0: tt.p0,
 				SigmaEta: tiny, SigmaNu: sigmaNu,
 			}
-			got, err := LearnTaste(d, rows, encoder, histories)
-			check.Must(t, err)
+			got := check.Get(LearnTaste(d, rows, encoder, histories))(t)
 			if math.Abs(got.Floor-tt.floor) > 0.15 {
 				t.Errorf("floor %v, want %v", got.Floor, tt.floor)
 			}
@@ -68,8 +67,7 @@ func TestLearnTaste(t *testing.T) {
 			}
 			d.SigmaTheta, d.ThetaFloor = got.SigmaTheta, got.Floor
 			fresh, encoder := tasteData(rng, 1500, 16, sigmaTheta, sigmaNu)
-			evidence, err := TasteEvidence(d, rows, encoder, fresh)
-			check.Must(t, err)
+			evidence := check.Get(TasteEvidence(d, rows, encoder, fresh))(t)
 			if len(evidence) != 5 { // N = 0, 1, 2–3, 4–7, 8–14
 				t.Errorf("%d ranges of evidence, want 5", len(evidence))
 			}

@@ -82,11 +82,9 @@ func TestSampleRanksAsTheModel(t *testing.T) {
 	for _, part := range []struct{ bands, rank int }{
 		{normal.R, items}, {normal.R, 16}, {normal.R - 1, 16},
 	} {
-		readout, err := normal.Prefix(part.bands, part.rank).Solve(chosen.Ridge)
-		check.Must(t, err)
+		readout := check.Get(normal.Prefix(part.bands, part.rank).Solve(chosen.Ridge))(t)
 		spec.Dynamics.Bands = chosen.Bands[:part.bands]
-		m, err := model.New(spec, b.Prefix(part.rank), names(), h)
-		check.Must(t, err)
+		m := check.Get(model.New(spec, b.Prefix(part.rank), names(), h))(t)
 		var want []local.Position
 		for _, history := range h.Validation {
 			want = append(want, positions(m, history, counts, chosen.Local.Events)...)

@@ -28,8 +28,7 @@ func TestSnapshotDocuments(t *testing.T) {
 	}
 	old := snapshot()
 	old.Exposed, old.Shares, old.Factors = nil, nil, nil // as in documents of before
-	before, err := old.Encode("base")
-	check.Must(t, err)
+	before := check.Get(old.Encode("base"))(t)
 	if got, err = Decode(before, "base", 2); !cmp.Equal(old, got) || err != nil {
 		t.Errorf("%v: %+v, want %+v", err, got, old)
 	}
