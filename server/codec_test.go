@@ -1,66 +1,24 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/encoding"
-	grpcproto "google.golang.org/grpc/encoding/proto"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 	"github.com/gsimc/gsimc/server/internal/ingest"
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/memory"
 	"github.com/gsimc/gsimc/store/storetest"
 )
-
-// A breakingConn sends what no Go client would: notUTF8 in a string arrives as bytes that are not
-// UTF-8, and a message with cutHere in it is cut off there.
-type breakingConn struct{ grpc.ClientConnInterface }
-
-const (
-	notUTF8 = "NOT-UTF8"
-	cutHere = "CUT-HERE"
-)
-
-func (c breakingConn) Invoke(
-	ctx context.Context, method string, req, resp any, opts ...grpc.CallOption,
-) error {
-	return c.ClientConnInterface.Invoke(ctx, method, req, resp,
-		append(opts, grpc.ForceCodecV2(newBreakingCodec()))...)
-}
-
-func (c breakingConn) NewStream(
-	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	return c.ClientConnInterface.NewStream(ctx, desc, method,
-		append(opts, grpc.ForceCodecV2(newBreakingCodec()))...)
-}
-
-type breakingCodec struct{ encoding.CodecV2 }
-
-func newBreakingCodec() breakingCodec { return breakingCodec{encoding.GetCodecV2(grpcproto.Name)} }
-
-func (c breakingCodec) Marshal(v any) (mem.BufferSlice, error) {
-	data, err := c.CodecV2.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	broken := bytes.ReplaceAll(data.Materialize(), []byte(notUTF8),
-		bytes.Repeat([]byte{0xff}, len(notUTF8)))
-	broken, _, _ = bytes.Cut(broken, []byte(cutHere))
-	return mem.BufferSlice{mem.SliceBuffer(broken)}, nil
-}
 
 func malformedField(field string) problem {
 	return problem{Code: codes.InvalidArgument, Reason: "INVALID_FIELD", Fields: []string{field}}
@@ -68,7 +26,7 @@ func malformedField(field string) problem {
 
 func TestMalformedRequests(t *testing.T) {
 	ts := start(t, setup{})
-	conn := breakingConn{ts.conn}
+	conn := nettest.BreakingConn{ClientConnInterface: ts.conn}
 	observe := func(e *pb.Event) error {
 		_, err := pb.NewEventServiceClient(conn).Observe(ctx(t), &pb.ObserveRequest{Event: e})
 		return err
@@ -78,30 +36,30 @@ func TestMalformedRequests(t *testing.T) {
 		call        func() error
 	}{
 		{"string", "event.item_id",
-			func() error { return observe(&pb.Event{UserId: "ann", ItemId: notUTF8}) }},
+			func() error { return observe(&pb.Event{UserId: "ann", ItemId: nettest.NotUTF8}) }},
 		{"first of two", "event.user_id",
-			func() error { return observe(&pb.Event{UserId: notUTF8, ItemId: notUTF8}) }},
+			func() error { return observe(&pb.Event{UserId: nettest.NotUTF8, ItemId: nettest.NotUTF8}) }},
 		{"truncated", "gsimc.v1.ObserveRequest",
-			func() error { return observe(&pb.Event{UserId: "ann", ItemId: cutHere}) }},
+			func() error { return observe(&pb.Event{UserId: "ann", ItemId: nettest.CutHere}) }},
 		{"in a list of messages", "events[2].event_id", func() error {
 			_, err := pb.NewEventServiceClient(conn).BatchObserve(ctx(t),
 				&pb.BatchObserveRequest{Events: []*pb.Event{newEvent("ann", 1), nil,
-					withID(notUTF8, "ann", 1)}})
+					withID(nettest.NotUTF8, "ann", 1)}})
 			return err
 		}},
 		{"in a list of strings", "filter.deny_item_ids[1]", func() error {
 			_, err := pb.NewRecommenderServiceClient(conn).Recommend(ctx(t),
-				&pb.RecommendRequest{Filter: &pb.ItemFilter{DenyItemIds: []string{"a", notUTF8}}})
+				&pb.RecommendRequest{Filter: &pb.ItemFilter{DenyItemIds: []string{"a", nettest.NotUTF8}}})
 			return err
 		}},
 		{"health", "service", func() error {
 			_, err := healthpb.NewHealthClient(conn).Check(ctx(t),
-				&healthpb.HealthCheckRequest{Service: notUTF8})
+				&healthpb.HealthCheckRequest{Service: nettest.NotUTF8})
 			return err
 		}},
 		{"health, streaming", "service", func() error {
 			watch, err := healthpb.NewHealthClient(conn).Watch(ctx(t),
-				&healthpb.HealthCheckRequest{Service: notUTF8})
+				&healthpb.HealthCheckRequest{Service: nettest.NotUTF8})
 			if err == nil {
 				_, err = watch.Recv()
 			}
@@ -109,12 +67,12 @@ func TestMalformedRequests(t *testing.T) {
 		}},
 		{"reflection", "host", func() error {
 			stream, err := grpc_reflection_v1.NewServerReflectionClient(
-				breakingConn{ts.adminConn}).ServerReflectionInfo(ctx(t))
+				nettest.BreakingConn{ClientConnInterface: ts.adminConn}).ServerReflectionInfo(ctx(t))
 			if err != nil {
 				return err
 			}
 			if err := stream.Send(
-				&grpc_reflection_v1.ServerReflectionRequest{Host: notUTF8}); err != nil {
+				&grpc_reflection_v1.ServerReflectionRequest{Host: nettest.NotUTF8}); err != nil {
 				return err
 			}
 			_, err = stream.Recv()
@@ -139,11 +97,11 @@ func TestMalformedStream(t *testing.T) {
 		return slow.Store.Append(c, r)
 	}
 	ts := start(t, setup{store: slow})
-	for text, field := range map[string]string{notUTF8: "event.item_id",
-		cutHere: "gsimc.v1.StreamObserveRequest"} {
+	for text, field := range map[string]string{nettest.NotUTF8: "event.item_id",
+		nettest.CutHere: "gsimc.v1.StreamObserveRequest"} {
 		t.Run(field, func(t *testing.T) {
 			const good = ingest.StreamWindow + 10
-			breaking := pb.NewEventServiceClient(breakingConn{ts.conn})
+			breaking := pb.NewEventServiceClient(nettest.BreakingConn{ClientConnInterface: ts.conn})
 			client := check.Get(breaking.StreamObserve(ctx(t)))(t)
 			s := clientStream{client, nil}
 			for i := range good {

@@ -21,6 +21,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/h2test"
+	"github.com/gsimc/gsimc/internal/test/nettest"
 )
 
 // everyMethod calls methods with marked values that are in order, and some that are unknown, as
@@ -154,9 +155,10 @@ func (c *canary) stream(events ...*pb.Event) {
 // badFields breaks the rules of fields with marked values, and of messages with marks in them.
 func (c *canary) badFields() {
 	long := strings.Repeat("x", 300)
-	for _, conn := range []grpc.ClientConnInterface{c.conn, breakingConn{c.conn}} {
+	for _, conn := range []grpc.ClientConnInterface{c.conn,
+		nettest.BreakingConn{ClientConnInterface: c.conn}} {
 		events, lists := pb.NewEventServiceClient(conn), pb.NewRecommenderServiceClient(conn)
-		for _, bad := range []string{long, notUTF8, cutHere + "x"} {
+		for _, bad := range []string{long, nettest.NotUTF8, nettest.CutHere + "x"} {
 			if _, plain := conn.(notingConn); plain && bad != long {
 				continue // only a value like others
 			}
