@@ -4,9 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -52,7 +49,7 @@ func (Token) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 func ReadToken(path string) (Token, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return "", &fault.Fault{Field: "ClientTokenFile", Err: reason(err)}
+		return "", &fault.Fault{Field: "ClientTokenFile", Err: fault.PathError(err)}
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
 	if first = strings.TrimSpace(first); first == "" || strings.ContainsAny(first, " \t") {
@@ -76,7 +73,7 @@ func LoadTLS(f TLSFiles) (*tls.Config, error) {
 	if f.CA != "" {
 		text, err := os.ReadFile(f.CA)
 		if err != nil {
-			return nil, &fault.Fault{Field: "TLSCA", Err: reason(err)}
+			return nil, &fault.Fault{Field: "TLSCA", Err: fault.PathError(err)}
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
@@ -93,7 +90,7 @@ func LoadTLS(f TLSFiles) (*tls.Config, error) {
 			Advice: []fault.Change{{Verb: "set", Field: "ClientCert"}}}
 	case f.Cert != "":
 		if _, err := tls.LoadX509KeyPair(f.Cert, f.Key); err != nil {
-			return nil, &fault.Fault{Field: "ClientCert", Err: reason(err)}
+			return nil, &fault.Fault{Field: "ClientCert", Err: fault.PathError(err)}
 		}
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
@@ -191,12 +188,4 @@ func onThisMachine(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
-}
-
-// reason is "path: reason" of an error about a file, without the system call.
-func reason(err error) error {
-	if e := new(fs.PathError); errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", e.Path, e.Err)
-	}
-	return err
 }

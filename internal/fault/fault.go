@@ -9,7 +9,9 @@
 package fault
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 )
 
@@ -135,3 +137,21 @@ func Fields(err error) []string {
 }
 
 func ownName(field string) string { return field }
+
+// PathError returns an error of the operating system as "path: reason", without the system call. It
+// returns other errors as they are.
+func PathError(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", e.Path, e.Err)
+	}
+	return err
+}
+
+// Cause returns the reason of an error of the operating system about a path, without path and
+// system call. It returns other errors as they are.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

@@ -68,3 +68,14 @@ func TestChain(t *testing.T) {
 	check.Same(t, []string{"A", "B"}, fault.Fields(err), "fields")
 	check.Pass(t, fault.In("x", nil), "In of nil")
 }
+
+func TestErrorsAboutPaths(t *testing.T) {
+	err := fmt.Errorf("read: %w", &fs.PathError{Op: "open", Path: "a.csv", Err: fs.ErrNotExist})
+	check.Same(t, "a.csv: file does not exist", fault.PathError(err).Error(), "PathError")
+	check.Same(t, fs.ErrNotExist.Error(), fault.Cause(err).Error(), "Cause")
+	for _, same := range []error{nil, fs.ErrExist} {
+		if fault.PathError(same) != same || fault.Cause(same) != same {
+			t.Errorf("%v has changed", same)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func New(cfg Config) (*Loop, error) {
 		path, err = cfg.Model, nil
 	}
 	if err != nil {
-		return nil, &fault.Fault{Field: "Model", Err: reason(err)}
+		return nil, &fault.Fault{Field: "Model", Err: fault.Cause(err)}
 	}
 	probe, err := os.CreateTemp(filepath.Dir(path), ".gsimc-probe-*")
 	if err == nil {
@@ -96,18 +96,10 @@ func New(cfg Config) (*Loop, error) {
 	if err != nil {
 		return nil, &fault.Fault{
 			Field: "Model", Problem: "its folder " + filepath.Dir(path) +
-				" must be writable to retrain:", Err: reason(err),
+				" must be writable to retrain:", Err: fault.Cause(err),
 		}
 	}
 	return &Loop{cfg: cfg, model: path}, nil
-}
-
-// reason returns the cause of an error about a path, without path and system call.
-func reason(err error) error {
-	if e := new(fs.PathError); errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }
 
 // Run makes attempts until ctx ends.

@@ -188,8 +188,7 @@ func micros(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
 	}
-	n := t.UnixMicro()
-	return &n
+	return new(t.UnixMicro())
 }
 
 func fromMicros(n *int64) time.Time {

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // maxKeyBytes bounds a document of keys.
@@ -152,10 +153,7 @@ func readKeyFile(name string) ([]byte, error) {
 			return text, errors.Join(err, f.Close())
 		}
 	}
-	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err
-	}
-	return nil, err
+	return nil, fault.Cause(err)
 }
 
 func readBounded(from io.Reader) ([]byte, error) {

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"sync"
@@ -159,29 +158,21 @@ func (w *Files[T]) read() (texts [][]byte, hash [sha256.Size]byte, err error) {
 func ReadFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, fault.PathError(err)
 	}
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a file", name)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, reason(err)
+		return nil, fault.PathError(err)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, reason(err)
+		return nil, fault.PathError(err)
 	}
 	if len(text) > MaxFileBytes {
 		return nil, fmt.Errorf("%s: has more than %d bytes", name, MaxFileBytes)
 	}
 	return text, nil
-}
-
-// reason is "path: reason", without the system call.
-func reason(err error) error {
-	if e := new(fs.PathError); errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", e.Path, e.Err)
-	}
-	return err
 }

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"strings"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // App is what a command sees of the world around it.
@@ -56,11 +55,7 @@ func (p *printed) Write(b []byte) (int, error) {
 // end returns the exit code of a command that has done its work.
 func (p *printed) end(stderr io.Writer) int {
 	if p.err != nil {
-		err := p.err
-		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			err = e.Err
-		}
-		return fail(stderr, fmt.Sprintf("standard output: %v", err), ExitFailure)
+		return fail(stderr, fmt.Sprintf("standard output: %v", fault.Cause(p.err)), ExitFailure)
 	}
 	return ExitOK
 }

@@ -87,7 +87,7 @@ func Writable(flag, path string) error {
 		return Usage(Flagf(flag, "%s is a directory", path))
 	case err != nil:
 		return &fault.Fault{Field: flag, Problem: "cannot write to the folder " + dir + ":",
-			Err: adviseFolder(err)}
+			Err: fmt.Errorf("%w: make it, or choose another", err)}
 	}
 	return nil
 }

@@ -95,12 +95,7 @@ func About(format string, flags ...string) error {
 
 // PathError returns an error of the operating system as "path: reason", without the system call. It
 // returns other errors as they are.
-func PathError(err error) error {
-	if e := new(fs.PathError); errors.As(err, &e) {
-		return fmt.Errorf("%s: %w", e.Path, e.Err)
-	}
-	return err
-}
+func PathError(err error) error { return fault.PathError(err) }
 
 // OpenModel opens the model file that a flag such as "--model" gives, or an argument, which has no
 // name.

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 var errIsDir = errors.New("is a directory")
@@ -18,13 +18,8 @@ func probe(path string) (dir string, err error) {
 		return dir, errIsDir
 	}
 	f, err := os.CreateTemp(dir, ".gsimc-probe-*")
-	if e := new(fs.PathError); errors.As(err, &e) {
-		return dir, e.Err
-	}
 	if err != nil {
-		return dir, err
+		return dir, fault.Cause(err)
 	}
 	return dir, errors.Join(f.Close(), os.Remove(f.Name()))
 }
-
-func adviseFolder(err error) error { return fmt.Errorf("%w: make it, or choose another", err) }

@@ -45,8 +45,7 @@ func micros(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
 	}
-	n := t.UnixMicro()
-	return &n
+	return new(t.UnixMicro())
 }
 
 func itemOf(i store.Item) itemRow {
