@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/model"
 	"github.com/gsimc/gsimc/model/fit"
@@ -256,8 +257,8 @@ func spreadOf(choices []trend.Choice) float64 {
 			return math.IsInf(float64(score), -1)
 		})
 		if n := len(left); n > 0 {
-			median := nth(left, n/2)
-			best := nth(left[n/2:], max(n-10, 3*n/4)-n/2)
+			median := stat.Nth(left, n/2)
+			best := stat.Nth(left[n/2:], max(n-10, 3*n/4)-n/2)
 			spreads = append(spreads, float64(best)-float64(median))
 		}
 	}
@@ -266,32 +267,4 @@ func spreadOf(choices []trend.Choice) float64 {
 	}
 	slices.Sort(spreads)
 	return spreads[len(spreads)/2]
-}
-
-// nth is x[n] as if x were sorted. It moves the smaller numbers before x[n], the others behind it.
-func nth(x []float32, n int) float32 {
-	for lo, hi := 0, len(x)-1; lo < hi; {
-		pivot, i, j := x[lo+(hi-lo)/2], lo, hi
-		for i <= j {
-			for x[i] < pivot {
-				i++
-			}
-			for x[j] > pivot {
-				j--
-			}
-			if i <= j {
-				x[i], x[j] = x[j], x[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case n <= j:
-			hi = j
-		case n >= i:
-			lo = i
-		default:
-			return x[n]
-		}
-	}
-	return x[n]
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/kalman"
 )
 
@@ -213,7 +214,7 @@ func (c *counter) strongest(all []pair, keep int) []pair {
 			(float64(p.after)+middleBackward*float64(p.before))*c.damp[p.item])
 	}
 	c.scratch = append(c.scratch[:0], c.strength...)
-	floor := nthLargest(c.scratch, keep)
+	floor := stat.Nth(c.scratch, len(c.scratch)-keep)
 	kept, tied := make([]pair, 0, keep), []pair(nil)
 	for at, p := range all {
 		switch s := c.strength[at]; {
@@ -225,35 +226,6 @@ func (c *counter) strongest(all []pair, keep int) []pair {
 	}
 	slices.SortFunc(tied, byItem)
 	return append(kept, tied[:keep-len(kept)]...)
-}
-
-// nthLargest returns the n-th largest of the values, from 1, and reorders them (C. A. R. Hoare,
-// Find, Communications of the ACM 4, 1961). O(values) but for orders that do not occur by chance.
-func nthLargest(values []float64, n int) float64 {
-	for n--; ; {
-		pivot := values[len(values)/2]
-		i, j := 0, len(values)-1
-		for i <= j {
-			for values[i] > pivot {
-				i++
-			}
-			for values[j] < pivot {
-				j--
-			}
-			if i <= j {
-				values[i], values[j] = values[j], values[i]
-				i, j = i+1, j-1
-			}
-		}
-		switch {
-		case n <= j:
-			values = values[:j+1]
-		case n >= i:
-			values, n = values[i:], n-i
-		default:
-			return pivot
-		}
-	}
 }
 
 // at returns the sums of item j in row i.

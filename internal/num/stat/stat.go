@@ -1,7 +1,11 @@
-// Package stat has the mean of a sample with its standard error, once for all measurements.
+// Package stat has the mean of a sample with its standard error, and the n-th of its numbers, once
+// for all measurements.
 package stat
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Mean returns the mean of independent values and its standard error, both 0 for no values.
 func Mean(x []float64) (mean, stderr float64) {
@@ -65,4 +69,34 @@ func ErrBy(users []int32, values []float64, mean float64) float64 {
 		deviations[u] += values[t] - mean
 	}
 	return ClusterErr(deviations, len(values))
+}
+
+// Nth returns x[n] as if x were sorted (C. A. R. Hoare, Find, Communications of the ACM 4, 1961).
+// It moves the smaller numbers before x[n], and the others behind it. x has no NaN. O(len(x)) but
+// for orders that do not occur by chance.
+func Nth[T cmp.Ordered](x []T, n int) T {
+	for lo, hi := 0, len(x)-1; lo < hi; {
+		pivot, i, j := x[lo+(hi-lo)/2], lo, hi
+		for i <= j {
+			for x[i] < pivot {
+				i++
+			}
+			for x[j] > pivot {
+				j--
+			}
+			if i <= j {
+				x[i], x[j] = x[j], x[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch {
+		case n <= j:
+			hi = j
+		case n >= i:
+			lo = i
+		default:
+			return pivot
+		}
+	}
+	return x[n]
 }

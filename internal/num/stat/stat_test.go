@@ -2,9 +2,12 @@ package stat_test
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gsimc/gsimc/internal/num/stat"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 func TestMean(t *testing.T) {
@@ -20,5 +23,24 @@ func TestMean(t *testing.T) {
 	}
 	if d := stat.Difference([]float64{3, 1}, []float64{1, 2}); d[0] != 2 || d[1] != -1 {
 		t.Errorf("the difference is %v", d)
+	}
+}
+
+// Numbers of few values have ties.
+func TestNthAgainstSorting(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	for size := 1; size < 60; size++ {
+		x := make([]float32, size)
+		for i := range x {
+			x[i] = float32(rng.IntN(1 + rng.IntN(2*size)))
+		}
+		sorted := slices.Sorted(slices.Values(x))
+		for n := range x {
+			got := slices.Clone(x)
+			check.Same(t, sorted[n], stat.Nth(got, n), "number %d of %v", n, x)
+			if slices.Max(got[:n+1]) != sorted[n] || slices.Min(got[n:]) != sorted[n] {
+				t.Errorf("number %d of %v does not divide %v", n, x, got)
+			}
+		}
 	}
 }
