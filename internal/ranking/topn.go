@@ -6,20 +6,14 @@ import "math"
 // looks at every score once; the memory is that of the n results. Call Reset, then Offer as often
 // as needed, then Sorted. The zero value selects nothing.
 type TopN struct {
-	n     int
-	floor float32  // no lower score counts
-	heap  []Scored // the best so far; a binary heap with the last of them at the root
+	n    int
+	heap []Scored // the best so far; a binary heap with the last of them at the root
 }
 
 // Reset starts a new selection of n items in the memory of buf[:0], which grows if it is too small.
 func (t *TopN) Reset(buf []Scored, n int) {
-	t.n, t.floor, t.heap = max(n, 0), float32(math.Inf(-1)), buf[:0]
+	t.n, t.heap = max(n, 0), buf[:0]
 }
-
-// Floor leaves out the scores below floor; it comes after Reset and before Offer. If n scores that
-// are not skipped are known to be no lower, the results are the same, and most of the changes on
-// the way to them are saved.
-func (t *TopN) Floor(floor float32) { t.floor = number(floor) }
 
 // Offer takes the scores of the items first, first+1, …; members of skip are left out. Calls must
 // come in rising order of items. A NaN counts as −∞, so it comes after all numbers but −∞.
@@ -32,9 +26,8 @@ func (t *TopN) Offer(first int32, scores []float32, skip *Set) {
 	}
 	i := 0
 	for ; i < len(scores) && len(t.heap) < t.n; i++ {
-		item, s := first+int32(i), number(scores[i])
-		if s >= t.floor && !skip.Has(item) {
-			t.push(Scored{item, s})
+		if item := first + int32(i); !skip.Has(item) {
+			t.push(Scored{item, number(scores[i])})
 		}
 	}
 	if i == len(scores) {

@@ -1,11 +1,11 @@
 package fit
 
 import (
+	"math"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/internal/num/parallel"
-	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/model/local"
@@ -102,7 +102,6 @@ func newSampler(x *Items, spec *Spec, counts *local.Successions, e []float32) *s
 func (w *sampler) user(h kalman.History, last int) *sampleUser {
 	out, s := &sampleUser{}, w.bands.NewState()
 	w.Walk(h, last, func(at int, p local.Position) {
-		p.Top = make([]ranking.Scored, 0, local.TopLength)
 		out.positions = append(out.positions, p)
 		out.past = append(out.past, h[:at])
 		out.states = append(out.states, s.X...)
@@ -131,12 +130,7 @@ func (s *sample) rank(r *dynamics.Readout) {
 		scores := gemm.Matrix[float32]{Rows: part.Rows, Cols: n, Stride: n, Data: s.scores}
 		clear(s.scores[:part.Rows*n])
 		gemm.MulAdd(scores, 1, gemm.Plain, part, gemm.Transposed, items)
-		parallel.TasksWith(part.Rows, func() func(int) {
-			w := &ranker{x: s.x, seen: ranking.NewSet(n)}
-			return func(i int) {
-				w.rank(&s.positions[first+i], s.past[first+i], row(s.scores, i, n))
-			}
-		})
+		parallel.Tasks(part.Rows, func(i int) { s.rankOne(first+i, row(s.scores, i, n)) })
 	}
 }
 
@@ -158,23 +152,13 @@ func (s *sample) queriesOf(r *dynamics.Readout) gemm.Matrix[float32] {
 	return q
 }
 
-// ranker is the memory of one worker of rank.
-type ranker struct {
-	x    *Items
-	seen *ranking.Set
-	top  ranking.TopN
-}
-
-// rank stores the scores of a position. products are u_i·q of all items, and are overwritten.
-func (w *ranker) rank(p *local.Position, past kalman.History, products []float32) {
-	for i, scale := range w.x.DecoderScale {
+// rankOne stores the scores of a position. products are u_i·q of all items, and are overwritten.
+func (s *sample) rankOne(at int, products []float32) {
+	for i, scale := range s.x.DecoderScale {
 		products[i] *= scale
 	}
-	for _, e := range past {
-		w.seen.Add(e.Item)
+	for _, e := range s.past[at] {
+		products[e.Item] = float32(math.Inf(-1))
 	}
-	p.Rank(products, w.seen, &w.top)
-	for _, e := range past {
-		w.seen.Remove(e.Item)
-	}
+	s.positions[at].Rank(products)
 }

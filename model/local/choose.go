@@ -3,9 +3,9 @@ package local
 import (
 	"math"
 	"slices"
-	"sort"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/num/vec"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -16,29 +16,66 @@ type Position struct {
 	Recent []kalman.Recent
 	Target ranking.Scored // the item of the event, and its score without a local term
 
-	// Top holds the items of the largest scores without a local term, best first, as [TopLength]
-	// says. Near holds the items of [Successions.Near]. Both leave out the items of the history.
+	// Top holds the items of the largest scores without a local term, the best one first: all
+	// that are not below the target, or all from a larger score on, [TopLength] or a few more. Of
+	// many that share the lowest of these scores it holds those with the lowest indices. Near
+	// holds the items of [Successions.Near]. Both leave out the items of the history.
 	Top, Near []ranking.Scored
 }
 
-// Rank sets the scores of p, and Top, by the scores of all items without a local term. seen holds
-// the items of the history, and top is working memory. The Top of a ranking before is a hint: no
-// item of the new one has a lower score than the least that those have now.
-func (p *Position) Rank(scores []float32, seen *ranking.Set, top *ranking.TopN) {
-	least := float32(math.Inf(1))
-	for _, s := range p.Top {
-		least = min(least, scores[s.Item])
-	}
-	hinted := len(p.Top) == TopLength
-	if top.Reset(p.Top, TopLength); hinted {
-		top.Floor(least)
-	}
-	top.Offer(0, scores, seen)
-	p.Top = top.Sorted()
+// Rank sets the scores of p, and Top, by the scores of all items without a local term, which are −∞
+// for those of the history.
+func (p *Position) Rank(scores []float32) {
 	p.Target.Score = scores[p.Target.Item]
+	floor := topFloor(scores, p.Target.Score)
+	top, ties := p.Top[:0], TopLength // more of them at the floor say nothing about a longer list
+	for i, score := range scores {
+		if score < floor {
+			continue
+		}
+		if score == floor {
+			if ties--; ties < 0 {
+				continue
+			}
+		}
+		if top = append(top, ranking.Scored{Item: int32(i), Score: score}); score > top[0].Score {
+			top[0], top[len(top)-1] = top[len(top)-1], top[0]
+		}
+	}
+	p.Top = top
 	for at := range p.Near {
 		p.Near[at].Score = scores[p.Near[at].Item]
 	}
+}
+
+// topFloor is the score of a target, or a larger one that TopLength scores or more reach, so that
+// few do. It takes several times less time to count the scores that reach one than to select any.
+func topFloor(scores []float32, target float32) float32 {
+	const (
+		few   = 2 * TopLength
+		steps = 30
+	)
+	low, high := target, float32(math.Inf(-1))
+	if vec.CountAtLeast(scores, low) <= few {
+		return low
+	}
+	for _, score := range scores {
+		if score > high {
+			high = score
+		}
+	}
+	for range steps {
+		middle := low + (high-low)/2
+		switch n := vec.CountAtLeast(scores, middle); {
+		case n < TopLength:
+			high = middle
+		case n > few:
+			low = middle
+		default:
+			return middle
+		}
+	}
+	return low
 }
 
 // TopLength is the number of items of Position.Top: those on which NDCG@100 depends.
@@ -305,27 +342,15 @@ type scratch struct {
 // w (t − u) > y − s. So it is above for all weights on one side of one number.
 func (p *Position) places(out []int, term []float32, weights []float64) {
 	clear(out)
-	y, u := float64(p.Target.Score), float64(term[p.Target.Item])
-	count := func(s ranking.Scored, t float64) {
-		c, d := y-float64(s.Score), t-u
-		switch {
-		case d > 0:
-			out[sort.SearchFloat64s(weights, c/d)]++
-		case d < 0:
-			out[0]++
-			out[sort.SearchFloat64s(weights, c/d)]--
-		case c < 0 || c == 0 && s.Item < p.Target.Item:
-			out[0]++
-		}
-	}
+	u := float64(term[p.Target.Item])
 	for _, s := range p.Top {
 		if term[s.Item] == 0 && s.Item != p.Target.Item {
-			count(s, 0)
+			p.count(out, s, -u, weights)
 		}
 	}
 	for _, s := range p.Near {
 		if t := term[s.Item]; t != 0 && s.Item != p.Target.Item {
-			count(s, float64(t))
+			p.count(out, s, float64(t)-u, weights)
 		}
 	}
 	place := 1
@@ -333,6 +358,39 @@ func (p *Position) places(out []int, term []float32, weights []float64) {
 		place += out[w]
 		out[w] = place
 	}
+}
+
+// count adds to out an item above the target whose term is larger by d, from the first weight with
+// which it is above, and takes it off from the first one with which it is no longer.
+func (p *Position) count(out []int, s ranking.Scored, d float64, weights []float64) {
+	c := float64(p.Target.Score) - float64(s.Score)
+	switch {
+	case d > 0:
+		out[first(weights, c/d)]++
+	case d < 0 && c < 0: // else it is above with no weight
+		out[0]++
+		out[first(weights, c/d)]--
+	case d == 0 && (c < 0 || c == 0 && s.Item < p.Target.Item):
+		out[0]++
+	}
+}
+
+// first is the index of the first of rising weights that is no less than x.
+func first(weights []float64, x float64) int {
+	if len(weights) == 0 || weights[0] >= x {
+		return 0
+	}
+	at := 0 // of a lower one
+	for n := len(weights); n > 1; {
+		half := n / 2
+		if weights[at+half] < x {
+			at += half
+			n -= half
+		} else {
+			n = half
+		}
+	}
+	return at + 1
 }
 
 // gainAt holds the value of each place up to longList.

@@ -221,7 +221,58 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestPlaces compares the places of a target with those in the whole list.
+// TestRank: the items of a ranking are all from some score on, the target's if few are above it,
+// and else TopLength or a little more. Few values make ties: of those at that score it has the
+// first.
+func TestRank(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 6))
+	var p Position
+	for range 400 {
+		scores := make([]float32, 1+rng.IntN(1000))
+		values := []int{1, 2, 9, 1 << 20}[rng.IntN(4)]
+		for i := range scores {
+			if scores[i] = float32(rng.IntN(values)); i > 0 && rng.IntN(8) == 0 {
+				scores[i] = float32(math.Inf(-1)) // of the history
+			}
+		}
+		target := ranking.Scored{Score: scores[0]}
+		p.Near = []ranking.Scored{{Item: int32(len(scores) - 1)}}
+		p.Rank(scores)
+		check.Same(t, target, p.Target, "the target")
+		check.Same(t, scores[p.Near[0].Item], p.Near[0].Score, "the score of an item that is near")
+		least := p.Top[0].Score
+		var got []int
+		for _, s := range p.Top {
+			check.Same(t, scores[s.Item], s.Score, "the score of item %d", s.Item)
+			least, got = min(least, s.Score), append(got, int(s.Item))
+		}
+		slices.Sort(got)
+		var want []int
+		reach, ties := 0, 0
+		for i, score := range scores {
+			if score < least {
+				continue
+			}
+			if reach++; score > least || ties < TopLength || slices.Contains(got, i) {
+				want = append(want, i)
+			}
+			if score == least {
+				ties++
+			}
+		}
+		check.Same(t, want, got, "items from %v on", least)
+		check.Same(t, slices.Max(scores), p.Top[0].Score, "the score of the first item")
+		if least < target.Score || least > target.Score && reach < TopLength {
+			t.Errorf("%d items from %v on for a target at %v", reach, least, target.Score)
+		}
+		if len(p.Top) > 2*TopLength {
+			t.Errorf("%d items of %d from %v on, want few", len(p.Top), reach, least)
+		}
+	}
+}
+
+// TestPlaces compares the places of a target with those in the whole list. Every second ranking has
+// ties, and is made by Rank.
 func TestPlaces(t *testing.T) {
 	const n = 400
 	rng := rand.New(rand.NewPCG(1, 5))
@@ -231,20 +282,26 @@ func TestPlaces(t *testing.T) {
 	s.Weight, s.Neighbours = 1, 20
 	g := counts.Graph(&s)
 	sum := NewSum(n)
-	for range 300 {
+	for round := range 300 {
 		scores, term := make([]float32, n), make([]float32, n)
 		for j := range scores {
-			scores[j] = rng.Float32()
+			if scores[j] = rng.Float32(); round%2 == 1 {
+				scores[j] = float32(int(1.3 * scores[j]))
+			}
 		}
 		recent := []kalman.Recent{
 			{Item: int32(rng.IntN(n)), Weight: 1}, {Item: int32(rng.IntN(n)), Weight: 1},
 		}
 		target := int32(rng.IntN(n))
 		p := positionOf(counts, recent, scores, target)
+		weights := []float64{0, 0.3, 1, 2.7}
+		if round%2 == 1 {
+			p.Rank(scores)
+			weights[0] = 0.1 // a term counts between ties
+		}
 		for _, b := range g.BoostsTo(nil, recent, sum) {
 			term[b.Item] = b.Score
 		}
-		weights := []float64{0, 0.3, 1, 2.7}
 		places := make([]int, len(weights)+1)
 		p.places(places, term, weights)
 		for w, weight := range weights {
