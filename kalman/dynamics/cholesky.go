@@ -12,16 +12,16 @@ const choleskyBlock = 128
 // cholesky is A = UᵀU in place of A, whose upper triangle alone is read. Blocks on the diagonal are
 // kept as their inverses, because a product with the inverse is many times faster than solving;
 // what that loses in accuracy depends on the condition of the block alone.
-type cholesky struct {
-	a       gemm.Matrix[float64]
-	inverse []gemm.Matrix[float64] // U_DD⁻¹ of each block D
+type cholesky[T gemm.Float] struct {
+	a       gemm.Matrix[T]
+	inverse []gemm.Matrix[T] // U_DD⁻¹ of each block D
 }
 
 // newCholesky factors the n×n matrix a, which it overwrites. ok is false if a is not positive
 // definite to rounding error. n³/3 operations.
-func newCholesky(a []float64, n int) (c *cholesky, ok bool) {
-	c = &cholesky{a: gemm.Matrix[float64]{Rows: n, Cols: n, Stride: n, Data: a}}
-	scratch := make([]float64, choleskyBlock*n)
+func newCholesky[T gemm.Float](a []T, n int) (c *cholesky[T], ok bool) {
+	c = &cholesky[T]{a: gemm.Matrix[T]{Rows: n, Cols: n, Stride: n, Data: a}}
+	scratch := make([]T, choleskyBlock*n)
 	for lo := 0; lo < n; lo += choleskyBlock {
 		hi := min(lo+choleskyBlock, n)
 		inverse, ok := invertFactor(view(c.a, lo, hi, lo, hi))
@@ -40,10 +40,10 @@ func newCholesky(a []float64, n int) (c *cholesky, ok bool) {
 }
 
 // solve replaces b, n×cols, by A⁻¹b. 2n²·cols operations.
-func (c *cholesky) solve(b []float64, cols int) {
+func (c *cholesky[T]) solve(b []T, cols int) {
 	n := c.a.Rows
-	x := gemm.Matrix[float64]{Rows: n, Cols: cols, Stride: cols, Data: b}
-	scratch := make([]float64, choleskyBlock*cols)
+	x := gemm.Matrix[T]{Rows: n, Cols: cols, Stride: cols, Data: b}
+	scratch := make([]T, choleskyBlock*cols)
 	for d, inverse := range c.inverse { // Uᵀy = b
 		lo, hi := d*choleskyBlock, d*choleskyBlock+inverse.Rows
 		part := view(x, lo, hi, 0, cols)
@@ -61,8 +61,8 @@ func (c *cholesky) solve(b []float64, cols int) {
 }
 
 // multiply sets x = op(f)·x for a square f, by way of scratch.
-func multiply(x gemm.Matrix[float64], form gemm.Form, f gemm.Matrix[float64], scratch []float64) {
-	product := gemm.Matrix[float64]{
+func multiply[T gemm.Float](x gemm.Matrix[T], form gemm.Form, f gemm.Matrix[T], scratch []T) {
+	product := gemm.Matrix[T]{
 		Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: scratch[:x.Rows*x.Cols],
 	}
 	clear(product.Data)
@@ -74,19 +74,27 @@ func multiply(x gemm.Matrix[float64], form gemm.Form, f gemm.Matrix[float64], sc
 
 // invertFactor returns U⁻¹ with zeros below the diagonal, for a = UᵀU of which the upper triangle
 // is given.
-func invertFactor(a gemm.Matrix[float64]) (inverse gemm.Matrix[float64], ok bool) {
+func invertFactor[T gemm.Float](a gemm.Matrix[T]) (inverse gemm.Matrix[T], ok bool) {
 	n := a.Rows
-	inverse = gemm.Matrix[float64]{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
+	exact := gemm.Matrix[float64]{Rows: n, Cols: n, Stride: n, Data: make([]float64, n*n)}
 	for i := range n {
-		copy(inverse.Data[i*n+i:(i+1)*n], a.Data[i*a.Stride+i:])
+		for j := i; j < n; j++ {
+			exact.Data[i*n+j] = float64(a.Data[i*a.Stride+j])
+		}
 	}
-	_, ok = lapack.Cholesky(inverse)
-	return inverse, ok && lapack.InvertTriangle(inverse)
+	if _, ok = lapack.Cholesky(exact); !ok || !lapack.InvertTriangle(exact) {
+		return inverse, false
+	}
+	inverse = gemm.Matrix[T]{Rows: n, Cols: n, Stride: n, Data: make([]T, n*n)}
+	for i, v := range exact.Data {
+		inverse.Data[i] = T(v)
+	}
+	return inverse, true
 }
 
 // view is the block of rows top to bottom and columns left to right.
-func view(a gemm.Matrix[float64], top, bottom, left, right int) gemm.Matrix[float64] {
-	v := gemm.Matrix[float64]{Rows: bottom - top, Cols: right - left, Stride: a.Stride}
+func view[T gemm.Float](a gemm.Matrix[T], top, bottom, left, right int) gemm.Matrix[T] {
+	v := gemm.Matrix[T]{Rows: bottom - top, Cols: right - left, Stride: a.Stride}
 	if v.Rows > 0 && v.Cols > 0 {
 		v.Data = a.Data[top*a.Stride+left:]
 	}

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -261,8 +264,12 @@ func TestSolveSatisfiesNormalEquations(t *testing.T) {
 	for i := range rows - 1 {
 		mean += x.G[i*rows+i] / float64(rows-1)
 	}
-	for _, ridge := range []float64{0, 0.01, 1} {
-		out := check.Get(x.Solve(ridge))(t)
+	for _, ridge := range []float64{0, 0.01, 1. / 9, 1} {
+		out, near := check.Get(x.Solve(ridge))(t), check.Get(x.Approximate(ridge))(t)
+		if ridge > 0 { // the smaller, the worse is the condition
+			checkNear(t, out.W, near.W, 1e-5/ridge)
+			checkNear(t, out.Mean, near.Mean, 1e-5/ridge)
+		}
 		for row := range rows {
 			for col := range k {
 				sum := x.G[row*rows+rows-1] * out.Mean[col]
@@ -281,6 +288,24 @@ func TestSolveSatisfiesNormalEquations(t *testing.T) {
 	}
 }
 
+// checkNear fails unless the numbers differ by less than this share of the largest.
+func checkNear(t *testing.T, want, got []float64, share float64) {
+	t.Helper()
+	scale := max(slices.Max(want), -slices.Min(want))
+	if d := cmp.Diff(want, got, cmpopts.EquateApprox(0, share*scale)); d != "" {
+		t.Errorf("in float32 (-want +got):\n%s", d)
+	}
+}
+
+// Numbers that float32 cannot hold, on the right side or in the result only, are left to float64.
+func TestApproximateBeyondFloat32(t *testing.T) {
+	for _, big := range []float64{1e39, 2e38} {
+		x := &Normal{R: 1, K: 1, N: 9, G: []float64{1, 0, 0, 0.5}, T: []float64{1, big}}
+		want, got := check.Get(x.Solve(1))(t), check.Get(x.Approximate(1))(t)
+		check.Same(t, want, got, "the readout of %v", big)
+	}
+}
+
 func TestSolveErrors(t *testing.T) {
 	// two positions, nine unknowns
 	histories := []kalman.History{
@@ -295,8 +320,10 @@ func TestSolveErrors(t *testing.T) {
 		math.NaN():  "Ridge: NaN",
 		math.Inf(1): "Ridge: +Inf",
 	} {
-		_, err := x.Solve(ridge)
-		check.Says(t, err, want, "ridge %v", ridge)
+		for _, solve := range []func(float64) (*Readout, error){x.Solve, x.Approximate} {
+			_, err := solve(ridge)
+			check.Says(t, err, want, "ridge %v", ridge)
+		}
 	}
 	if _, err := x.Solve(0.1); err != nil {
 		t.Error(err)

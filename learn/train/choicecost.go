@@ -57,7 +57,7 @@ func (c *choiceShape) seconds(k float64) float64 {
 		overhead   = 2.5 // of the positions, as measured
 	)
 	rows := c.bands*k + 1
-	equations := (rows*rows*rows/3+2*rows*rows*k)/cost.Double + 32*rows*(rows+k)/cost.Stream
+	equations := (rows*rows*rows/3+2*rows*rows*k)/cost.Single + 32*rows*(rows+k)/cost.Stream
 	return equations + overhead*(2*c.positions*k*(c.items+c.bands*k)/cost.Single+
 		scoreBytes*c.positions*c.items/cost.Stream+
 		c.positions*nearSteps*c.near/4/cost.Scatter)

@@ -12,7 +12,8 @@ const worseRanks = 2
 
 // chooser chooses the rank, the bands and the ridge of learned dynamics. A candidate is a read-out
 // of the first bands and the first columns of the basis, without deviation, and with a local term
-// of a weight of its own. It is measured by the places of the targets of a sample of positions.
+// of a weight of its own. It is measured by the places of the targets of a sample of positions. The
+// read-out of what is chosen is solved once more, in float64.
 type chooser struct {
 	normal  *dynamics.Normal // of all bands and the rank of the basis
 	prefix  *dynamics.Normal // of those tried last
@@ -28,7 +29,6 @@ type chooser struct {
 type candidate struct {
 	bands, rank int
 	ridge       float64
-	readout     *dynamics.Readout
 	gains       local.Gains
 }
 
@@ -53,7 +53,8 @@ func solve(
 	if tell := h.stage(StageFit); tell != nil {
 		tell(0, 0)
 	}
-	return best.readout, &c.choice, nil
+	r, err = c.equations(best.bands, best.rank).Solve(best.ridge)
+	return r, &c.choice, err
 }
 
 // newChooser returns nil if there is nothing to choose, or too little to choose it on.
@@ -106,23 +107,28 @@ func (c *chooser) run(of *Candidates, ridge float64) (*candidate, error) {
 
 // try measures a candidate. The error is that of a regression without a solution.
 func (c *chooser) try(bands, rank int, ridge float64) (*candidate, error) {
+	readout, err := c.equations(bands, rank).Approximate(ridge)
+	if err != nil {
+		return nil, err
+	}
+	c.sample.rank(readout)
+	t := &candidate{bands, rank, ridge, c.weigher.Gains(c.sample.positions)}
+	c.choice.Tried = append(c.choice.Tried, Tried{rank, ridge, bands, t.gains.Mean()})
+	if c.done = min(c.done+rank, c.total); c.tell != nil {
+		c.tell(c.done, c.total)
+	}
+	return t, nil
+}
+
+// equations are those of the first bands and the first columns of the basis.
+func (c *chooser) equations(bands, rank int) *dynamics.Normal {
 	if c.prefix == nil || c.prefix.R != bands || c.prefix.K != rank {
 		c.prefix = c.normal
 		if bands < c.normal.R || rank < c.normal.K {
 			c.prefix = c.normal.Prefix(bands, rank)
 		}
 	}
-	readout, err := c.prefix.Solve(ridge)
-	if err != nil {
-		return nil, err
-	}
-	c.sample.rank(readout)
-	t := &candidate{bands, rank, ridge, readout, c.weigher.Gains(c.sample.positions)}
-	c.choice.Tried = append(c.choice.Tried, Tried{rank, ridge, bands, t.gains.Mean()})
-	if c.done = min(c.done+rank, c.total); c.tell != nil {
-		c.tell(c.done, c.total)
-	}
-	return t, nil
+	return c.prefix
 }
 
 // climbRanks tries smaller ranks than that of first, until worseRanks of them are worse than the
