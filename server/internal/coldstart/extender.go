@@ -324,6 +324,11 @@ func (x *Extender) extend(
 	if err := x.update(ctx, l, a); err != nil {
 		return err
 	}
+	if a.Span == 0 && a.Tallied && !a.Tally.Behind() { // the first trends wait for no row
+		if err := x.renewTrends(ctx, l, a); err != nil {
+			return err
+		}
+	}
 	if a.Counted && a.More {
 		if !a.Tallied || !a.Searched || x.near != nil {
 			x.Wake() // the search can wait until all known items have a row

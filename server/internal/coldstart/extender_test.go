@@ -213,12 +213,12 @@ func TestWeightsOfAWhile(t *testing.T) {
 }
 
 // Items beyond the histories of one extension wait for the next one. That comes at once if the store
-// is still to be searched, which waits for them.
+// is still to be searched, which waits for them. The first trends do not.
 func TestItemsWaitForTheirRows(t *testing.T) {
 	const items = maxReads/samples.Size + 2
 	st := memory.New()
 	for at, searched := range []bool{false, false, true} {
-		x := newRig(t, st, servertest.NewModel(t, 1))
+		x := newTrendingRig(t, st)
 		for i := range items {
 			for u := range samples.Size {
 				x.take(t, fmt.Sprint("user-", u), fmt.Sprint(novelty, i))
@@ -244,7 +244,12 @@ func TestItemsWaitForTheirRows(t *testing.T) {
 				t.Errorf("look %d: %d rows, more %t, awake %t, tallied %t, searched %t, want %+v", i,
 					len(a.Rows), a.More, awake, a.Tallied, a.Searched, look)
 			}
+			if trends := a.Span > 0; i > 0 && trends != a.Tallied {
+				t.Errorf("look %d: trends serve: %t, and all users are counted: %t", i, trends,
+					a.Tallied)
+			}
 			if i == 0 {
+				a.Span = 0 // as before the first trends
 				a.Tallied, a.Searched = searched || at > 0, searched || at == 0
 			}
 		}
