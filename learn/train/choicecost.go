@@ -71,10 +71,10 @@ func (c *choiceShape) candidateBytes(k float64) float64 {
 		copies    = 1.8     // of the normal equations
 		readouts  = 2       // of the size of the largest
 		scores    = 4 << 22 // at a time, or one position
-		itemBytes = 8       // in the lists of a position
+		itemBytes = 8       // in the lists of a position, and in its local term
 	)
 	rows := c.bands*k + 1
-	sample := c.positions * (4*k*(c.bands+1) + itemBytes*(local.TopLength+c.near/2))
+	sample := c.positions * (4*k*(c.bands+1) + itemBytes*(2*local.TopLength+c.near))
 	return copies*8*rows*(rows+k) + readouts*8*c.bands*k*k + sample + max(scores, 4*c.items)
 }
 

@@ -76,7 +76,7 @@ func newChooser(
 	if c.choice.Positions = len(c.sample.positions); c.choice.Positions < local.FewestPositions {
 		return nil
 	}
-	c.weigher = local.NewWeigher(x.N, counts, spec.Local)
+	c.weigher = local.NewWeigher(x.N, counts, spec.Local, c.sample.positions)
 	return c
 }
 
@@ -112,7 +112,7 @@ func (c *chooser) try(bands, rank int, ridge float64) (*candidate, error) {
 		return nil, err
 	}
 	c.sample.rank(readout)
-	t := &candidate{bands, rank, ridge, c.weigher.Gains(c.sample.positions)}
+	t := &candidate{bands, rank, ridge, c.weigher.Gains()}
 	c.choice.Tried = append(c.choice.Tried, Tried{rank, ridge, bands, t.gains.Mean()})
 	if c.done = min(c.done+rank, c.total); c.tell != nil {
 		c.tell(c.done, c.total)

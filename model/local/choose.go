@@ -170,6 +170,8 @@ type chooser struct {
 	tried     map[Spec]bool // with a weight of 0
 
 	mostWeight float64 // largest weight of a choice
+
+	terms [][]ranking.Boost // of termsOf
 }
 
 // trial is a set of constants with its gains.
@@ -244,8 +246,8 @@ func (x *chooser) try(s Spec) bool {
 		x.progress(min(len(x.tried), expectedTrials), expectedTrials)
 	}
 	s.Weight = 1
-	g := x.c.Graph(&s)
-	unit := x.unit(g)
+	terms := x.termsOf(x.c.Graph(&s))
+	unit := x.unit(terms)
 	if unit == 0 {
 		return false
 	}
@@ -256,7 +258,7 @@ func (x *chooser) try(s Spec) bool {
 		}
 	}
 	best := trial{}
-	for i, gains := range x.gains(g, scaled) {
+	for i, gains := range x.gains(terms, scaled) {
 		t := trial{spec: s, gains: gains}
 		t.spec.Weight = scaled[i]
 		if best.gains == nil || t.gains.Mean() > best.gains.Mean() {
@@ -271,67 +273,68 @@ func (x *chooser) try(s Spec) bool {
 	return true
 }
 
-// unit returns the mean largest score of the positions over their mean largest local term.
-func (x *chooser) unit(g *Graph) float64 {
-	sum := NewSum(x.c.n)
-	var boosts []ranking.Boost
-	scores, terms := 0.0, 0.0
-	for i := range x.positions {
-		p := &x.positions[i]
-		if len(p.Top) > 0 {
-			scores += math.Abs(float64(p.Top[0].Score))
-		}
-		boosts = g.BoostsTo(boosts[:0], p.Recent, sum)
-		most := float32(0)
-		for _, b := range boosts {
-			most = max(most, b.Score)
-		}
-		terms += float64(most)
+// termsOf returns the local terms of the positions by a graph, in the memory of those before.
+func (x *chooser) termsOf(g *Graph) [][]ranking.Boost {
+	if x.terms == nil {
+		x.terms = make([][]ranking.Boost, len(x.positions))
 	}
-	if terms == 0 {
-		return 0
-	}
-	return scores / terms
+	parallel.TasksWith(len(x.positions), func() func(int) {
+		sum, boosts := NewSum(x.c.n), []ranking.Boost(nil)
+		return func(i int) {
+			boosts = g.BoostsTo(boosts[:0], x.positions[i].Recent, sum)
+			x.terms[i] = append(x.terms[i][:0], boosts...)
+		}
+	})
+	return x.terms
 }
 
-// gains returns the gain of every position, for each weight of the graph. g may be nil: no local
-// term.
-func (x *chooser) gains(g *Graph, weights []float64) []Gains {
+// unit returns the mean largest score of the positions over their mean largest local term.
+func (x *chooser) unit(terms [][]ranking.Boost) float64 {
+	scores, sum := 0.0, 0.0
+	for i := range x.positions {
+		if top := x.positions[i].Top; len(top) > 0 {
+			scores += math.Abs(float64(top[0].Score))
+		}
+		most := float32(0)
+		for _, b := range terms[i] {
+			most = max(most, b.Score)
+		}
+		sum += float64(most)
+	}
+	if sum == 0 {
+		return 0
+	}
+	return scores / sum
+}
+
+// gains returns the gain of every position, for each weight of the local terms. terms may be nil:
+// there are none.
+func (x *chooser) gains(terms [][]ranking.Boost, weights []float64) []Gains {
 	out := make([]Gains, len(weights))
 	for w := range out {
 		out[w] = make(Gains, len(x.positions))
 	}
 	parallel.TasksWith(len(x.positions), func() func(int) {
-		s := &scratch{
-			sum: NewSum(x.c.n), term: make([]float32, x.c.n), places: make([]int, len(weights)+1),
-		}
+		term := make([]float32, x.c.n)        // zero between positions
+		places := make([]int, len(weights)+1) // one for each weight, and one more
 		return func(i int) {
-			p := &x.positions[i]
-			s.boosts = s.boosts[:0]
-			if g != nil {
-				s.boosts = g.BoostsTo(s.boosts, p.Recent, s.sum)
+			var boosts []ranking.Boost
+			if terms != nil {
+				boosts = terms[i]
 			}
-			for _, b := range s.boosts {
-				s.term[b.Item] = b.Score
+			for _, b := range boosts {
+				term[b.Item] = b.Score
 			}
-			p.places(s.places, s.term, weights)
+			x.positions[i].places(places, term, weights)
 			for w := range weights {
-				out[w][i] = Gain(s.places[w])
+				out[w][i] = Gain(places[w])
 			}
-			for _, b := range s.boosts {
-				s.term[b.Item] = 0
+			for _, b := range boosts {
+				term[b.Item] = 0
 			}
 		}
 	})
 	return out
-}
-
-// scratch is the memory of one worker.
-type scratch struct {
-	sum    *Sum
-	boosts []ranking.Boost
-	term   []float32 // n, zero between positions
-	places []int     // one for each weight, and one more
 }
 
 // places stores the place of the target, from 1, for each weight of the local term. The weights
@@ -377,7 +380,11 @@ func (p *Position) count(out []int, s ranking.Scored, d float64, weights []float
 
 // first is the index of the first of rising weights that is no less than x.
 func first(weights []float64, x float64) int {
-	if len(weights) == 0 || weights[0] >= x {
+	last := len(weights) - 1
+	if last < 0 || weights[last] < x { // as a rule: most terms are small
+		return last + 1
+	}
+	if weights[0] >= x {
 		return 0
 	}
 	at := 0 // of a lower one

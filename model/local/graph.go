@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
+	"github.com/gsimc/gsimc/internal/num/stat"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/kalman"
 )
@@ -116,20 +117,17 @@ func (c *Successions) row(i int, s *Spec, scale float64, target []float64) []ent
 }
 
 // largest returns up to most entries of a row: its largest values, and of equal ones those of the
-// first items. values holds the values of the row and is sorted.
+// first items. values holds the values of the row and is reordered.
 func largest(row []entry, values []float32, most int) []entry {
 	if len(row) <= most {
 		return row
 	}
-	slices.Sort(values)
-	least := values[len(values)-most]
-	above, _ := slices.BinarySearchFunc(values, least, func(v, least float32) int {
-		if v > least {
-			return 1
+	least, ties := stat.Nth(values, len(values)-most), 0
+	for _, v := range values[len(values)-most:] {
+		if v == least { // of which as many are kept
+			ties++
 		}
-		return -1
-	})
-	ties := most - (len(values) - above) // entries of value least that are kept
+	}
 	kept := row[:0]
 	for _, e := range row {
 		if e.value == least {

@@ -1,6 +1,10 @@
 package local
 
-import "math"
+import (
+	"math"
+
+	"github.com/gsimc/gsimc/internal/ranking"
+)
 
 // Gains are the values of the targets' places, one for each position: see [Choose].
 type Gains []float64
@@ -36,31 +40,28 @@ func (g Gains) Beats(o Gains) bool {
 // Weigher measures scores without a local term by what they are worth with one. It is a light
 // [Choose]: of the constants it chooses the weight alone.
 type Weigher struct {
-	counts *Successions
-	graph  *Graph // with a weight of 1; nil: no local term
+	positions chooser
+	terms     [][]ranking.Boost // with a weight of 1; nil: no local term
 }
 
-// NewWeigher returns a weigher for n items and local terms of the constants of s. counts may be
-// nil: there is no local term.
-func NewWeigher(n int, counts *Successions, s Spec) *Weigher {
-	w := &Weigher{counts: counts}
-	if counts == nil {
-		w.counts = &Successions{n: n}
-	} else {
+// NewWeigher returns a weigher for n items, positions and local terms of the constants of s. counts
+// may be nil: there is no local term.
+func NewWeigher(n int, counts *Successions, s Spec, positions []Position) *Weigher {
+	w := &Weigher{positions: chooser{c: &Successions{n: n}, positions: positions}}
+	if counts != nil {
 		s.Weight = 1
-		w.graph = counts.Graph(&s)
+		w.terms = w.positions.termsOf(counts.Graph(&s))
 	}
 	return w
 }
 
 // Gains returns the gains of the positions by the best weight, which may be none.
-func (w *Weigher) Gains(positions []Position) Gains {
-	x := &chooser{c: w.counts, positions: positions}
-	best := x.gains(nil, []float64{0})[0]
-	if w.graph == nil {
+func (w *Weigher) Gains() Gains {
+	best := w.positions.gains(nil, []float64{0})[0]
+	if w.terms == nil {
 		return best
 	}
-	unit := x.unit(w.graph)
+	unit := w.positions.unit(w.terms)
 	if unit == 0 {
 		return best
 	}
@@ -68,7 +69,7 @@ func (w *Weigher) Gains(positions []Position) Gains {
 	for i, weight := range weights {
 		scaled[i] = weight * unit
 	}
-	for _, g := range x.gains(w.graph, scaled) {
+	for _, g := range w.positions.gains(w.terms, scaled) {
 		if g.Mean() > best.Mean() {
 			best = g
 		}

@@ -11,21 +11,21 @@ func TestWeigher(t *testing.T) {
 	const n = 300
 	rng := rand.New(rand.NewPCG(5, 4))
 	counts, positions := planted(rng, n, true)
-	without := NewWeigher(n, nil, Spec{}).Gains(positions)
+	without := NewWeigher(n, nil, Spec{}, positions).Gains()
 	if got := without.Mean(); got > 0.1 {
 		t.Errorf("without a local term the mean gain of a chain is %.3f, want next to nothing", got)
 	}
-	with := NewWeigher(n, counts, Default()).Gains(positions)
+	weigher := NewWeigher(n, counts, Default(), positions)
+	with := weigher.Gains()
 	if got := with.Mean(); got < 0.9 {
 		t.Errorf("with a local term the mean gain of a chain is %.3f, want nearly 1", got)
 	}
 	if !with.Beats(without) || without.Beats(with) {
 		t.Error("the gains with a local term do not beat those without one")
 	}
-	x := &chooser{c: counts, positions: positions}
 	for w, weight := range weights {
-		g := NewWeigher(n, counts, Default()).graph
-		if got := x.gains(g, []float64{weight * x.unit(g)})[0].Mean(); got > with.Mean() {
+		scaled := []float64{weight * weigher.positions.unit(weigher.terms)}
+		if got := weigher.positions.gains(weigher.terms, scaled)[0].Mean(); got > with.Mean() {
 			t.Errorf("weight %d is better: %.4f, not %.4f", w, got, with.Mean())
 		}
 	}
