@@ -18,7 +18,7 @@ var expTable = func() (t [expSteps]float64) {
 //
 //	e^x = 2^(n/expSteps) · e^r          |r| ≤ ln 2/(2·expSteps)
 //
-// and five terms of the series of e^r are enough.
+// and five terms of the series of e^r are enough, added in an order in which few wait for others.
 func exp(x float64) float64 {
 	const (
 		least = -700
@@ -31,7 +31,8 @@ func exp(x float64) float64 {
 	shifted := x*(1/step) + round
 	n := int64(math.Float64bits(shifted)<<12) >> 12 // what round adds is in the highest digits
 	r := x - (shifted-round)*step
-	series := 1 + r*(1+r*(1.0/2+r*(1.0/6+r*(1.0/24))))
+	square := r * r
+	series := (1 + r) + square*((1.0/2+r*(1.0/6))+square*(1.0/24))
 	power := math.Float64bits(expTable[n&(expSteps-1)]) + uint64(n>>6)<<52
 	return math.Float64frombits(power) * series
 }

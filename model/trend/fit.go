@@ -77,20 +77,22 @@ func derivatives(choices []Choice) func(newton.Params) newton.Moments {
 // moments are those of one choice: the logarithm of its probability, the target's distance from the
 // mean of ŷ and of g under the softmax, and their covariance.
 func (c *Choice) moments(tau, gamma float64) newton.Moments {
-	top := math.Inf(-1)
+	top, trends := math.Inf(-1), c.Trends[:len(c.Scores)]
 	for i, y := range c.Scores {
-		top = max(top, logit(y, c.Trends[i], tau, gamma))
+		if x := logit(y, trends[i], tau, gamma); x > top {
+			top = x
+		}
 	}
 	var sum, y1, g1, yy, yg, gg float64
 	for i, score := range c.Scores {
-		e := exp(logit(score, c.Trends[i], tau, gamma) - top)
+		e := exp(logit(score, trends[i], tau, gamma) - top)
 		if e == 0 {
 			continue
 		}
-		y, g := float64(score), float64(c.Trends[i])
-		sum += e
-		y1, g1 = y1+e*y, g1+e*g
-		yy, yg, gg = yy+e*y*y, yg+e*y*g, gg+e*g*g
+		y, g := float64(score), float64(trends[i])
+		ey, eg := e*y, e*g
+		sum, y1, g1 = sum+e, y1+ey, g1+eg
+		yy, yg, gg = yy+ey*y, yg+ey*g, gg+eg*g
 	}
 	y1, g1 = y1/sum, g1/sum
 	y, g := float64(c.Scores[c.Target]), float64(c.Trends[c.Target])
