@@ -47,25 +47,23 @@ type damagedStore struct {
 	healed bool
 }
 
-func damagedAt(i int) string { return item(i) }
-
 func (s *damagedStore) EachItem(
 	ctx context.Context, after string, fn func(store.Item) error,
 ) error {
 	err := s.Items.EachItem(ctx, after, func(i store.Item) error {
-		if i.ID == damagedAt(0) && !s.healed {
+		if i.ID == item(0) && !s.healed {
 			return nil
 		}
 		return fn(i)
 	})
-	if err == nil && !s.healed && after < damagedAt(0) {
-		err = &store.DamagedItemsError{IDs: []string{damagedAt(0)}}
+	if err == nil && !s.healed && after < item(0) {
+		err = &store.DamagedItemsError{IDs: []string{item(0)}}
 	}
 	return err
 }
 
 func (s *damagedStore) Item(ctx context.Context, id string) (store.Item, bool, error) {
-	if id == damagedAt(0) && !s.healed {
+	if id == item(0) && !s.healed {
 		return store.Item{}, false, fmt.Errorf("item: %w", store.ErrCorrupt)
 	}
 	return s.Items.Item(ctx, id)
@@ -73,7 +71,7 @@ func (s *damagedStore) Item(ctx context.Context, id string) (store.Item, bool, e
 
 func (s *damagedStore) PutItems(ctx context.Context, items []store.Item) error {
 	s.healed = s.healed || slices.ContainsFunc(items,
-		func(i store.Item) bool { return i.ID == damagedAt(0) })
+		func(i store.Item) bool { return i.ID == item(0) })
 	return s.Items.PutItems(ctx, items)
 }
 
@@ -81,7 +79,7 @@ func (s *damagedStore) PutItems(ctx context.Context, items []store.Item) error {
 // is written as a whole.
 func TestDamagedItemIsHiddenUntilWritten(t *testing.T) {
 	st := &damagedStore{Items: memory.New()}
-	id := damagedAt(0)
+	id := item(0)
 	must(t, st.Items.PutItems(t.Context(), []store.Item{{ID: id}}))
 	ts := start(t, setup{store: st})
 	status := func() string {

@@ -40,9 +40,6 @@ func main() {
 // version is set by the linker: -X main.version=$(git describe).
 var version = ""
 
-// buildVersion returns the version of this binary.
-func buildVersion() string { return cli.BuildVersion(version) }
-
 // grammar is the command line: kong makes flags, help and checks from its fields and tags.
 type grammar struct {
 	cli.Root
@@ -90,7 +87,7 @@ func vars() kong.Vars {
 // program is gsimc.
 func program() *cli.Program {
 	return &cli.Program{
-		Version: buildVersion(), New: func() any { return new(grammar) }, Vars: vars(),
+		Version: cli.BuildVersion(version), New: func() any { return new(grammar) }, Vars: vars(),
 	}
 }
 

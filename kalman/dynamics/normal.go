@@ -196,9 +196,9 @@ func (p *projection) band(c, lo, hi int, wide []gemm.Matrix[float32]) {
 		if b == c {
 			height = hi // the rest is below the diagonal
 		}
-		p.addProduct(p.normal.G[b*p.k*rows+c*p.k+lo:], rows, 1, p.encoder(height), z)
+		p.addProduct(p.normal.G[b*p.k*rows+c*p.k+lo:], rows, p.encoder(height), z)
 	}
-	p.addProduct(p.normal.T[(c*p.k+lo)*p.k:], p.k, 1, wide[0], p.encoder(p.k))
+	p.addProduct(p.normal.T[(c*p.k+lo)*p.k:], p.k, wide[0], p.encoder(p.k))
 }
 
 // encoder is the first columns of E.
@@ -206,17 +206,15 @@ func (p *projection) encoder(columns int) gemm.Matrix[float32] {
 	return gemm.Matrix[float32]{Rows: p.m.n, Cols: columns, Stride: p.k, Data: p.e}
 }
 
-// addProduct adds a multiple of aᵀb to the matrix at the start of dst.
-func (p *projection) addProduct(
-	dst []float64, stride int, factor float32, a, b gemm.Matrix[float32],
-) {
+// addProduct adds aᵀb to the matrix at the start of dst.
+func (p *projection) addProduct(dst []float64, stride int, a, b gemm.Matrix[float32]) {
 	tile := gemm.Matrix[float32]{
 		Rows: a.Cols, Cols: b.Cols, Stride: b.Cols, Data: p.tile[:a.Cols*b.Cols],
 	}
 	for first := 0; first < a.Rows; first += projectItems {
 		end := min(first+projectItems, a.Rows)
 		clear(tile.Data)
-		gemm.MulAdd(tile, factor, gemm.Transposed, rowRange(a, first, end),
+		gemm.MulAdd(tile, 1, gemm.Transposed, rowRange(a, first, end),
 			gemm.Plain, rowRange(b, first, end))
 		for i := range tile.Rows {
 			to := dst[i*stride : i*stride+tile.Cols]

@@ -188,7 +188,7 @@ func (s *shift) finish() {
 			parallel.Strips(hi-lo, foldWidth, func(from, to int) {
 				storeTo(wide, s.strips[(lo+from)/foldWidth].sums[b][:m.n], from, to)
 			})
-			s.addProduct(s.normal.T[(b*k+lo)*k:], k, 1, wide, s.encoder(k))
+			s.addProduct(s.normal.T[(b*k+lo)*k:], k, wide, s.encoder(k))
 		}
 		parallel.Rows(m.n, func(from, to int) {
 			for i := from; i < to; i++ {
@@ -197,7 +197,7 @@ func (s *shift) finish() {
 				}
 			}
 		})
-		s.addProduct(squares[lo*k:], k, 1, wide, s.encoder(k))
+		s.addProduct(squares[lo*k:], k, wide, s.encoder(k))
 	}
 	s.solve(squares)
 }

@@ -63,9 +63,6 @@ func Choose(p *dataset.Partition, opt Options) ([]Method, error) {
 // Choose is [Choose] for the events of Choosing.
 func (x *ByTime) Choose(opt Options) ([]Method, error) { return Choose(x.Choosing, opt) }
 
-// learned reports whether m has learned dynamics.
-func learned(m *model.Model) bool { return m.Spec().Dynamics.Kind == model.DynamicsLearned }
-
 // Run ranks the targets by each method, with Final as the partition, and with learned dynamics by
 // [Trending] and by the model of Old. Trending ranks a cold target by what is popular at its time,
 // and the others by the degrees of the training, as a server without trends answers a user without
@@ -77,7 +74,7 @@ func (x *ByTime) Run(opt Options) ([]Result, error) {
 	opt.NoCalibration = true
 	var fitted *model.Model // with learned dynamics
 	opt.Fitted = func(m *model.Model) {
-		if learned(m) {
+		if m.Spec().Dynamics.Kind == model.DynamicsLearned {
 			fitted = m
 		}
 	}

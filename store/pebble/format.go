@@ -37,9 +37,6 @@ type header struct {
 	rest    bool   // it was damaged, see [restOfHeader]
 }
 
-// writeFirstRows makes a new engine a store.
-func writeFirstRows(db *lsm.DB, id mark.ID) error { return header{id: id}.write(db) }
-
 // write writes the rows of the store itself, in the newest format.
 func (h header) write(db *lsm.DB) error {
 	b := db.NewBatch()

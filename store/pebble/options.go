@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	lsm "github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
@@ -123,7 +124,7 @@ func (o Options) engine() engine.Options {
 		OpenTables:    o.OpenTables,
 		ClosePatience: o.closePatience,
 		FS:            o.FS,
-		Create:        writeFirstRows,
+		Create:        func(db *lsm.DB, id mark.ID) error { return header{id: id}.write(db) },
 		SplitAt:       row.FirstUserKey,
 		AcceptLoss:    o.AcceptLoss,
 		MarkEvery:     o.markEvery,

@@ -156,8 +156,8 @@ func start(ctx context.Context, e *engine.Engine, opts Options) (*Store, error) 
 	}
 	histories, editor := l.histories, l.editor
 	s := &Store{
-		engine: e, histories: histories, reader: l.reader(e), queue: newQueue(),
-		erasing: make(chan struct{}, maxErasing),
+		engine: e, histories: histories, reader: l.reader(e),
+		queue: &queue{wake: make(chan struct{}, 1)}, erasing: make(chan struct{}, maxErasing),
 	}
 	s.watch.after = opts.stallAfter
 	background, stop := context.WithCancel(context.Background())

@@ -68,8 +68,6 @@ type queue struct {
 	wake     chan struct{} // holds a token when there is something to do
 }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
-
 // push adds a call. It wakes the committer only if the arrival of a group will not: to wake it
 // costs more than to plan a call.
 func (q *queue) push(c *call) {

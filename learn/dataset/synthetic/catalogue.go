@@ -32,14 +32,12 @@ type community struct {
 	draw  alias // positions in items
 }
 
-// numCommunities is 133 for a catalogue of 17,770 items.
-func numCommunities(items int) int { return int(math.Sqrt(float64(items))) }
-
 // newCatalogue makes the catalogue of a seed. Item i of the output has no
 // special rank: popularity is dealt out at random.
 func newCatalogue(cfg Config) *catalogue {
 	rng := rand.New(rand.NewPCG(mix(cfg.Seed), 'c'))
-	c := &catalogue{community: make([]community, numCommunities(cfg.Items))}
+	// 133 communities for 17,770 items.
+	c := &catalogue{community: make([]community, int(math.Sqrt(float64(cfg.Items))))}
 
 	weight := make([]uint64, cfg.Items)
 	main := make([]int32, cfg.Items) // main community of each item

@@ -97,7 +97,7 @@ func Generate(w io.Writer, cfg Config, progress func(events int64)) error {
 		if progress != nil {
 			progress(written)
 		}
-		b.recycle()
+		b.free <- b
 	}
 	if written != cfg.Events {
 		return fmt.Errorf("synthetic: made %d events instead of %d; please report this with the "+
@@ -121,9 +121,6 @@ type block struct {
 	filled chan struct{}
 	free   chan<- *block
 }
-
-// recycle gives b back to be used again.
-func (b *block) recycle() { b.free <- b }
 
 // makeBlocks fills blocks with the given number of workers and returns them in the order of the
 // users. stop ends the work and waits for its end; it must be called.

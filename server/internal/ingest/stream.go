@@ -27,7 +27,8 @@ func (s *service) StreamObserve(stream pb.EventService_StreamObserveServer) erro
 	s.Metrics.streams.Inc()
 	defer s.Metrics.streams.Dec()
 	o := &observeStream{service: s, stream: stream,
-		in: newInbox(admission.Of(stream.Context()))}
+		in: &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1),
+			ticket: admission.Of(stream.Context())}}
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -109,10 +110,6 @@ type content struct {
 	// err is the reason of the close. The stream ends with it once the events before it are
 	// settled.
 	err error
-}
-
-func newInbox(ticket *admission.Ticket) *inbox {
-	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1), ticket: ticket}
 }
 
 // came notes that a message has come, which put follows.

@@ -194,7 +194,8 @@ func (s service) ListItems(
 		m := itemMessage(&item)
 		bytes += messageSize(m)
 		if n := len(r.Items); n > 0 && (n == size || bytes > maxItemPageBytes) {
-			r.NextPageToken = pageAfter(r.Items[n-1].GetItemId())
+			last := []byte(r.Items[n-1].GetItemId())
+			r.NextPageToken = base64.RawURLEncoding.EncodeToString(last)
 			return errPageFull
 		}
 		r.Items = append(r.Items, m)
@@ -219,9 +220,6 @@ func messageSize(m *pb.Item) int {
 	}
 	return n
 }
-
-// pageAfter is the token of the page behind an item.
-func pageAfter(id string) string { return base64.RawURLEncoding.EncodeToString([]byte(id)) }
 
 // readPageAfter reads a token of [pageAfter].
 func readPageAfter(token string) (id string, ok bool) {

@@ -14,9 +14,6 @@ import (
 // MaxServed is the number of items on all pages of a list together. It bounds the token.
 const MaxServed = 5000
 
-// paged reports whether a request is for a page of several.
-func paged(req *pb.RecommendRequest) bool { return req.GetPaged() || req.GetPageToken() != "" }
-
 // pageBefore returns what the client got with the pages before that of the request.
 func (l *list) pageBefore() (*session.Page, error) {
 	request, err := l.requestHash()

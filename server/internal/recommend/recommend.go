@@ -148,7 +148,7 @@ func (l *list) fill(ctx context.Context) error {
 	}
 	var err error
 	size := valid.PageSize(l.req.GetPageSize())
-	if paged(l.req) {
+	if l.req.GetPaged() || l.req.GetPageToken() != "" {
 		size, err = l.rankPage(ctx)
 	} else {
 		err = l.rankPlain(ctx, size)

@@ -291,11 +291,6 @@ func (r *reader) enter() *entry {
 	return present
 }
 
-// insert returns the cached entry of the user, which it makes, empty, if there is none.
-func (c *Cache) insert(m *model.Model, user string) *entry {
-	return c.put(user, c.newEntry(m))
-}
-
 // put puts an entry into the cache, unless the user has one, and returns that which is there.
 func (c *Cache) put(user string, e *entry) *entry {
 	e.measure()

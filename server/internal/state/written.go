@@ -88,7 +88,7 @@ func (c *Cache) foldOne(w *Written) {
 			if w.Revision != 1 {
 				return
 			}
-			e = c.insert(w.Model, user)
+			e = c.put(user, c.newEntry(w.Model))
 		}
 		w.entry = e
 	}

@@ -15,8 +15,6 @@ type other struct {
 	used int // entries
 }
 
-func newOthers(base int) others { return others{base: int32(base), numbers: map[string]int32{}} }
-
 // number is that of an item, which is to be used.
 func (o *others) number(item string) int32 {
 	if i, known := o.numbers[item]; known {

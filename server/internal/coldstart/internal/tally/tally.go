@@ -70,7 +70,8 @@ func New(base *model.Model) *Tally {
 	t := &Tally{Pending: NewPending(), base: base, known: make([]string, base.NumItems()),
 		spec:    base.Spec().Trend,
 		trained: trend.DegreesOf(base.NumItems(), base.Degree), users: map[string][]entry{},
-		others: newOthers(base.NumItems()), oldest: math.MinInt64, most: minEntries}
+		others: others{base: int32(base.NumItems()), numbers: map[string]int32{}},
+		oldest: math.MinInt64, most: minEntries}
 	if t.spec.None() { // as many events as in the training fade
 		t.spec = trend.Spec{HalfLife: t.trained.Events / fadedAfter, Span: longestSpan}
 		return t
