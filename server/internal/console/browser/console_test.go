@@ -51,18 +51,14 @@ func named(t *testing.T, home string) {
 			fmt.Sprintf("%s %s No. %d", styles[i*3%len(styles)], kind, i), []string{strings.ToLower(kind)}})
 	}
 	body, err := json.Marshal(map[string]any{"items": items})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	post(t, home, "/v1/items:batchUpsert", string(body))
 }
 
 // The tasks that somebody new does, each with its time from the first click to what it shows.
 func TestNewcomer(t *testing.T) {
 	file, err := model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home := serve(t, "--arm", "b="+file+":40")
 	named(t, home)
 	b := open(t, home, 1100, 900)
@@ -242,15 +238,11 @@ func shoppers(t *testing.T, home string) {
 			RecommendationID string
 			Items            []struct{ ItemID string }
 		}
-		if err := json.Unmarshal(text, &list); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(text, &list))
 		event := map[string]string{"userId": user, "itemId": list.Items[i*7%10].ItemID,
 			"recommendationId": list.RecommendationID}
 		body, err := json.Marshal(event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		post(t, home, "/v1/events", string(body))
 	}
 }
@@ -328,9 +320,7 @@ func TestBoundToken(t *testing.T) {
 		keys:   `{"keys":[{"kty":"OKP","crv":"Ed25519","x":"` + encode(public) + `"}]}`,
 		tokens: "web recommend,user jwt shop gsimc user=sub keys=" + keys,
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	sign := func(ends time.Time) string {
 		text := encode([]byte(`{"alg":"EdDSA"}`)) + "." + encode(fmt.Appendf(nil,
@@ -355,9 +345,7 @@ func TestBoundToken(t *testing.T) {
 func newToken(t *testing.T, file, roles string) string {
 	t.Helper()
 	token, line := drawToken(t, roles)
-	if err := os.WriteFile(file, []byte(line), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(line), 0o600))
 	return token
 }
 
@@ -365,14 +353,10 @@ func newToken(t *testing.T, file, roles string) string {
 // is wider than the screen. With GSIMC_PICTURES it is photographed.
 func TestAccessibility(t *testing.T) {
 	file, err := model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rules := filepath.Join(t.TempDir(), "filters.yaml")
-	if err := os.WriteFile(rules, []byte("no_chairs: {no_categories: [chair]}\n"+
-		"light_first: {any_categories: [lamp], weight: 1.5}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(rules, []byte("no_chairs: {no_categories: [chair]}\n"+
+		"light_first: {any_categories: [lamp], weight: 1.5}\n"), 0o600))
 	home := serve(t, "--arm", "b="+file+":40", "--filters-file", rules)
 	named(t, home)
 	shoppers(t, home)

@@ -50,18 +50,12 @@ func hostileModel(t *testing.T) string {
 	dir := t.TempDir()
 	plain, events, model := filepath.Join(dir, "plain.csv"), filepath.Join(dir, "events.csv"),
 		filepath.Join(dir, "model.gsimc")
-	if err := gsimc("generate", "--users", "400", "--items", "60", "--events", "6000", "--seed", "1",
-		"--out", plain); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gsimc("generate", "--users", "400", "--items", "60", "--events", "6000", "--seed", "1",
+		"--out", plain))
 	text, err := os.ReadFile(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	column, names := slices.Index(rows[0], "item_id"), map[string]string{}
 	for _, row := range rows[1:] {
 		if _, has := names[row[column]]; !has && len(names) < len(hostile) {
@@ -72,16 +66,10 @@ func hostileModel(t *testing.T) string {
 		}
 	}
 	var out bytes.Buffer
-	if err := csv.NewWriter(&out).WriteAll(rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(events, out.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := gsimc("train", "--data", events, "--out", model, "--rank", "16", "--seed", "1",
-		"--quiet"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, csv.NewWriter(&out).WriteAll(rows))
+	must(t, os.WriteFile(events, out.Bytes(), 0o600))
+	must(t, gsimc("train", "--data", events, "--out", model, "--rank", "16", "--seed", "1",
+		"--quiet"))
 	return model
 }
 
@@ -96,9 +84,7 @@ func TestHostileNames(t *testing.T) {
 			"categories": map[string][]string{hostile[0]: hostile[2:6], hostile[1]: hostile[6:8]}[id]})
 	}
 	titled, err := json.Marshal(map[string]any{"items": items})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	post(t, home, "/v1/items:batchUpsert", string(titled))
 	b := open(t, home, 1100, 760)
 	asText := func(where, selector, text string) {
@@ -152,9 +138,7 @@ func TestHostileNames(t *testing.T) {
 		sane("the user " + name)
 		event, err := json.Marshal(map[string]string{"userId": name, "itemId": name,
 			"eventId": name[:min(len(name), 32)]})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		post(t, home, "/v1/events", string(event))
 		b.do("again", chromedp.Focus(chromedp.CSS("#user")), chromedp.KeyEvent(kb.Enter))
 		b.until("an event", `document.querySelectorAll('.held tbody tr').length === 1`)

@@ -47,9 +47,7 @@ func TestRules(t *testing.T) {
 	b.noProblems()
 
 	file := filepath.Join(t.TempDir(), "filters.yaml")
-	if err := os.WriteFile(file, []byte(boost+"\n\"only\""+filter[len(`"new_rule"`):]+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(boost+"\n\"only\""+filter[len(`"new_rule"`):]+"\n"), 0o600))
 	kept := serve(t, "--filters-file", file)
 	named(t, kept)
 	for i, item := range []string{"i553", "i483", "i081"} {
@@ -60,9 +58,7 @@ func TestRules(t *testing.T) {
 	} {
 		var list struct{ Items []struct{ ItemID string } }
 		text := post(t, kept, "/v1/recommend", `{"userId": "ann", "pageSize": 10, `+rule+`}`)
-		if err := json.Unmarshal(text, &list); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(text, &list))
 		got := ""
 		for _, item := range list.Items {
 			got += item.ItemID + " "
@@ -82,9 +78,7 @@ func TestSaveRules(t *testing.T) {
 	file, tokens := filepath.Join(dir, "filters.yaml"), filepath.Join(dir, "tokens")
 	const others = "# ours\nlarge: {ranges: [{name: size, gt: 0}]} # no form\n" +
 		"fresh: {weight: 0.5, by: {number: published, shape: age, scale: 60}}\n"
-	if err := os.WriteFile(file, []byte(others), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(others), 0o600))
 	home := serve(t, "--filters-file", file)
 	named(t, home)
 	b := open(t, home, 1100, 900)
@@ -124,9 +118,7 @@ func TestSaveRules(t *testing.T) {
 	b.do("back", click("#kept-rules li:last-child button"))
 	b.until("the filter again", `document.getElementById('rule-kind').value === 'filter'`)
 
-	if err := os.WriteFile(file, []byte(others+lamps+"# by hand\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(others+lamps+"# by hand\n"), 0o600))
 	boost := func() {
 		b.do("a boost", choose("rule-kind", "boost"), chromedp.Focus(chromedp.CSS("#rule-weight")),
 			chromedp.KeyEvent(kb.End), click("#rule-save"))
@@ -143,9 +135,7 @@ func TestSaveRules(t *testing.T) {
 	again := others + "lamps: {any_categories: [\"lamp\"], weight: 2}\n"
 	change := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		b.do("away and back", click("#nav-items"), click("#nav-rules"))
 	}
 	change(again)

@@ -71,9 +71,7 @@ func TestMain(m *testing.M) {
 func serve(t *testing.T, flags ...string) string {
 	t.Helper()
 	path, err := model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home, _ := startServer(t, append([]string{"--model", path, "--data-dir", t.TempDir(),
 		"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s"}, flags...)...)
 	return home
@@ -86,12 +84,8 @@ func startServer(t *testing.T, flags ...string) (home string, server *os.Process
 		"--admin-listen", "127.0.0.1:0", "--log-format", "json", "--quality-sample", "1"},
 		flags...)...)
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 		_ = cmd.Wait()
@@ -138,9 +132,7 @@ func open(t *testing.T, home string, width, height int64) *browser {
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		t.Fatalf("%s does not start: %v", chromium, err)
 	}
-	if err := chromedp.Listen(ctx, b.listen); err != nil {
-		t.Fatal(err)
-	}
+	must(t, chromedp.Listen(ctx, b.listen))
 	b.do("open the console", chromedp.EmulateViewport(width, height), chromedp.Navigate(home),
 		chromedp.WaitVisible(chromedp.CSS("nav a[aria-current]")))
 	return b
@@ -287,9 +279,7 @@ func post(t *testing.T, home, path, body string) []byte {
 	t.Helper()
 	resp, err := http.Post(strings.TrimSuffix(home, "/console/")+path, "application/json",
 		strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(resp.Body)
 	if resp.StatusCode != http.StatusOK {
@@ -302,9 +292,15 @@ func post(t *testing.T, home, path, body string) []byte {
 func drawToken(t *testing.T, roles string) (token, line string) {
 	t.Helper()
 	out, err := exec.Command(binary, "token", "console", "--roles", roles).Output()
+	must(t, err)
+	token, line, _ = strings.Cut(string(out), "\n")
+	return token, line
+}
+
+// must ends a test that cannot go on.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, line, _ = strings.Cut(string(out), "\n")
-	return token, line
 }

@@ -21,9 +21,7 @@ const (
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	return l.Addr().String()
 }
@@ -33,9 +31,7 @@ func freeAddress(t *testing.T) string {
 func TestServerChanges(t *testing.T) {
 	t.Parallel()
 	first, err := model()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	tokens, file := filepath.Join(dir, "tokens"), filepath.Join(dir, "model.gsimc")
 	copyFile(t, first, file)
@@ -56,9 +52,7 @@ func TestServerChanges(t *testing.T) {
 
 	signal := func() {
 		t.Helper()
-		if err := server.Signal(syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
+		must(t, server.Signal(syscall.SIGHUP))
 	}
 	token = newToken(t, tokens, "recommend,items")
 	signal()
@@ -68,17 +62,13 @@ func TestServerChanges(t *testing.T) {
 	paste(token)
 	b.until("the refusal is gone", alertText+` === ''`)
 
-	if err := gsimc("train", "--data", filepath.Join(filepath.Dir(first), "events.csv.gz"), "--out", file,
-		"--rank", "32", "--seed", "1", "--quiet"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gsimc("train", "--data", filepath.Join(filepath.Dir(first), "events.csv.gz"), "--out", file,
+		"--rank", "32", "--seed", "1", "--quiet"))
 	signal()
 	b.until("another model", afterLikes(listNote+`.includes('The model has changed.')`))
 
 	// It drains, ends, and another one takes its place: the list comes back without a hand.
-	if err := server.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Signal(syscall.SIGTERM))
 	b.until("it drains", serverNote+`.includes('not ready: draining')`)
 	b.until("it is gone", serverNote+`.includes('does not answer')`)
 	b.do("by night, on a phone", chromedp.EmulateViewport(360, 740), scheme("dark"))
@@ -106,9 +96,7 @@ func copyFile(t *testing.T, from, to string) {
 	if err == nil {
 		err = os.WriteFile(to, text, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // A server without a model and without items says so, and shows what is there as soon as it is.
