@@ -16,10 +16,11 @@ const ContentNeighbours = 10
 const (
 	borrowedScale  = 1.1 // κ
 	borrowedDegree = 0.8 // η: power of the item's number of users in units of a neighbour's
-	borrowedDoubt  = 20  // c: the squared number of histories that are worth as much
+	borrowedDoubt  = 20  // c: the squared number of histories worth as much in the local term
 )
 
-// leastLike is the part of a row that is too small for the item to be like those it borrowed from.
+// leastLike is the part of a local term that is too small for the item to be like those it borrowed
+// from.
 const leastLike = 0.05
 
 // Near returns the items of the base that the item borrowed its row from, see [Model.Like].
@@ -106,12 +107,13 @@ func (m *Model) borrowedRow(users float64, of []local.Share) []float64 {
 	return sum
 }
 
-// PlaceNear is [Evidence.Place] with content: the decoder row and the local term are
+// PlaceNear is [Evidence.Place] with content. What [Model.Borrow] gives is the prior of the row, by
+// coordinates, as package nystrom says, and the local term is
 //
 //	(c borrowed + m² evidence)/(c + m²)
 //
-// with m the histories of the item that were added, and the borrowed ones those of [Model.Borrow].
-// The square is that of trend.Degrees.Expected: what a few users have in common may be chance.
+// with m the histories of the item that were added. The square is that of trend.Degrees.Expected:
+// what a few users have in common may be chance.
 // Without neighbours it is Place, and without histories Borrow.
 func (e *Evidence) PlaceNear(i int, users float64, near []content.Neighbour) (NewItem, error) {
 	histories := e.rows.Users(i)
@@ -122,23 +124,16 @@ func (e *Evidence) PlaceNear(i int, users float64, near []content.Neighbour) (Ne
 	if err != nil || histories == 0 {
 		return borrowed, err
 	}
-	out, err := e.Place(i, users)
+	out, err := e.place(i, users, borrowed.row)
 	if err != nil {
 		return NewItem{}, err
 	}
 	part := borrowedDoubt / (borrowedDoubt + float64(histories)*float64(histories))
-	mixed := make([]float64, e.m.k)
-	for l := range mixed {
-		mixed[l] = float64(part*float64(borrowed.row[l])) + float64((1-part)*float64(out.row[l]))
-	}
 	if part > leastLike {
 		out.near = borrowed.near
 	}
 	if e.local != nil {
 		out.local = out.local.Mix(&borrowed.local, part, &e.m.spec.Local)
-	}
-	if !out.scaled(e.m, min(out.Users, e.m.spec.TrainUsers), mixed) {
-		return NewItem{}, fmt.Errorf("new item %q has predictions that are not finite", out.ID)
 	}
 	return out, nil
 }

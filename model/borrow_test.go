@@ -80,6 +80,33 @@ func TestBorrow(t *testing.T) {
 	}
 }
 
+// joined returns the row of an item that borrowed one and has histories that are all the same,
+// from its row without content.
+func joined(m *Model, borrowed, plain NewItem, histories, users float64) []float64 {
+	x, y := make([]float64, m.k), make([]float64, m.k)
+	square := 0.0
+	for l := range y {
+		x[l], y[l] = float64(borrowed.row[l]), float64(plain.row[l])
+		square += y[l] * y[l]
+	}
+	sample := max(users/histories, 1)
+	lost := 1 - 1/sample // the part of a squared length, see nystrom
+	shrunk := math.Sqrt(1 - lost/histories)
+	x, y = m.rotation.back(x), m.rotation.back(y)
+	length := 0.0
+	for j := range y {
+		within := m.kappa[0]/m.kappa[j] - 1
+		c := 0.3 * within * within
+		own := y[j] / math.Sqrt(1-square*lost) / shrunk
+		y[j] = (c*x[j] + histories*own) / (c + histories)
+		length += y[j] * y[j]
+	}
+	for j := range y {
+		y[j] /= math.Sqrt(1 + length*lost)
+	}
+	return m.rotation.apply(y)
+}
+
 // Few histories add to what is borrowed, and many take its place.
 func TestPlaceNear(t *testing.T) {
 	m := newLocal(t, 120, 5)
@@ -104,21 +131,14 @@ func TestPlaceNear(t *testing.T) {
 	borrowed := check.Get(m.Borrow("new", 30, alike(70)))(t)
 	check.Same(t, document(borrowed), document(place(0, alike(70), true)),
 		"without histories it is Borrow")
-	distance := func(a, b NewItem) (sum float64) {
-		for l := range a.row {
-			sum += math.Pow(float64(a.row[l]-b.row[l]), 2)
-		}
-		return math.Sqrt(sum)
-	}
-	last := math.Inf(1)
 	for _, histories := range []int{1, 3, 10, 100} {
 		near, plain := place(histories, alike(70), true), place(histories, nil, true)
-		part := distance(near, plain) / distance(borrowed, plain)
-		want := borrowedDoubt / float64(borrowedDoubt+histories*histories)
-		if math.Abs(part-want) > 1e-4 || part > last {
-			t.Errorf("%d histories leave a part of %v, want %v", histories, part, want)
+		for l, want := range joined(m, borrowed, plain, float64(histories), 30) {
+			if got := float64(near.row[l]); math.Abs(got-want) > 1e-5 {
+				t.Errorf("%d histories: coordinate %d is %v, want %v", histories, l, got, want)
+			}
 		}
-		last = part
+		check.Same(t, histories < 20, len(near.Near()) > 0, "%d histories: it is like 70", histories)
 		x := check.Get(m.Extend([]NewItem{near}))(t)
 		if x.local.Weight(20, 120) == 0 || histories < 100 && x.local.Weight(69, 120) == 0 {
 			t.Errorf("%d histories: no local term of the item before it, or of that before 70",

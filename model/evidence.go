@@ -71,14 +71,17 @@ func (e *Evidence) Add(history []int32) {
 //
 // It is an error if no history with the item was added, if users is not above 0, or if the row is
 // not finite.
-func (e *Evidence) Place(i int, users float64) (NewItem, error) {
+func (e *Evidence) Place(i int, users float64) (NewItem, error) { return e.place(i, users, nil) }
+
+// place is Place with the row that was expected before any history was seen; nil: none.
+func (e *Evidence) place(i int, users float64, expected []float32) (NewItem, error) {
 	histories, id := e.rows.Users(i), e.ids[i]
 	if histories == 0 || !(users > 0 && users < math.MaxInt64) {
 		return NewItem{}, fmt.Errorf("new item %q has %d histories and %v users, want some of both",
 			id, histories, users)
 	}
 	out := NewItem{ID: id, Users: int64(max(1, math.Round(users)))}
-	rotated, scale, part := e.rows.Row(i, users)
+	rotated, scale, part := e.rows.Row(i, users, expected)
 	if out.graphScale = scale; slices.ContainsFunc(rotated, infinite) || infinite(scale) {
 		return NewItem{}, fmt.Errorf("new item %q has a row that is not finite", id)
 	}

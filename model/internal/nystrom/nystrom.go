@@ -11,7 +11,7 @@
 // u_new = Λ_K⁻¹ Uᵀ k_new. If the row of a known item is deleted from a basis, placing the item
 // gives exactly the deleted row.
 //
-// Histories that are a sample give too long a row, see shrinkage.
+// Histories that are a sample give too long a row, see shrinkage, or join where a row was expected.
 //
 // Three things are approximate:
 //
@@ -196,8 +196,11 @@ func (e *Evidence) shrinkage(item *itemEvidence, sample float64) float64 {
 }
 
 // Row returns the row of new item i, rotated, and what b.Scale is for others. users is the number
-// of users of the item among b.Users. part is that of the row which is left, see orthonormal.
-func (e *Evidence) Row(i int, users float64) (rotated []float64, scale, part float64) {
+// of users of the item among b.Users. expected is what the row was taken for before there were
+// users, rotated, see join; nil: nothing. part is that of the row which is left, see orthonormal.
+func (e *Evidence) Row(
+	i int, users float64, expected []float32,
+) (rotated []float64, scale, part float64) {
 	item := &e.items[i]
 	sample := users / float64(item.users)
 	var sum []float64
@@ -207,7 +210,10 @@ func (e *Evidence) Row(i int, users float64) (rotated []float64, scale, part flo
 	} else {
 		scale = math.Pow(sample*float64(item.edges), -e.b.Graph.DegreeExponent/2)
 		sum, loop = slices.Clone(item.sum), sample*scale*scale*item.loop
-		length := sample * scale * e.shrinkage(item, sample)
+		length := sample * scale
+		if expected == nil { // what users have of their own counts less by join
+			length *= e.shrinkage(item, sample)
+		}
 		for j := range sum {
 			sum[j] *= length
 		}
@@ -218,6 +224,9 @@ func (e *Evidence) Row(i int, users float64) (rotated []float64, scale, part flo
 			continue
 		}
 		sum[j] /= kappa - min(loop, maxLoop*kappa)
+	}
+	if expected != nil {
+		e.b.join(sum, expected, float64(item.users))
 	}
 	rotated = e.b.Apply(sum)
 	return rotated, scale, orthonormal(rotated, sample)
@@ -242,6 +251,29 @@ func orthonormal(row []float64, sample float64) (part float64) {
 		row[j] *= part
 	}
 	return part
+}
+
+// doubt is the constant of join, chosen on new items of three data sets.
+const doubt = 0.3
+
+// join takes what was expected into a row by m users:
+//
+//	(c_j expected_j + m row_j)/(c_j + m),    c_j = doubt (κ_1/κ_j − 1)²
+//
+// That is a posterior mean, in which the prior counts like c_j users. In a hypergraph with s = 1,
+// κ_1 is 1 and κ_j the part of the variance of coordinate j that lies between items, so that
+// κ_1/κ_j − 1 is the variance between the users of an item in units of that between items. The
+// square leaves coordinates that vary fast to the prior for longer.
+func (b *Basis) join(row []float64, expected []float32, users float64) {
+	prior := make([]float64, len(expected))
+	for l, x := range expected {
+		prior[l] = float64(x)
+	}
+	for j, x := range b.Back(prior) {
+		within := b.Kappa[0]/b.Kappa[j] - 1
+		part := users / (users + float64(doubt*within*within))
+		row[j] = float64(part*row[j]) + float64((1-part)*x)
+	}
 }
 
 // covariances returns Uᵀ k_new of the covariance graph and D^{−1/2} of the new item. Like

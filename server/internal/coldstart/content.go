@@ -10,9 +10,9 @@ import (
 	"github.com/gsimc/gsimc/server/internal/models"
 )
 
-// settledContent is the number of users from which on the content of an item changes its row by
-// less than settledChange, see [model.Evidence.PlaceNear].
-const settledContent = 20
+// settledContent is the number of users from which on content says too little beside them, see
+// [model.Evidence.PlaceNear], to place an item again.
+const settledContent = 100
 
 // borrow lets the items that nobody has borrow rows by what the catalogue says now. If that takes
 // long, it goes on with the next look, which comes at once.
