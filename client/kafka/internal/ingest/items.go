@@ -21,6 +21,8 @@ const (
 	mostItems = 1000
 	// mostItemBytes is the size of the records of a call, give or take one.
 	mostItemBytes = 1 << 20
+	// mostStuck is the number of items that are refused one by one before all wait.
+	mostStuck = 100
 	// firstWait and lastWait are the waits between two attempts of a call.
 	firstWait, lastWait = 100 * time.Millisecond, 3 * time.Second
 )
@@ -34,91 +36,138 @@ type write struct {
 }
 
 // writeItems writes the items of a lane until ctx ends. It returns an error if the server refuses
-// for good, and no single item is to blame.
+// for good, and no single item is to blame. It has up to mostItems records at a time.
 func (l *lane) writeItems(ctx context.Context) error {
-	for ctx.Err() == nil {
-		records := l.pop(mostItems)
-		if len(records) == 0 {
+	var writes []*write
+	var records []sent
+	for wait := firstWait; ctx.Err() == nil; {
+		records = append(records, l.pop(mostItems-len(records)-count(writes))...)
+		if len(records)+len(writes) == 0 {
 			l.wait(ctx)
+			continue
 		}
-		for len(records) > 0 {
-			var writes []*write
-			writes, records = l.gather(records)
-			for _, w := range writes {
-				if err := l.send(ctx, w); err != nil {
-					return err
-				}
-			}
+		writes, records = l.gather(writes, records)
+		before := count(writes)
+		var err error
+		if writes, err = l.round(ctx, writes); err != nil {
+			return err
 		}
+		if n := count(writes); n == 0 || n < before {
+			wait = firstWait
+			continue
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+		wait = min(2*wait, lastWait)
 	}
 	return ctx.Err()
 }
 
-// gather makes calls of the first records, up to the second one of an item, so that the order of
-// the calls does not matter.
-func (l *lane) gather(records []sent) (writes []*write, rest []sent) {
+// count returns the number of items of calls.
+func count(writes []*write) (n int) {
+	for _, w := range writes {
+		n += len(w.of)
+	}
+	return n
+}
+
+// gather adds the first record of each item to calls, so that the order of the calls does not
+// matter. The rest is for later ones.
+func (l *lane) gather(writes []*write, records []sent) (all []*write, rest []sent) {
 	met, bytes := map[string]bool{}, 0
+	for _, w := range writes {
+		for _, item := range w.items {
+			met[item.GetItemId()] = true
+		}
+	}
 	for i, s := range records {
+		if met[string(s.record.Key)] {
+			rest = append(rest, s)
+			continue
+		}
 		item, err := mapping.ItemOf(s.record)
 		if err != nil {
 			l.bury(s, unreadable, err.Error())
 			continue
 		}
-		if bytes += len(s.record.Value); met[item.GetItemId()] || bytes > mostItemBytes {
-			return writes, records[i:]
+		if bytes >= mostItemBytes {
+			return writes, append(rest, records[i:]...)
 		}
+		bytes += len(s.record.Value)
 		met[item.GetItemId()] = true
-		at := slices.IndexFunc(writes, func(w *write) bool {
-			return w.deletes == item.Deleted && slices.Equal(w.mask, item.Mask)
-		})
-		if at < 0 {
-			at, writes = len(writes), append(writes, &write{deletes: item.Deleted, mask: item.Mask})
-		}
-		writes[at].items = append(writes[at].items, item.Item)
-		writes[at].of = append(writes[at].of, s)
+		writes = add(writes, item.Deleted, item.Mask, item.Item, s)
 	}
-	return writes, nil
+	return writes, rest
 }
 
-// send makes a call until its items are written or dead letters, or ctx ends.
-func (l *lane) send(ctx context.Context, w *write) error {
-	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+// add adds an item to the call of its kind. Deletions are the first, since they make room.
+func add(writes []*write, deletes bool, mask []string, item *pb.Item, of sent) []*write {
+	at := slices.IndexFunc(writes, func(w *write) bool {
+		return w.deletes == deletes && slices.Equal(w.mask, mask)
+	})
+	if at < 0 {
+		if at = len(writes); deletes {
+			at = 0
+		}
+		writes = slices.Insert(writes, at, &write{deletes: deletes, mask: mask})
+	}
+	w := writes[at]
+	w.items, w.of = append(w.items, item), append(w.of, of)
+	return writes
+}
+
+// round makes calls until nothing is left, or what is left has to wait. An item that the server
+// does not take at present holds up no other: it is the last of the rest.
+func (l *lane) round(ctx context.Context, todo []*write) (rest []*write, err error) {
+	var stuck []*write
+	var why error
+	for n := 0; len(todo) > 0 && n < mostStuck; {
+		w := todo[0]
+		todo = todo[1:]
 		err := l.call(ctx, w)
-		refused := refusedItems(err)
 		switch code := status.Code(err); {
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return nil, ctx.Err()
 		case err == nil:
 			l.written(w)
-			return nil
-		case w.letGo(): // which ended the call
-			continue
-		case len(refused) > 0:
-			w.remove(func(i int) bool {
-				reason, bad := refused[i]
-				if bad {
-					l.bury(w.of[i], rejected, reason)
-				}
-				return bad
-			})
-			continue
-		case len(w.of) > 1 && code == codes.DeadlineExceeded:
-			l.brokenBy(l.server.Explain(err))
-			return l.halves(ctx, w)
-		case len(w.of) > 1 && forGood(err):
-			return l.halves(ctx, w)
+		case w.letGo() /* which ended the call */, l.buryRefused(w, err):
+			todo = slices.Insert(todo, 0, w)
+		case len(w.of) > 1 && (code == codes.DeadlineExceeded || forGood(err) || noRoom(err)):
+			if code == codes.DeadlineExceeded {
+				l.brokenBy(l.server.Explain(err))
+			}
+			todo = slices.Insert(todo, 0, w.halves()...)
 		case forGood(err):
+			l.mended()
 			l.bury(w.of[0], rejected, status.Convert(err).Message())
-			return nil
 		case !passing(code):
-			return l.server.Explain(err)
-		}
-		l.brokenBy(l.server.Explain(err))
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+			return nil, l.server.Explain(err)
+		case noRoom(err):
+			stuck, why = add(stuck, w.deletes, w.mask, w.items[0], w.of[0]), err
+			n++
+		default:
+			l.brokenBy(l.server.Explain(err))
+			return append(slices.Insert(todo, 0, w), stuck...), nil
 		}
 	}
+	if why != nil {
+		l.brokenBy(l.server.Explain(why))
+	}
+	return append(todo, stuck...), nil
+}
+
+// buryRefused makes dead letters of the items of a call that an error is about, if there are some.
+func (l *lane) buryRefused(w *write, err error) bool {
+	refused := refusedItems(err)
+	return w.remove(func(i int) bool {
+		reason, bad := refused[i]
+		if bad {
+			l.bury(w.of[i], rejected, reason)
+		}
+		return bad
+	})
 }
 
 // call makes a call once, if there is something to write. It ends when a partition of it is gone.
@@ -154,13 +203,11 @@ func (l *lane) call(ctx context.Context, w *write) error {
 	return err
 }
 
-// halves sends the items of a call by two of them: it takes too long, or one item spoils it.
-func (l *lane) halves(ctx context.Context, w *write) error {
+// halves returns two calls for one that takes too long, is too large, or is spoilt by an item.
+func (w *write) halves() []*write {
 	n := len(w.of) / 2
-	if err := l.send(ctx, &write{w.deletes, w.mask, w.items[:n:n], w.of[:n:n]}); err != nil {
-		return err
-	}
-	return l.send(ctx, &write{w.deletes, w.mask, w.items[n:], w.of[n:]})
+	return []*write{{w.deletes, w.mask, w.items[:n:n], w.of[:n:n]},
+		{w.deletes, w.mask, w.items[n:], w.of[n:]}}
 }
 
 // letGo removes the items of partitions that are gone, and reports whether there were some.
@@ -184,9 +231,7 @@ func (w *write) remove(drop func(i int) bool) bool {
 
 // written notes that the server took a call, or that nothing of it was left.
 func (l *lane) written(w *write) {
-	l.mu.Lock()
-	l.broken = nil
-	l.mu.Unlock()
+	l.mended()
 	outcome := applied
 	if w.deletes {
 		outcome = deleted
@@ -194,6 +239,13 @@ func (l *lane) written(w *write) {
 	for _, s := range w.of {
 		l.done(s, outcome)
 	}
+}
+
+// mended notes that the server has answered for an item.
+func (l *lane) mended() {
+	l.mu.Lock()
+	l.broken = nil
+	l.mu.Unlock()
 }
 
 // brokenBy tells why nothing is written, once until something is.
@@ -214,23 +266,40 @@ func passing(code codes.Code) bool {
 }
 
 // forGood reports whether an error is about an item that the server never takes, whichever it is: a
-// number with a name that is one too many waits for no room, since names are seldom given up.
+// number with a name that is one too many waits for no room, since names are seldom given up, and
+// one that is damaged takes nothing but all of its fields. A message too large is gRPC's to refuse.
 func forGood(err error) bool {
 	s := status.Convert(err)
+	return s.Code() == codes.InvalidArgument ||
+		s.Code() == codes.ResourceExhausted && strings.Contains(s.Message(), "larger than max") ||
+		slices.Contains([]string{"TOO_MANY_NUMBERS", "STORE_CORRUPT"}, reasonOf(s))
+}
+
+// noRoom reports whether an error may be about one item, which the server may take later.
+func noRoom(err error) bool {
+	s := status.Convert(err)
+	return s.Code() == codes.Internal ||
+		slices.Contains([]string{"TOO_MANY_ITEMS", "CATALOGUE_TOO_LARGE"}, reasonOf(s))
+}
+
+// reasonOf returns what a server gives as the reason of an error, if it does.
+func reasonOf(s *status.Status) string {
 	for _, detail := range s.Details() {
-		info, _ := detail.(*errdetails.ErrorInfo)
-		if info.GetReason() == "TOO_MANY_NUMBERS" {
-			return true
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
 		}
 	}
-	return s.Code() == codes.InvalidArgument
+	return ""
 }
 
 // refusedItems returns what a server has against items of a call, by their index: the first fault
 // of each. It is empty if the error is not about single items.
 func refusedItems(err error) map[int]string {
-	refused := map[int]string{}
-	for _, detail := range status.Convert(err).Details() {
+	refused, s := map[int]string{}, status.Convert(err)
+	if s.Code() != codes.InvalidArgument {
+		return refused
+	}
+	for _, detail := range s.Details() {
 		bad, _ := detail.(*errdetails.BadRequest)
 		for _, v := range bad.GetFieldViolations() {
 			rest, _ := strings.CutPrefix(v.GetField(), "items[")

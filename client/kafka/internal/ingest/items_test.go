@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
@@ -30,15 +32,15 @@ func change(key, value string) *kgo.Record {
 	return r
 }
 
-// Calls have up to the second record of an item, apart by mask, and deletions apart from the rest.
+// Calls have the first record of each item, apart by mask, and deletions apart from the rest.
 func TestGather(t *testing.T) {
 	c, _ := alone(t)
 	c.assigned(t.Context(), nil, map[string][]int32{"i": {0}})
 	l := c.partition("i", 0).lane
 	l.push(c.partition("i", 0), []*kgo.Record{change("a", `{"title":"1"}`), change("b", ""),
 		change("c", `{"labels":[]}`), change("bad", `{`), change("d", `{"hidden":true}`),
-		change("a", ""), change("e", `{"title":"2"}`)})
-	writes, rest := l.gather(l.pop(mostItems))
+		change("a", ""), change("a", `{"title":"3"}`), change("e", `{"title":"2"}`)})
+	writes, rest := l.gather(nil, l.pop(mostItems))
 	got := ""
 	for _, w := range writes {
 		got += fmt.Sprint(w.deletes, " ", w.mask)
@@ -47,8 +49,10 @@ func TestGather(t *testing.T) {
 		}
 		got += "; "
 	}
-	check.Same(t, "false [] a d; true [] b; false [labels] c; ", got, "calls")
+	check.Same(t, "true [] b; false [] a d e; false [labels] c; ", got, "calls")
 	check.Same(t, 2, len(rest), "records behind them")
+	writes, rest = l.gather(nil, rest)
+	check.Same(t, true, writes[0].deletes && len(rest) == 1, "the second record of an item is next")
 }
 
 // What is left of a partition that others took over is not written, since theirs may be newer.
@@ -57,9 +61,10 @@ func TestItemsOfOthers(t *testing.T) {
 	c.assigned(t.Context(), nil, map[string][]int32{"i": {0}})
 	p := c.partition("i", 0)
 	p.lane.push(p, []*kgo.Record{change("a", `{"title":"1"}`)})
-	writes, _ := p.lane.gather(p.lane.pop(mostItems))
+	writes, _ := p.lane.gather(nil, p.lane.pop(mostItems))
 	c.lost(t.Context(), nil, map[string][]int32{"i": {0}})
-	check.Must(t, p.lane.send(t.Context(), writes[0])) // no server is there to call
+	rest := check.Get(p.lane.round(t.Context(), writes))(t) // no server is there to call
+	check.Same(t, 0, len(rest), "what is left")
 }
 
 // fakeItems is a server of items: what it answers to a call, by its items or ids.
@@ -134,16 +139,74 @@ func TestItemsUnderWay(t *testing.T) {
 	check.Same(t, false, p.Empty(), "a is done")
 }
 
+// reason is an error of a server with a reason.
+func reason(t *testing.T, code codes.Code, reason string, details ...protoadapt.MessageV1) error {
+	t.Helper()
+	details = append(details, &errdetails.ErrorInfo{Reason: reason})
+	return check.Get(status.New(code, "no").WithDetails(details...))(t).Err()
+}
+
+// An item that the server does not take holds up no other of those that were read with it, whether
+// it is a dead letter or waits; one that is a dead letter leaves no complaint.
+func TestItemsSpoilt(t *testing.T) {
+	bad := &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+		{Field: "items[7].title", Description: "is bad"}}}
+	for _, c := range []struct {
+		name  string
+		err   error
+		waits bool
+	}{
+		{"full", reason(t, codes.ResourceExhausted, "TOO_MANY_ITEMS"), true},
+		{"large", reason(t, codes.ResourceExhausted, "CATALOGUE_TOO_LARGE"), true},
+		{"fails", reason(t, codes.Internal, "INTERNAL"), true},
+		{"names", reason(t, codes.ResourceExhausted, "TOO_MANY_NUMBERS"), false},
+		{"damaged", reason(t, codes.DataLoss, "STORE_CORRUPT"), false},
+		{"of another call", reason(t, codes.InvalidArgument, "INVALID_FIELD", bad), false},
+		{"message", nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var mu sync.Mutex
+			met, calls := map[string]bool{}, 0
+			value := `{"title":"1"}`
+			if c.err == nil {
+				value = `{"title":"` + strings.Repeat("x", 2000) + `"}`
+			}
+			got := writing(t, []grpc.ServerOption{grpc.MaxRecvMsgSize(1000)},
+				func(_ context.Context, deletes bool, ids []string) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if calls++; calls == 1 {
+						return reason(t, codes.ResourceExhausted, "STORE_FULL") // a complaint
+					}
+					if !deletes && slices.Contains(ids, "bad") {
+						return c.err
+					}
+					for _, id := range ids {
+						met[id] = id != "gone" || deletes
+					}
+					return nil
+				}, change("a", `{"title":"1"}`), change("bad", value), change("bad", value),
+				change("b", `{"title":"1"}`), change("gone", `{"title":"1"}`), change("gone", ""))
+			l := got.lanes[len(got.lanes)-1]
+			check.Within(t, time.Minute, "the others pass", func() bool {
+				mu.Lock()
+				defer mu.Unlock()
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				return len(met) == 3 && met["gone"] && (l.broken != nil) == c.waits
+			})
+		})
+	}
+}
+
 func TestRefusedItems(t *testing.T) {
-	about := func(code codes.Code, reason string, fields ...string) error {
+	about := func(code codes.Code, why string, fields ...string) error {
 		bad := &errdetails.BadRequest{}
 		for _, f := range fields {
 			bad.FieldViolations = append(bad.FieldViolations,
 				&errdetails.BadRequest_FieldViolation{Field: f, Description: "is bad"})
 		}
-		s, err := status.New(code, "no").WithDetails(bad, &errdetails.ErrorInfo{Reason: reason})
-		check.Must(t, err)
-		return s.Err()
+		return reason(t, code, why, bad)
 	}
 	for _, c := range []struct {
 		err     error
@@ -157,6 +220,7 @@ func TestRefusedItems(t *testing.T) {
 		{about(codes.InvalidArgument, "", "item_ids[7]", "items"), "map[]", true},
 		{about(codes.ResourceExhausted, "TOO_MANY_NUMBERS"), "map[]", true},
 		{about(codes.ResourceExhausted, "TOO_MANY_ITEMS"), "map[]", false},
+		{about(codes.Unavailable, "", "items[7].title"), "map[]", false},
 	} {
 		check.Same(t, c.refused, fmt.Sprint(refusedItems(c.err)), "refused by %v", c.err)
 		check.Same(t, c.forGood, forGood(c.err), "for good by %v", c.err)

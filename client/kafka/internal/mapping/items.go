@@ -14,7 +14,7 @@ import (
 	"github.com/gsimc/gsimc/internal/event"
 )
 
-// mostItem is the largest size of the value of an item, so that no message is larger than the
+// mostItem is the largest size of the value of an item, so that hardly a message is larger than a
 // server takes. An item of the most that the API takes is smaller.
 const mostItem = 1 << 20
 
