@@ -34,7 +34,7 @@ const (
 	exitInterrupted = 130
 )
 
-// flags are the command line. The variables are those that other programs for S3 have, too.
+// flags are the command line. The variables have the names by which all programs for S3 know them.
 type flags struct {
 	Put putCommand `cmd:"" help:"Send a file, such as a model, or a backup that gsimc backup made."`
 	Get getCommand `cmd:"" help:"Bring a file or a backup. A model can be brought again whenever it is another."`

@@ -155,7 +155,7 @@ func TestCompare(t *testing.T) {
 	got := train.Compare(bad, good, model.EstimatorBGS, d, targets, n)
 	check.SameBy(t, near, want(), got, "comparison without hidden items")
 	if got.Users > 50 {
-		t.Errorf("%d targets, want none of those that are hidden", got.Users)
+		t.Errorf("%d targets, want at most 50 without hidden items", got.Users)
 	}
 	targets.Hidden = nil
 	got = train.Compare(bad, good, model.EstimatorBGS, d, targets, n)

@@ -48,8 +48,8 @@ func (c *Catalogue) Watch(ctx context.Context, failed func(error)) {
 	}
 }
 
-// round is one of Watch. It returns how long the store is left alone, which does not depend on the
-// making of bins: that reads nothing from it, and waits for whoever builds.
+// round refreshes the catalogue and makes bins, for Watch. It returns how long Watch then leaves
+// the store alone, by the time of the refresh: bins are made without the store.
 func (c *Catalogue) round(ctx context.Context) (wait time.Duration, err error) {
 	begun := time.Now()
 	err = c.Refresh(ctx)

@@ -112,7 +112,7 @@ func New(c Config) (*Consumer, error) {
 	return consumer, err
 }
 
-// topics returns those that there are.
+// topics returns the names of the topics that are read: one or two.
 func (c *Consumer) topics() []string {
 	return slices.DeleteFunc([]string{c.events, c.items}, func(s string) bool { return s == "" })
 }

@@ -146,8 +146,8 @@ func reason(t *testing.T, code codes.Code, reason string, details ...protoadapt.
 	return check.Get(status.New(code, "no").WithDetails(details...))(t).Err()
 }
 
-// An item that the server does not take holds up no other of those that were read with it, whether
-// it is a dead letter or waits; one that is a dead letter leaves no complaint.
+// An item that the server refuses, whether it becomes a dead letter or waits, does not hold up the
+// other items of its batch. /healthz does not complain of a dead letter.
 func TestItemsSpoilt(t *testing.T) {
 	bad := &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
 		{Field: "items[7].title", Description: "is bad"}}}

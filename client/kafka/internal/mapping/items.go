@@ -22,7 +22,8 @@ const mostItem = 1 << 20
 type Item struct {
 	*pb.Item // all but the id is empty if the item is to be deleted
 	Deleted  bool
-	// Mask names the fields to write, if one of them is empty; nil: those that the item has.
+	// Mask names the fields to write. It is nil if no field of the record is empty; then the fields
+	// that are set in Item are written.
 	Mask []string
 }
 
