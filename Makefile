@@ -270,8 +270,8 @@ vuln: ## look for known vulnerabilities that the code reaches; says so if their 
 	case "$$out" in *"vulnerabilities from the Go standard library."*|*"vulnerability from the Go standard library."*) \
 		echo "vuln: the dependencies have none; update Go"; rc=0;; esac; [ $$rc = 0 ] || exit $$rc; done
 
-sbom: build ## write bin/gsimc.cdx.json: the modules in the program, with checksums and licences
-	go -C internal/tools run ./sbom $(CURDIR)/$(BIN) $(CURDIR)/$(BIN).cdx.json
+sbom: build clients-build ## write bin/gsimc.cdx.json: the modules in each program, with checksums and licences
+	go -C internal/tools run ./sbom $(CURDIR)/$(BIN).cdx.json $(addprefix $(CURDIR)/bin/,gsimc gsimc-kafka gsimc-mcp gsimc-s3)
 
 site: ## make bin/site/: the documentation as pages with a search, links checked; open index.html
 	cd internal/tools && CGO_ENABLED=0 go test ./site && go run ./site --out $(CURDIR)/bin/site

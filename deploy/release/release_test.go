@@ -6,6 +6,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -89,11 +90,58 @@ func TestRelease(t *testing.T) {
 	dir := t.TempDir()
 	unpack(t, filepath.Join(dist, "gsimc_0.0.2_"+platform+".tar.gz"), dir, true)
 	for _, program := range []string{"gsimc", "gsimc-kafka", "gsimc-mcp", "gsimc-s3"} {
-		run(t, dir, filepath.Join(dir, "gsimc_0.0.2_"+platform, program), "--version")
+		packed := filepath.Join(dir, "gsimc_0.0.2_"+platform, program)
+		run(t, dir, packed, "--version")
+		testMaterials(t, filepath.Join(dist, "gsimc_0.0.2_sbom.cdx.json"), packed)
 	}
 	t.Run("Chart", func(t *testing.T) { testChart(t, dist) })
 	t.Run("Package", func(t *testing.T) { testPackage(t, dist) })
 	t.Run("Image", func(t *testing.T) { testImage(t, dist) })
+}
+
+// testMaterials: the bill of materials has the modules of a program of the archive, each with a
+// licence, and says which they are.
+func testMaterials(t *testing.T, bill, program string) {
+	info, err := buildinfo.ReadFile(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"std"}
+	for _, m := range info.Deps {
+		if m.Replace == nil { // by a folder of this repository
+			want = append(want, "pkg:golang/"+m.Path+"@"+m.Version)
+		}
+	}
+	var has struct {
+		Components []struct {
+			Ref      string `json:"bom-ref"`
+			Licenses []any
+		}
+		Dependencies []struct {
+			Ref       string
+			DependsOn []string
+		}
+	}
+	parse(t, bill, &has)
+	licences := map[string]int{}
+	for _, c := range has.Components {
+		licences[c.Ref] = len(c.Licenses)
+	}
+	var of []string
+	for _, d := range has.Dependencies {
+		if d.Ref == info.Path {
+			of = d.DependsOn
+		}
+	}
+	slices.Sort(want)
+	if slices.Sort(of); !slices.Equal(of, want) {
+		t.Errorf("the bill has %d modules of %s, which has %d", len(of), info.Path, len(want))
+	}
+	for _, ref := range want {
+		if licences[ref] == 0 {
+			t.Errorf("the bill has no licence of %s, which %s has", ref, info.Path)
+		}
+	}
 }
 
 // copied is what package.sh does first, which is not permitted everywhere.

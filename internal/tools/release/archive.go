@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,15 +14,21 @@ import (
 // programs are gsimc and those beside it, modules of their own below client.
 var programs = []string{"gsimc", "gsimc-kafka", "gsimc-mcp", "gsimc-s3"}
 
+// programsFor returns the programs in the archive of a platform.
+func programsFor(platform string) []string {
+	all := slices.Clone(programs)
+	if strings.HasPrefix(platform, "windows-") { // gsimc-kafka locks files as Unix does
+		all = slices.DeleteFunc(all, func(name string) bool { return name == "gsimc-kafka" })
+	}
+	return all
+}
+
 // archive writes the archive of a platform: a zip for Windows, a tar.gz for the others.
 func (r *release) archive(platform string) error {
 	folder := r.name(platform) + "/"
 	files := []file{{name: folder, mode: 0o755}}
 	windows := strings.HasPrefix(platform, "windows-")
-	for _, program := range programs {
-		if windows && program == "gsimc-kafka" { // which locks files as Unix does
-			continue
-		}
+	for _, program := range programsFor(platform) {
 		data, err := os.ReadFile(r.beside(program, platform))
 		if err != nil {
 			return err

@@ -173,13 +173,19 @@ func (r *release) site() error {
 	return err
 }
 
-// materials writes the bill of materials of the program for Linux.
+// materials writes the bill of materials of all programs in the archives.
 func (r *release) materials() error {
 	out, err := filepath.Abs(filepath.Join(r.out, r.name("sbom.cdx.json")))
 	if err != nil {
 		return err
 	}
-	return tool("sbom", r.program(r.platforms[0]), out)
+	args := []string{out}
+	for _, platform := range r.platforms {
+		for _, program := range programsFor(platform) {
+			args = append(args, r.beside(program, platform))
+		}
+	}
+	return tool("sbom", args...)
 }
 
 // tool runs another command of this module.

@@ -1,10 +1,12 @@
-// Command sbom writes the bill of materials of a Go program: the modules that its binary was built
-// from, with version, checksum and licence, as CycloneDX JSON. It fails if a module has a licence
-// that is not in allowed, or none that can be recognised.
+// Command sbom writes the bill of materials of Go programs: the modules that their binaries were
+// built from, with version, checksum and licence, as CycloneDX JSON. Its dependencies say which
+// program has which module; binaries of one program for several platforms count as one. It fails if
+// a module has a licence that is not in allowed, or none that can be recognised.
 //
-//	go run ./sbom BINARY OUT
+//	go run ./sbom OUT BINARY...
 //
-// The same binary gives the same bytes.
+// The first binary is the program that the bill is named after. The same binaries give the same
+// bytes.
 package main
 
 import (
@@ -16,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,19 +38,26 @@ var allowed = []string{
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: sbom BINARY OUT")
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: sbom OUT BINARY...")
 		os.Exit(2)
 	}
-	if err := run(os.Args[1], os.Args[2]); err != nil {
+	if err := run(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
 	}
 }
 
-// run writes the bill of materials of the binary to the path out and prints it as a table.
-func run(binary, out string) error {
-	info, err := buildinfo.ReadFile(binary)
+// program is what the binaries of a program were built from.
+type program struct {
+	name    string                   // path of its main package
+	goes    string                   // version of Go
+	modules map[string]*debug.Module // by path and version
+}
+
+// run writes the bill of materials of the binaries to the path out and prints it as a table.
+func run(out string, binaries []string) error {
+	programs, err := read(binaries)
 	if err != nil {
 		return err
 	}
@@ -55,19 +65,20 @@ func run(binary, out string) error {
 	if err != nil {
 		return err
 	}
+	modules := map[string]*debug.Module{}
+	for _, p := range programs {
+		maps.Copy(modules, p.modules)
+	}
 	components := []cdx.Component{{
-		BOMRef: "std", Type: cdx.ComponentTypeLibrary, Name: "std",
-		Version:  strings.TrimPrefix(info.GoVersion, "go"),
+		BOMRef: std, Type: cdx.ComponentTypeLibrary, Name: std,
+		Version:  strings.TrimPrefix(programs[0].goes, "go"),
 		Licenses: licenceOf([]string{"BSD-3-Clause"}),
 	}}
 	var faults []error
-	for _, m := range info.Deps {
-		if m.Replace != nil {
-			m = m.Replace
-		}
-		c, err := component(m, licences)
+	for _, ref := range slices.Sorted(maps.Keys(modules)) {
+		c, err := component(ref, modules[ref], licences)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", m.Path, err))
+			faults = append(faults, fmt.Errorf("%s: %w", ref, err))
 			continue
 		}
 		components = append(components, c)
@@ -75,11 +86,47 @@ func run(binary, out string) error {
 	if err := errors.Join(faults...); err != nil {
 		return err
 	}
-	return write(info, components, out)
+	return write(programs, components, out)
 }
 
-// component describes a module.
-func component(m *debug.Module, licences *classifier.Classifier) (cdx.Component, error) {
+// std is the standard library.
+const std = "std"
+
+// read returns the programs of the binaries, in their order.
+func read(binaries []string) (programs []*program, err error) {
+	for _, binary := range binaries {
+		info, err := buildinfo.ReadFile(binary)
+		if err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(programs, func(p *program) bool { return p.name == info.Path })
+		if at < 0 {
+			at = len(programs)
+			programs = append(programs, &program{info.Path, info.GoVersion, map[string]*debug.Module{}})
+		}
+		if info.GoVersion != programs[0].goes {
+			return nil, fmt.Errorf("%s was built by %s, %s by %s: build all by one Go", binary,
+				info.GoVersion, binaries[0], programs[0].goes)
+		}
+		programs[at].add(info.Deps)
+	}
+	return programs, nil
+}
+
+// add adds modules, but for folders of this repository, which have no checksum.
+func (p *program) add(modules []*debug.Module) {
+	for _, m := range modules {
+		if m.Replace != nil {
+			m = m.Replace
+		}
+		if m.Sum != "" {
+			p.modules["pkg:golang/"+m.Path+"@"+m.Version] = m
+		}
+	}
+}
+
+// component describes a module whose URL is ref.
+func component(ref string, m *debug.Module, licences *classifier.Classifier) (cdx.Component, error) {
 	dir, zip, err := download(m)
 	if err != nil {
 		return cdx.Component{}, err
@@ -92,9 +139,8 @@ func component(m *debug.Module, licences *classifier.Classifier) (cdx.Component,
 	if err != nil {
 		return cdx.Component{}, err
 	}
-	url := "pkg:golang/" + m.Path + "@" + m.Version
 	return cdx.Component{
-		BOMRef: url, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: url,
+		BOMRef: ref, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: m.Version, PackageURL: ref,
 		Hashes:     &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}},
 		Licenses:   licenceOf(names),
 		Properties: &[]cdx.Property{{Name: "go:sum", Value: m.Sum}},
@@ -177,12 +223,19 @@ func sha256File(path string) (string, error) {
 }
 
 // write writes the bill and prints a line for each component.
-func write(info *buildinfo.BuildInfo, components []cdx.Component, out string) error {
+func write(programs []*program, components []cdx.Component, out string) error {
 	bom := cdx.NewBOM()
-	bom.Metadata = &cdx.Metadata{Component: &cdx.Component{
-		BOMRef: info.Main.Path, Type: cdx.ComponentTypeApplication, Name: info.Path,
-	}}
-	bom.Components = &components
+	var applications []cdx.Component
+	var dependencies []cdx.Dependency
+	for _, p := range programs {
+		applications = append(applications,
+			cdx.Component{BOMRef: p.name, Type: cdx.ComponentTypeApplication, Name: p.name})
+		of := append([]string{std}, slices.Sorted(maps.Keys(p.modules))...)
+		dependencies = append(dependencies, cdx.Dependency{Ref: p.name, Dependencies: &of})
+	}
+	bom.Metadata = &cdx.Metadata{Component: &applications[0]}
+	all := slices.Concat(applications[1:], components)
+	bom.Components, bom.Dependencies = &all, &dependencies
 	var raw bytes.Buffer
 	encoder := cdx.NewBOMEncoder(&raw, cdx.BOMFileFormatJSON).SetPretty(true)
 	if err := encoder.EncodeVersion(bom, cdx.SpecVersion1_6); err != nil { // what scanners read today
@@ -198,6 +251,7 @@ func write(info *buildinfo.BuildInfo, components []cdx.Component, out string) er
 		}
 		fmt.Printf("%-60s %-40s %s\n", c.Name, c.Version, strings.Join(names, ", "))
 	}
-	fmt.Printf("%d modules, all with allowed licences: %s\n", len(components), out)
+	fmt.Printf("%d modules of %d programs, all with allowed licences: %s\n", len(components),
+		len(programs), out)
 	return nil
 }
