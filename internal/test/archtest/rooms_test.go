@@ -6,6 +6,7 @@ const rooms = `
 # The protocol, and what is the same everywhere.
 api:
 internal/fault:
+internal/near:
 internal/ranking:
 internal/file:
 internal/chart:
@@ -95,8 +96,8 @@ server/internal/outcome: internal/wire store server/internal/admission server/in
 server/internal/calls: api internal/wire store server/internal/admission
 	server/internal/background server/internal/doors
 	server/internal/metric server/internal/outcome server/internal/stage server/internal/tracing
-server/internal/httpjson: api internal/event server/internal/admission server/internal/outcome
-	server/internal/valid
+server/internal/httpjson: api internal/event internal/near server/internal/admission
+	server/internal/outcome server/internal/valid
 server/internal/recommend: api internal/ranking internal/wire kalman model store
 	server/internal/arms server/internal/catalogue server/internal/credit server/internal/diverse
 	server/internal/filters server/internal/metric server/internal/models server/internal/outcome

@@ -3,6 +3,8 @@ package httpjson
 import (
 	"strings"
 	"unicode"
+
+	"github.com/gsimc/gsimc/internal/near"
 )
 
 // lowerCamel returns the name of a parameter in lower camel case, as openapi.json has it. It
@@ -37,64 +39,18 @@ func snake(name string) string {
 // suggestion says which of the names, with their paths, was probably meant, if there is one. Else
 // it says all of them if they are few.
 func suggestion(key string, known []string) string {
-	const (
-		prefix = 1 // how far a name is from its beginning
-		few    = 3
-	)
-	key = plain(key)
-	best, least := "", 1+len(key)/3
+	const few = 3
+	var names []string // of each path two
 	for _, path := range known {
-		last := path[strings.LastIndex(path, ".")+1:]
-		for _, name := range []string{plain(path), plain(last)} {
-			far := distance(key, name)
-			if len(key) > 2 && strings.HasPrefix(name, key) {
-				far = min(far, prefix)
-			}
-			if far < least {
-				best, least = path, far
-			}
-		}
+		names = append(names, path, path[strings.LastIndex(path, ".")+1:])
 	}
-	switch {
-	case best != "":
-		return ": did you mean " + best + "?"
+	switch at := near.Index(key, names); {
+	case at >= 0:
+		return ": did you mean " + known[at/2] + "?"
 	case len(known) > 0 && len(known) <= few:
 		return ": it has " + strings.Join(known, ", ")
 	}
 	return ""
-}
-
-// longest is a length that no name has.
-const longest = 64
-
-// plain is a name without what people spell differently. It is cut, as the time that distance takes
-// depends on its length.
-func plain(name string) string {
-	name = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name)) // may be longer
-	return name[:min(len(name), longest)]
-}
-
-// distance is the number of bytes to insert, delete, change or swap with the next that make b of a
-// (optimal string alignment). Both are plain.
-func distance(a, b string) int {
-	var far [longest + 1][longest + 1]int // of the beginnings of a and b
-	for i := range len(a) + 1 {
-		for j := range len(b) + 1 {
-			if i == 0 || j == 0 {
-				far[i][j] = i + j
-				continue
-			}
-			change := far[i-1][j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				change = min(change, far[i-2][j-2]+1)
-			}
-			far[i][j] = min(change, far[i-1][j]+1, far[i][j-1]+1)
-		}
-	}
-	return far[len(a)][len(b)]
 }
 
 // printable is a text of a client as an answer may repeat it.
