@@ -192,8 +192,47 @@ class TestClient(Case):
             self.refused(client, "UNAUTHENTICATED")
         with gsimc.Client(server.address, tls=True, attempts=1) as client:
             self.refused(client, "UNAVAILABLE")  # an authority that the system does not know
-        with self.assertRaises(ValueError):
-            gsimc.Client("example.com:443", token=token)
+        with gsimc.Client(server.address, token=token, cert=self.folder / "cert.pem",
+                          key=self.folder / "key.pem", attempts=1) as client:
+            self.refused(client, "UNAVAILABLE")  # it is TLS, by the authorities of the system
+
+    @unittest.skipUnless(shutil.which("openssl"), "openssl is not installed")
+    def test_bad_arguments(self) -> None:
+        cert, key, other, locked, empty = (
+            str(self.folder / f) for f in ("c.pem", "k.pem", "o.pem", "l.pem", "empty"))
+        run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+            "-nodes", "-keyout", key, "-out", cert, "-subj", "/CN=rec.test", cwd=self.folder)
+        run("openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", other,
+            cwd=self.folder)
+        run("openssl", "ec", "-in", key, "-aes128", "-passout", "pass:x", "-out", locked,
+            cwd=self.folder)
+        Path(empty).touch()
+        for want, arguments in (
+            ("use tls", {"token": "t"}),
+            ("use tls", {"token": "t", "ca": "", "cert": "", "key": ""}),
+            ("address: https://example.com, want HOST:PORT", {"address": "https://example.com"}),
+            ("token: want one line", {"token": "a\nb", "tls": True}),
+            ("token: want one line", {"token": "\u00e4", "tls": True}),
+            (f"ca: {empty}, want certificates", {"ca": empty}),
+            (f"ca: {key}, want certificates", {"ca": key}),
+            (f"ca: {key}, .*NO_CERTIFICATE", {"ca": key}),
+            ("cert and key: one is missing", {"cert": cert}),
+            ("cert and key: one is missing", {"cert": cert, "key": ""}),
+            ("cert and key: one is missing", {"key": key, "tls": True}),
+            (f"cert and key: {empty} and {key}, want", {"cert": empty, "key": key}),
+            (f"cert and key: {cert} and {other}, want", {"cert": cert, "key": other}),
+            (f"cert and key: {cert} and {other}, .*KEY_VALUES_MISMATCH",
+             {"cert": cert, "key": other}),
+            (f"cert and key: {cert} and {locked}, want", {"cert": cert, "key": locked}),
+        ):
+            with self.subTest(want), self.assertRaisesRegex(ValueError, want):
+                gsimc.Client(**{"address": "example.com:443", **arguments})  # type: ignore
+        gsimc.Client("example.com:443", tls=True, ca="", cert="", key="").close()
+        with self.assertRaisesRegex(FileNotFoundError, "/nowhere"):
+            gsimc.Client("example.com:443", ca="/nowhere")
+        with (gsimc.Client("example.com:443") as client,
+              self.assertRaisesRegex(ValueError, "window: 0, want at least 1")):
+            next(client.observe_many(EVENTS, window=0))
 
     def refused(self, client: gsimc.Client, code: str) -> None:
         with self.assertRaises(gsimc.Error) as caught:

@@ -297,6 +297,8 @@ class Window:
     """
 
     def __init__(self, size: int, give_up: float) -> None:
+        if size < 1:  # else nothing would be sent
+            raise ValueError(f"window: {size}, want at least 1")
         self.size, self.give_up = size, give_up
         self.flight: deque[Event] = deque()
         self.more = True  # events to come

@@ -7,6 +7,7 @@ import functools
 import inspect
 import ipaddress
 import json
+import ssl
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from os import PathLike
@@ -58,14 +59,39 @@ def _on_this_machine(address: str) -> bool:
         return host == "localhost"
 
 
+def _credentials(
+    ca: str | PathLike[str] | None, cert: str | PathLike[str] | None,
+    key: str | PathLike[str] | None,
+) -> grpc.ChannelCredentials:
+    """Credentials of files. grpc takes an empty ca for the system's, and aborts without a key."""
+    if (cert is None) != (key is None):
+        raise ValueError("cert and key: one is missing, want both files or neither")
+    ca_text, key_text, cert_text = (None if p is None else Path(p).read_bytes()
+                                    for p in (ca, key, cert))
+    check = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        if ca is not None:
+            check.load_verify_locations(ca)
+    except ssl.SSLError as error:
+        raise ValueError(f"ca: {ca}, want certificates in PEM ({error.reason or error})") from None
+    try:
+        if cert is not None:
+            check.load_cert_chain(cert, key, password="")
+    except ssl.SSLError as error:
+        raise ValueError(f"cert and key: {cert} and {key}, want a certificate and its key in PEM, "
+                         f"without a password ({error.reason or error})") from None
+    return grpc.ssl_channel_credentials(ca_text, key_text, cert_text)
+
+
 class _Base:
     """What both clients are made of.
 
     address: HOST:PORT, or unix:/PATH
     token: as `gsimc token` drew it; other machines need TLS for it
-    tls: with the authorities of the system; ca, a file of authorities, implies it
+    tls: with the authorities of the system; each of the next ones implies it
+    ca: file of authorities, PEM
     server_name: in the certificate of the server, if it is not the host of the address
-    cert, key: files of the client's certificate
+    cert, key: files of the client's certificate, PEM
     timeout: seconds of a call that has none of its own
     attempts: of a call that finds no server or is UNAVAILABLE, within its timeout, at most 5
     """
@@ -76,19 +102,21 @@ class _Base:
         cert: str | PathLike[str] | None = None, key: str | PathLike[str] | None = None,
         timeout: float = 5.0, attempts: int = 4,
     ) -> None:
-        tls = tls or ca is not None
+        if address.startswith(("http://", "https://")):
+            raise ValueError(f"address: {address}, want HOST:PORT alone, and tls=True for https")
+        ca, cert, key = (p or None for p in (ca, cert, key))  # "": a variable that is not set
+        tls = tls or any((ca, server_name, cert, key))
+        token = token.strip()
+        if not (token.isascii() and token.isprintable()):
+            raise ValueError("token: want one line of ASCII, as gsimc token drew it")
         if token and not tls and not _on_this_machine(address):
             raise ValueError(f"anybody on the way to {address} could read the token: use tls")
         options = _options(attempts)
         if server_name:
             options["grpc.ssl_target_name_override"] = server_name
         self._timeout = timeout
-        self._metadata = (("authorization", f"Bearer {token.strip()}"),) if token else ()
-        credentials = None
-        if tls:
-            ca_text, key_text, cert_text = (Path(p).read_bytes() if p else None
-                                            for p in (ca, key, cert))
-            credentials = grpc.ssl_channel_credentials(ca_text, key_text, cert_text)
+        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
+        credentials = _credentials(ca, cert, key) if tls else None
         arguments = list(options.items())
         self.channel = (self._secure(address, credentials, arguments) if tls
                         else self._insecure(address, arguments))
