@@ -20,6 +20,7 @@ import (
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/near"
 )
 
 // The fields of an event that a record may have.
@@ -45,6 +46,10 @@ var names = [count]struct{ snake, camel string }{
 
 // Key is the place of the key of a record.
 const Key = "@key"
+
+// meantKey are the places that mean [Key] whatever their case: it and it with two neighbours
+// swapped. Members of JSON such as @keys or @kty are none of them.
+var meantKey = []string{Key, "@kye", "@eky"}
 
 // Mapping says where in a record the fields of an event are.
 type Mapping struct {
@@ -77,20 +82,37 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 			return name == n.snake
 		})
 		if field < 0 {
-			return nil, fault.New("Map", name, "a field of an event, such as user_id")
+			return nil, noField(name)
 		}
 		p := place{name: at, path: strings.Split(at, ".")}
+		if at != Key && slices.Contains(meantKey, strings.ToLower(at)) {
+			return nil, fault.New("Map", name+"="+at, Key+" for the key of the record")
+		}
 		if constant, ok := strings.CutPrefix(at, "="); ok && constant != "" {
 			p.constant = quoted(constant)
 			if err := checkConstant(field, p.constant); err != nil {
 				return nil, fault.New("Map", name+"="+at, err.Error())
 			}
-		} else if ok || slices.Contains(p.path, "") {
+		} else if ok || slices.Contains(p.path, "") || strings.TrimSpace(at) != at {
 			return nil, fault.New("Map", name+"="+at, "a path such as payload.user")
 		}
 		m.places[field] = []place{p}
 	}
 	return m, nil
+}
+
+// noField is the fault of a name that no field of an event has.
+func noField(name string) error {
+	var all []string
+	for _, n := range names {
+		all = append(all, n.snake)
+	}
+	f := &fault.Fault{Field: "Map", Got: strconv.Quote(name), Problem: "is no field of an event",
+		Want: strings.Join(all, ", ")}
+	if at := near.Index(name, all); at >= 0 {
+		f.Problem, f.Want = f.Problem+": did you mean "+all[at]+"?", ""
+	}
+	return f
 }
 
 // checkConstant says what is to be there instead of a constant with which no event would be right.
@@ -139,7 +161,7 @@ func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
 			*to, err = text(raw)
 		}
 		if err == nil && *to == "" && (field == userID || field == itemID) {
-			err = fmt.Errorf("the record has none at %s", m.places[field][0].name)
+			err = m.places[field][0].none(o)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", names[field].snake, err)
@@ -153,6 +175,30 @@ func (m *Mapping) Event(r *kgo.Record) (*pb.Event, error) {
 		e.EventId = m.id(r)
 	}
 	return e, m.numbers(e, r, o)
+}
+
+// mostNear bounds the names that are compared, for the time of records that cannot become events.
+const mostNear = 32
+
+// none says that a record has nothing at a place where a text has to be, and which name there was
+// probably meant.
+func (p place) none(o object) error {
+	text := fmt.Sprintf("the record has none at %s, want a string or a number", p.name)
+	for is := true; is && p.name != Key && len(p.path) > 0; p.path = p.path[1:] {
+		raw := o.get(p.path[0])
+		if raw == nil {
+			names := make([]string, min(len(o), mostNear))
+			for i := range names {
+				names[i] = string(o[i].name)
+			}
+			if at := near.Index(p.path[0], names); at >= 0 {
+				text += fmt.Sprintf(": %.40q is there", names[at])
+			}
+			break
+		}
+		o, is = members(nil, raw)
+	}
+	return errors.New(text)
 }
 
 // objectOf returns the members of the JSON object that a record has as its value.

@@ -86,6 +86,8 @@ func TestUnreadable(t *testing.T) {
 		`{"a":{"b":"i"}}`:                       "user_id: the record has none at user_id",
 		`{"user_id":"u"}`:                       "item_id: the record has none at a.b",
 		`{"user_id":"u","a":{"b":""}}`:          "item_id: the record has none",
+		`{"userid":"u","a":{"b":"i"}}`:          `user_id: the record has none at user_id, want a string or a number: "userid" is there`,
+		`{"user_id":"u","a":{"B":"i"}}`:         `item_id: the record has none at a.b, want a string or a number: "B" is there`,
 		`{"user_id":"u","a":null}`:              "item_id: the record has none",
 		`{"user_id":"u","a":7}`:                 "a.b is within what is no object",
 		`{"user_id":true,"a":{"b":1}}`:          "user_id: true is neither",
@@ -107,7 +109,11 @@ func TestUnreadable(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct{ field, at, prefix, want string }{
-		{"user", "u", "p", "Map"},
+		{"user_id", "@Key", "p", "Map"}, // else a path
+		{"user_id", "@KEY", "p", "Map"},
+		{"user_id", "@kye", "p", "Map"},
+		{"user_id", "@eky", "p", "Map"},
+		{"user_id", " u", "p", "Map"},
 		{"user_id", "a..b", "p", "Map"},
 		{"user_id", "", "p", "Map"},
 		{"user_id", "=", "p", "Map"},
@@ -125,6 +131,30 @@ func TestNewRefuses(t *testing.T) {
 		if e := new(fault.Fault); !errors.As(err, &e) || e.Field != c.want {
 			t.Errorf("%+v: error %v, want a fault of %s", c, err, c.want)
 		}
+	}
+}
+
+// A field that nothing has is refused with the one that was meant, or with all.
+func TestNoField(t *testing.T) {
+	for field, want := range map[string]string{
+		"user":     `Map: "user" is no field of an event: did you mean user_id?`,
+		"itemId":   `Map: "itemId" is no field of an event: did you mean item_id?`,
+		" item_id": `Map: " item_id" is no field of an event: did you mean item_id?`,
+		"amount": `Map: "amount" is no field of an event, want user_id, item_id, event_type, ` +
+			`event_id, recommendation_id, event_time, value`,
+	} {
+		_, err := New(map[string]string{field: "x"}, "p")
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", field, err, want)
+		}
+	}
+}
+
+// Members of JSON that begin as @key does, or differ from it by a letter, are no misspelt @key.
+func TestMembersLikeKey(t *testing.T) {
+	for _, at := range []string{"@timestamp", "@id", "@type", "@keys", "@keyid", "@key_id", "@kty",
+		"@hey", "@key.a"} {
+		check.Get(New(map[string]string{"event_time": at}, "p"))(t)
 	}
 }
 
