@@ -20,6 +20,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -70,7 +71,8 @@ type Consumer struct {
 	letters *letters.Box
 	log     *slog.Logger
 	metrics *Metrics
-	lanes   []*lane // of events, and behind them that of items
+	lanes   []*lane     // of events, and behind them that of items
+	buried  atomic.Bool // there was a dead letter
 
 	committing sync.Mutex // so that no commit overtakes a later one
 

@@ -160,8 +160,14 @@ func (l *lane) Settled(result *pb.EventResult) {
 	l.done(s, outcome)
 }
 
-// bury puts a record among the dead letters. It is done when it is there.
+// bury puts a record among the dead letters. It is done when it is there. The first one is logged,
+// since with a wrong mapping all records go there. The reason may name a user, and is not logged.
 func (l *lane) bury(s sent, outcome, reason string) {
+	if !l.buried.Swap(true) {
+		l.log.Warn("a record became a dead letter: its reason stands there; further ones are "+
+			"not logged", "topic", s.of.topic, "partition", s.record.Partition,
+			"offset", s.record.Offset)
+	}
 	l.letters.Put(s.record, reason, func() { l.done(s, outcome) })
 }
 

@@ -1,8 +1,11 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,4 +107,21 @@ func TestLeave(t *testing.T) {
 	if next, _ := p.Next(); next.Offset != 5 {
 		t.Errorf("commits %v, want what was under way", next)
 	}
+}
+
+// The first dead letter is logged by its place alone, and no other one.
+func TestFirstDeadLetter(t *testing.T) {
+	c, p := alone(t)
+	var log bytes.Buffer
+	c.log = slog.New(slog.NewTextHandler(&log, nil))
+	bad := func(offset int64) *kgo.Record {
+		return &kgo.Record{Topic: "t", Offset: offset, Value: []byte(`{"user_id":"ann"}`)}
+	}
+	p.lane.push(p, []*kgo.Record{bad(7), bad(8), bad(9)})
+	events, some := p.lane.take(10)
+	check.Same(t, "0 true", fmt.Sprint(len(events), some), "events")
+	check.Has(t, log.String(), `msg="a record became a dead letter: its reason stands there; further `+
+		`ones are not logged" topic=t partition=0 offset=7`, "the log")
+	check.Same(t, 1, strings.Count(log.String(), "\n"), "lines of the log")
+	check.Same(t, false, strings.Contains(log.String(), "ann"), "a user in the log")
 }
