@@ -198,11 +198,53 @@ func testTools(t *testing.T, session *mcp.ClientSession) {
 		`{"user_id": "ada", "n": 51}`:          "n is 51: give 1 to 50",
 		`{"user_id": "ada", "n": -1}`:          "n is -1: give 1 to 50",
 		`{"user_id": "ada", "list": "new"}`:    `list is "new": give personal, popular, trending, together or because`,
-		`{"user_id": "ada", "m": 1}`:           "m",
 		`{"history": [""]}`:                    "InvalidArgument",
 	} {
 		fails(t, session, "recommend", arguments, want)
 	}
+	testOdd(t, session)
+}
+
+// testOdd wants errors of tools, in words, of arguments that no tool takes; null is none.
+func testOdd(t *testing.T, session *mcp.ClientSession) {
+	t.Helper()
+	for _, c := range []struct{ tool, arguments, want string }{
+		{"recommend", `{"user_id": 7}`, `user_id is 7: give a text`},
+		{"recommend", `{"userId": "ada"}`, `"userId" is no argument: give user_id`},
+		{"recommend", `{"user_id": "ada", "m": 1}`, `"m" is no argument: give user_id, history, n, ` +
+			`list, categories or include_seen`},
+		{"recommend", `{"user_id": "ada", "n": 1e30}`, `n is 1e30: give a whole number`},
+		{"recommend", `{"user_id": "ada", "n": "3"}`, `n is "3": give a whole number`},
+		{"recommend", `{"history": "i001"}`, `history is "i001": give a list of texts`},
+		{"recommend", `{"user_id": "ada", "include_seen": "yes"}`,
+			`include_seen is "yes": give true or false`},
+		{"recommend", `["ada"]`, `the arguments are not an object of JSON: give user_id, `},
+		{"similar_items", `{}`, "item_id is missing: give it"},
+		{"similar_items", `null`, "item_id is missing: give it"},
+		{"similar_items", `{"item_id": null}`, "item_id is missing: give it"},
+		{"similar_items", `{"item_id": "i001", "n": 1.5}`, "n is 1.5: give a whole number"},
+		{"score_items", `{"user_id": "ada", "item_ids": ["i001", 3]}`,
+			`item_ids is ["i001",3]: give a list of texts`},
+		{"score_items", `{"user_id": "ada", "item_ids": ["i001", null]}`,
+			`item_ids is ["i001",null]: give a list of texts`},
+		{"score_items", `{"user_id": "ada", "item_ids": []}`, "item_ids has 0: give 1 to 50"},
+		{"explain", `{"item_id": "i001"}`, "give user_id or history, one of them"},
+		{"search_items", `{"text": "Alien"}`, `"text" is no argument: give query or n`},
+		{"user_history", `{"user_id": "nobody"}`, "there is no history under this user_id"},
+		{"user_history", `{"user_id": "` + strings.Repeat("x", 1000) + `"}`,
+			"user_id has 1000 bytes, at most 256 are allowed"},
+	} {
+		answer, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: c.tool,
+			Arguments: json.RawMessage(c.arguments)})
+		check.Must(t, err) // it would be one of the protocol
+		said := answer.Content[0].(*mcp.TextContent).Text
+		if !answer.IsError || !strings.Contains(said, c.want) {
+			t.Errorf("%s %.60s: failed %t with %q, want %q", c.tool, c.arguments, answer.IsError, said,
+				c.want)
+		}
+	}
+	ask(t, session, "recommend", `{"user_id": "ada", "n": 2.0, "history": null, "list": null}`,
+		new(list), "1. ")
 }
 
 // ask calls a tool, wants texts in its answer and decodes its fields.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,7 +40,8 @@ func newTools(server *client.Client) *tools {
 
 // newServer returns an MCP server with all tools.
 func (t *tools) newServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "gsimc", Title: "gsimc recommendations",
+	s := &server{arguments: map[string][]argument{}}
+	s.Server = mcp.NewServer(&mcp.Implementation{Name: "gsimc", Title: "gsimc recommendations",
 		Version: version}, &mcp.ServerOptions{Instructions: "Recommendations of a gsimc server. " +
 		"Items are named by ids: find them by search_items. " +
 		"Scores compare only within one answer."})
@@ -53,17 +55,25 @@ func (t *tools) newServer() *mcp.Server {
 	add(s, "search_items", "Items whose id begins with a text or whose title has it; without a "+
 		"text, those that most users have.", t.search)
 	add(s, "user_history", "What a user did, the newest first.", t.history)
-	return s
+	s.AddReceivingMiddleware(clearly(s.arguments))
+	return s.Server
+}
+
+// server is an MCP server that knows the arguments of its tools.
+type server struct {
+	*mcp.Server
+	arguments map[string][]argument
 }
 
 // add adds a tool whose answer is a text for people beside its fields.
-func add[In any, Out fmt.Stringer](s *mcp.Server, name, description string,
+func add[In any, Out fmt.Stringer](s *server, name, description string,
 	tool func(context.Context, In) (Out, error),
 ) {
 	no := false
 	hints := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no,
 		OpenWorldHint: &no}
-	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description, Annotations: hints},
+	s.arguments[name] = argumentsOf(reflect.TypeFor[In]())
+	mcp.AddTool(s.Server, &mcp.Tool{Name: name, Description: description, Annotations: hints},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
 			out, err := tool(ctx, in)
 			if err != nil {
@@ -176,8 +186,8 @@ type scoreIn struct {
 }
 
 func (t *tools) score(ctx context.Context, in scoreIn) (*list, error) {
-	if len(in.ItemIDs) > mostItems {
-		return nil, fmt.Errorf("item_ids has %d: give at most %d", len(in.ItemIDs), mostItems)
+	if len(in.ItemIDs) == 0 || len(in.ItemIDs) > mostItems {
+		return nil, fmt.Errorf("item_ids has %d: give 1 to %d", len(in.ItemIDs), mostItems)
 	}
 	answer, err := t.scores(ctx, in.subject, in.ItemIDs, reasons)
 	if err != nil {
