@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -84,7 +85,7 @@ func (f *flags) trust(transport *http.Transport) error {
 	}
 	text, err := os.ReadFile(f.CAFile)
 	if err != nil {
-		return &fault.Fault{Field: "CAFile", Err: err}
+		return &fault.Fault{Field: "CAFile", Err: fault.PathError(err)}
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
@@ -107,7 +108,7 @@ func placeOf(field, text string) (place, error) {
 		return place{}, fault.New(field, text, "s3://BUCKET/KEY")
 	}
 	if err := s3utils.CheckValidBucketName(bucket); err != nil {
-		return place{}, &fault.Fault{Field: field, Got: text, Err: err}
+		return place{}, &fault.Fault{Field: field, Got: text, Problem: "names no bucket:", Err: err}
 	}
 	return place{bucket, key}, nil
 }
@@ -116,3 +117,34 @@ func (p place) String() string { return "s3://" + p.bucket + "/" + p.key }
 
 // isMissing tells whether there is no such object.
 func isMissing(err error) bool { return minio.ToErrorResponse(err).Code == minio.NoSuchKey }
+
+// told adds to an error about an object its place, and what to do.
+func told(at place, err error) error {
+	if err == nil || errors.As(err, new(*fault.Fault)) {
+		return fault.In(at.String(), err)
+	}
+	advice := advices[minio.ToErrorResponse(err).Code]
+	switch {
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		advice = "set --ca-file to the authorities of the store"
+	case errors.As(err, new(*url.Error)):
+		advice = "look at --endpoint, and at whether the store runs"
+	}
+	if advice != "" {
+		err = fmt.Errorf("%w (%s)", err, advice)
+	}
+	return fault.In(at.String(), err)
+}
+
+const lookAtKeys = "look at the keys of the store, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, " +
+	"and at their right to read or write the object"
+
+// advices are what to do about errors of a store, by their codes.
+var advices = map[string]string{
+	minio.NoSuchBucket: "make the bucket, or name another one",
+	minio.AccessDenied: lookAtKeys, "InvalidAccessKeyId": lookAtKeys,
+	"SignatureDoesNotMatch": lookAtKeys, "ExpiredToken": lookAtKeys,
+	"AuthorizationHeaderMalformed": "set --region to that of the bucket",
+	minio.PreconditionFailed:       "it was replaced meanwhile: run the command again",
+	"RequestTimeTooSkewed":         "set the clock of this machine",
+}

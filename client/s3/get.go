@@ -19,24 +19,31 @@ import (
 	"github.com/gsimc/gsimc/internal/file/atomicfile"
 )
 
-// get brings an object. With every it goes on until ctx ends.
-func (s *store) get(ctx context.Context, from, to string, every time.Duration) error {
-	at, err := placeOf("From", from)
+// prepare looks at where an object is and where it goes. The command goes on with Every until ctx
+// ends.
+func (c *getCommand) prepare() (transfer, error) {
+	from, err := placeOf("From", c.From)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if every != 0 && every < time.Second {
-		return fault.New("Every", every, "at least 1s")
+	if c.Every != 0 && c.Every < time.Second {
+		return nil, fault.New("Every", c.Every, "at least 1s")
 	}
-	to = filepath.Clean(to)
-	atomicfile.Sweep(to)
-	last := ""
-	err = s.bring(ctx, at, to, &last)
-	if every == 0 || errors.As(err, new(*fault.Fault)) {
-		return err
+	to := filepath.Clean(c.To)
+	if info, err := os.Stat(filepath.Dir(to)); err != nil || !info.IsDir() {
+		return nil, fault.New("To", c.To,
+			"a place in a folder that is there: make "+filepath.Dir(to))
 	}
-	s.follow(ctx, at, to, every, &last, err)
-	return nil
+	return func(ctx context.Context, s *store) error {
+		atomicfile.Sweep(to)
+		last := ""
+		err := s.bring(ctx, from, to, &last)
+		if c.Every == 0 || errors.As(err, new(*fault.Fault)) {
+			return err
+		}
+		s.follow(ctx, from, to, c.Every, &last, err)
+		return nil
+	}, nil
 }
 
 // follow brings an object whenever it is another. What fails is told once, and tried again.
@@ -66,9 +73,10 @@ func (s *store) follow(
 func (s *store) bring(ctx context.Context, from place, to string, last *string) error {
 	info, err := s.StatObject(ctx, from.bucket, from.key, minio.StatObjectOptions{})
 	if isMissing(err) {
-		return fmt.Errorf("%v: there is no such object, or no such bucket", from)
+		return fmt.Errorf("%v: there is no such object, or no such bucket: put it there, or name "+
+			"another one", from)
 	} else if err != nil {
-		return fault.In(from.String(), err)
+		return told(from, err)
 	}
 	mark := info.ETag + info.LastModified.String()
 	mode, err := modeOf(to)
@@ -81,7 +89,7 @@ func (s *store) bring(ctx context.Context, from place, to string, last *string) 
 		into = func(r io.Reader) (end, error) { return intoFolder(to, r) }
 	}
 	if err := s.read(ctx, from, &info, into); err != nil {
-		return fault.In(from.String(), err)
+		return told(from, err)
 	}
 	s.log.Info("brought", "from", from, "to", to, "bytes", info.Size)
 	*last = mark
@@ -136,10 +144,10 @@ func (s *store) read(ctx context.Context, from place, info *minio.ObjectInfo,
 	case err != nil:
 		err = moving.why(err)
 	case int64(*size) != info.Size:
-		err = fmt.Errorf("it has %d bytes, and %d came", info.Size, *size)
+		err = fmt.Errorf("it has %d bytes, and %d came: get it again", info.Size, *size)
 	case want != "" && textOf(sum) != want:
-		err = fmt.Errorf("it is damaged: its SHA-256 is %s, and was %s when it was sent",
-			textOf(sum), want)
+		err = fmt.Errorf("it is damaged: its SHA-256 is %s, and was %s when it was sent: "+
+			"put it again", textOf(sum), want)
 	default:
 		return e.keep()
 	}
@@ -156,7 +164,7 @@ func intoFile(to string, mode fs.FileMode, r io.Reader) (end, error) {
 	}
 	f, err := atomicfile.CreateMode(to, mode)
 	if err != nil {
-		return end{}, &fault.Fault{Field: "To", Err: err}
+		return end{}, &fault.Fault{Field: "To", Err: fault.PathError(err)}
 	}
 	_, err = io.Copy(f, r)
 	return end{f.Close, f.Abort}, err
@@ -169,7 +177,7 @@ func intoFolder(to string, r io.Reader) (end, error) {
 	}
 	part := filepath.Join(filepath.Dir(to), "."+filepath.Base(to)+".part")
 	if err := errors.Join(os.RemoveAll(part), os.Mkdir(part, 0o700)); err != nil {
-		return end{}, &fault.Fault{Field: "To", Err: err}
+		return end{}, &fault.Fault{Field: "To", Err: fault.PathError(err)}
 	}
 	return end{
 		keep:   func() error { return os.Rename(part, to) },

@@ -112,14 +112,22 @@ func nameOf(field string) string {
 	return client.FlagOf(field)
 }
 
-// do runs a command.
+// do runs a command, after all arguments were looked at.
 func (f *flags) do(ctx context.Context, command string, log *slog.Logger) error {
+	prepare := f.Get.prepare
+	if command == "put" {
+		prepare = f.Put.prepare
+	}
+	run, err := prepare()
+	if err != nil {
+		return err
+	}
 	s, err := f.store(log)
 	if err != nil {
 		return err
 	}
-	if command == "put" {
-		return s.put(ctx, f.Put.From, f.Put.To)
-	}
-	return s.get(ctx, f.Get.From, f.Get.To, f.Get.Every)
+	return run(ctx, s)
 }
+
+// transfer is a command whose arguments are right.
+type transfer func(context.Context, *store) error

@@ -19,23 +19,26 @@ import (
 // content writes what an object is to be, the same each time.
 type content func(io.Writer) error
 
-// put sends a file, or the folder of a backup as one object.
-func (s *store) put(ctx context.Context, from, to string) error {
-	at, err := placeOf("To", to)
+// prepare looks at what is to be sent: a file, or the folder of a backup as one object.
+func (c *putCommand) prepare() (transfer, error) {
+	to, err := placeOf("To", c.To)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	info, err := os.Stat(from)
+	content, kind := fileAt(c.From), ""
+	info, err := os.Stat(c.From)
 	switch {
 	case err != nil:
-		return &fault.Fault{Field: "From", Err: err}
-	case !info.IsDir():
-		return s.send(ctx, at, fileAt(from), "")
+		return nil, &fault.Fault{Field: "From", Err: fault.PathError(err),
+			Want: "a file, or the folder of a backup"}
+	case info.IsDir():
+		content, kind = folderAt(c.From), ofFolder
+		if _, err := os.Stat(filepath.Join(c.From, manifest)); err != nil {
+			return nil, fault.New("From", c.From,
+				"a file, or a backup of gsimc backup, which has a "+manifest)
+		}
 	}
-	if _, err := os.Stat(filepath.Join(from, manifest)); err != nil {
-		return fault.New("From", from, "a file, or a backup of gsimc backup, which has a "+manifest)
-	}
-	return s.send(ctx, at, folderAt(from), ofFolder)
+	return func(ctx context.Context, s *store) error { return s.send(ctx, to, content, kind) }, nil
 }
 
 // fileAt is the content of a file.
@@ -67,7 +70,7 @@ func folderAt(path string) content {
 func (s *store) send(ctx context.Context, to place, from content, kind string) error {
 	sum, size := sha256.New(), new(counter)
 	if err := from(io.MultiWriter(sum, size)); err != nil {
-		return err
+		return &fault.Fault{Field: "From", Err: fault.PathError(err)}
 	}
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream",
 		UserMetadata: map[string]string{sumKey: textOf(sum)}}
@@ -82,7 +85,7 @@ func (s *store) send(ctx context.Context, to place, from content, kind string) e
 	body := &unchanged{of: moving.reader(r), sum: textOf(sum), now: sha256.New(),
 		left: int64(*size)}
 	if _, err := s.PutObject(ctx, to.bucket, to.key, body, int64(*size), options); err != nil {
-		return fault.In(to.String(), moving.why(err))
+		return told(to, moving.why(err))
 	}
 	s.log.Info("sent", "to", to, "bytes", int64(*size))
 	return nil

@@ -216,12 +216,11 @@ func TestRefusals(t *testing.T) {
 	}{
 		"TO: shop/file, want s3://BUCKET/KEY":   {exitUsage, []string{"put", file, "shop/file"}},
 		"FROM: s3://shop, want s3://BUCKET/KEY": {exitUsage, []string{"get", "s3://shop", file}},
-		"FROM: s3://s/file Bucket name cannot": {exitUsage,
+		"FROM: s3://s/file names no bucket: Bucket name cannot": {exitUsage,
 			[]string{"get", "s3://s/file", file, "--every", "1s"}},
 		"TO: " + dir + ", want the name of a file": {exitUsage,
 			[]string{"get", "s3://shop/file", dir, "--every", "1s"}},
 		"FROM: s3://shop/a/../b, want": {exitUsage, []string{"get", "s3://shop/a/../b", file}},
-		"FROM: stat ":                  {exitUsage, []string{"put", file + "s", "s3://shop/b"}},
 		"which has a BACKUP.json":      {exitUsage, []string{"put", dir, "s3://shop/b"}},
 		"--every: 1ms, want at least 1s": {exitUsage,
 			[]string{"get", "s3://shop/file", old, "--every", "1ms"}},
@@ -229,7 +228,8 @@ func TestRefusals(t *testing.T) {
 			[]string{"get", "s3://shop/file", old, "--endpoint", "https://ann:secret@shop.example"}},
 		"--ca-file: " + file + ", want certificates in PEM": {exitUsage,
 			[]string{"get", "s3://shop/file", old, "--ca-file", file}},
-		"TO: open ": {exitUsage, []string{"get", "s3://shop/file", filepath.Join(file, "no", "folder")}},
+		"s3://attic/file: The specified bucket does not exist. (make the bucket": {exitFailure,
+			[]string{"put", file, "s3://attic/file"}},
 		"s3://shop/none: there is no such object": {exitFailure, []string{"get", "s3://shop/none", old}},
 		"s3://attic/file: there is no such":       {exitFailure, []string{"get", "s3://attic/file", old}},
 		"s3://shop/damaged: it is damaged":        {exitFailure, []string{"get", "s3://shop/damaged", old}},
@@ -276,17 +276,61 @@ func TestStall(t *testing.T) {
 		store(slog.New(slog.DiscardHandler)))(t)
 	s.patience = 50 * time.Millisecond
 	to := filepath.Join(t.TempDir(), "file")
-	check.Says(t, s.get(t.Context(), "s3://shop/file", to, 0), "nothing moved for 50ms", "a stall")
+	get := check.Get((&getCommand{From: "s3://shop/file", To: to}).prepare())(t)
+	check.Says(t, get(t.Context(), s), "nothing moved for 50ms", "a stall")
 	_, err := os.Stat(to)
 	check.Fails(t, err, fs.ErrNotExist, "a file that was not brought")
 }
 
-// Without keys the program does not ask as nobody.
+// Without keys the program does not ask as nobody, and looks at its arguments before.
 func TestNoKeys(t *testing.T) {
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
-	refuses(t, exitFailure, "set AWS_ACCESS_KEY_ID", "get", "s3://shop/file", "file")
+	dir := t.TempDir()
+	none := filepath.Join(dir, "none")
+	refuses(t, exitFailure, "set AWS_ACCESS_KEY_ID", "get", "s3://shop/file", none)
+	for want, args := range map[string][]string{
+		"FROM: shop/file, want s3://BUCKET/KEY":                      {"get", "shop/file", none},
+		"--every: 1ms, want at least 1s":                             {"get", "s3://shop/file", none, "--every", "1ms"},
+		"TO: s3://b/file names no bucket":                            {"put", dir, "s3://b/file"},
+		"FROM: " + none + ": no such file or directory, want a file": {"put", none, "s3://shop/file"},
+		"FROM: " + dir + ", want a file, or a backup":                {"put", dir, "s3://shop/file"},
+		"a folder that is there: make " + none:                       {"get", "s3://shop/file", filepath.Join(none, "file")},
+		"--ca-file: " + none + ": no such file":                      {"get", "s3://shop/file", none, "--ca-file", none},
+		"--endpoint: is no address alone":                            {"get", "s3://shop/file", none, "--endpoint", "shop:1"},
+	} {
+		refuses(t, exitUsage, want, args...)
+	}
+}
+
+// Errors of a store say where, and what to do.
+func TestAdvice(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret of a test")
+	code := ""
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "<Error><Code>"+code+"</Code><Message>No.</Message></Error>")
+	})
+	plain, secure := httptest.NewServer(answer), httptest.NewTLSServer(answer)
+	defer plain.Close()
+	defer secure.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	check.Must(t, os.WriteFile(file, nil, 0o600))
+	for _, c := range []struct{ endpoint, code, want string }{
+		{plain.URL, "AccessDenied", "No. (look at the keys of the store"},
+		{plain.URL, "SignatureDoesNotMatch", "No. (look at the keys of the store"},
+		{plain.URL, "RequestTimeTooSkewed", "No. (set the clock"},
+		{secure.URL, "", "set --ca-file to the authorities of the store"},
+		{"http://127.0.0.1:1", "", "refused (look at --endpoint"},
+	} {
+		code = c.code
+		got, said := ask("put", file, "s3://shop/file", "--region", "here", "--endpoint", c.endpoint)
+		check.Same(t, exitFailure, got, "the exit code of %+v", c)
+		check.Has(t, said, "gsimc-s3: s3://shop/file: ", "what was said of %+v", c)
+		check.Has(t, said, c.want, "what was said of %+v", c)
+	}
 }
