@@ -54,9 +54,14 @@ export class Caller {
   readonly #fetch: typeof fetch;
 
   constructor(o: Options) {
+    if (!/^https?:\/\//i.test(o.baseUrl)) // else fetch fails at each call
+      throw new TypeError(`baseUrl: ${o.baseUrl}, want http://HOST:PORT or https://HOST:PORT`);
     this.#base = new URL(o.baseUrl).href.replace(/\/$/, "");
     this.#headers = new Headers({ "Content-Type": "application/json" });
-    if (o.token) this.#headers.set("Authorization", `Bearer ${o.token}`);
+    const token = (o.token ?? "").trim(); // a file of one ends with a line break
+    if (o.token && !/^[\x21-\x7e]+$/.test(token))
+      throw new TypeError("token: want one word of ASCII, as gsimc token drew it");
+    if (token) this.#headers.set("Authorization", `Bearer ${token}`);
     this.#timeoutMs = o.timeoutMs ?? 10_000;
     const { attempts = 4, firstMs = 50, lastMs = 500 } = o.retry ?? {};
     this.#retry = { attempts, firstMs, lastMs };

@@ -83,6 +83,21 @@ test("an error has its code, its reason and the fields", async () => {
     "PERMISSION_DENIED"));
 });
 
+test("options that cannot be right are refused at once", () => {
+  for (const [options, message] of [
+    [{ baseUrl: "localhost:8080" }, /^baseUrl: localhost:8080, want http:\/\/HOST:PORT or https/],
+    [{ baseUrl: "recommend.example" }, /^baseUrl: recommend.example, want/],
+    [{ token: "gsimc_\u00e4" }, /^token: want one word of ASCII/],
+    [{ token: "one\ntwo" }, /^token: want one word/],
+    [{ token: " \n" }, /^token: want one word/],
+  ]) assert.throws(() => client(options), { name: "TypeError", message });
+});
+
+test("a token is sent without the space around it, and a scheme has any case", async () => {
+  const odd = { baseUrl: `HTTPS://${server.address}`, token: `\n ${token}\n` };
+  assert.equal((await client(odd).recommend({ userId: "ann", pageSize: 3 })).items.length, 3);
+});
+
 test("a session reads its own writes", async () => {
   const session = client().session("reader");
   const first = { itemId: "i005", eventId: "first" };
