@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/gsimc/gsimc/client/internal/program"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
@@ -274,5 +275,5 @@ func TestTopicDeleted(t *testing.T) {
 	check.Get(request.RequestWith(t.Context(), b.client(t)))(t)
 	b.make(t, f.topic, 2, 1<<20)
 	c.Says(t, `(was deleted: give another --id-prefix)`)
-	check.Same(t, exitFailure, c.Wait(), "exit code")
+	check.Same(t, program.Failure, c.Wait(), "exit code")
 }

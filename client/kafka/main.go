@@ -11,20 +11,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/client/internal/program"
 	"github.com/gsimc/gsimc/client/kafka/internal/ingest"
 	"github.com/gsimc/gsimc/client/kafka/internal/letters"
 	"github.com/gsimc/gsimc/client/kafka/internal/mapping"
@@ -34,20 +31,11 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	program.Main(run)
 }
 
 // version is set by the linker: -X main.version=$(git describe).
 var version = "unknown"
-
-// Exit codes are those of gsimc.
-const (
-	exitFailure = 1
-	exitUsage   = 2
-)
 
 // flags are the command line. Each has a twin in the environment: --group is GSIMC_GROUP.
 type flags struct {
@@ -75,37 +63,15 @@ type flags struct {
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f flags
-	exit := -1
-	parser, err := newParser(&f, kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exit = code }))
-	if err != nil {
-		panic(err) // the tags of flags
-	}
-	_, err = parser.Parse(args)
-	switch {
-	case exit >= 0: // help or version
-		return exit
-	case err != nil:
-		fmt.Fprintf(stderr, "gsimc-kafka: %v\n", err)
-		return exitUsage
-	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
-	err = f.serve(ctx, log)
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, new(*fault.Fault)):
-		fmt.Fprintf(stderr, "gsimc-kafka: %s\n", fault.Text(err, flagOf))
-		return exitUsage
-	}
-	fmt.Fprintf(stderr, "gsimc-kafka: %v\n", err)
-	return exitFailure
+	return about().Run(args, &f, stdout, stderr, func(string) error {
+		return f.serve(ctx, slog.New(slog.NewTextHandler(stderr, nil)))
+	})
 }
 
-func newParser(f *flags, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(f, append(options, kong.Name("gsimc-kafka"), kong.DefaultEnvars("GSIMC"),
-		kong.Description("Take events, each once, and items from topics of Kafka to a server."),
-		kong.Vars{"version": version})...)
+func about() *program.Program {
+	return &program.Program{Name: "gsimc-kafka", Version: version, FlagOf: flagOf,
+		Description: "Take events, each once, and items from topics of Kafka to a server.",
+		Options:     []kong.Option{kong.DefaultEnvars("GSIMC")}}
 }
 
 // check looks at what no part looks at.

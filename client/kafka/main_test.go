@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gsimc/gsimc/client/internal/program"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -56,7 +57,7 @@ func TestBadFlags(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // what is taken ends at once
 		code := run(ctx, args, &stdout, &stderr)
-		if code != exitUsage || !strings.Contains(stderr.String(), "gsimc-kafka: "+c.want) {
+		if code != program.Usage || !strings.Contains(stderr.String(), "gsimc-kafka: "+c.want) {
 			t.Errorf("%.60s: exit code %d, %q, want %q", c.args, code, stderr.String(), c.want)
 		}
 	}
@@ -69,7 +70,7 @@ func TestFlagForms(t *testing.T) {
 	t.Setenv("GSIMC_MAP", "user_id=@key;event_type==buy;item_id=p.sku")
 	t.Setenv("GSIMC_CLIENT_TOKEN", "secret")
 	var f flags
-	parser, err := newParser(&f)
+	parser, err := about().Parser(&f)
 	if err == nil {
 		_, err = parser.Parse([]string{"--topic=t", "--group=g", "--dead-letter=d"})
 	}

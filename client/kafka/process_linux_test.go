@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -24,10 +21,7 @@ const asProgram = "GSIMC_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-		stop()
-		os.Exit(code)
+		main()
 	}
 	code := m.Run()
 	if brokerOf.broker != nil {

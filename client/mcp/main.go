@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -20,17 +18,12 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/client/internal/program"
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // version is set by the linker: -X main.version=$(git describe).
 var version = "unknown"
-
-// Exit codes are those of gsimc.
-const (
-	exitFailure = 1
-	exitUsage   = 2
-)
 
 // flags are the command line. Each has a twin in the environment: --http-listen is
 // GSIMC_HTTP_LISTEN.
@@ -44,41 +37,24 @@ type flags struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], overLines(os.Stdin, os.Stdout), os.Stdout, os.Stderr))
+	program.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return run(ctx, args, overLines(os.Stdin, stdout), stdout, stderr)
+	})
 }
 
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdio mcp.Transport, stdout, stderr io.Writer) int {
 	var f flags
-	exit := -1
-	parser, err := kong.New(&f, kong.Name("gsimc-mcp"), kong.DefaultEnvars("GSIMC"),
-		kong.Description("Let agents ask a gsimc server, by tools that change nothing."),
-		kong.Vars{"version": version}, kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exit = code }))
-	if err != nil {
-		panic(err) // the tags of flags
-	}
-	_, err = parser.Parse(args)
-	switch {
-	case exit >= 0: // help or version
-		return exit
-	case err != nil:
-		fmt.Fprintf(stderr, "gsimc-mcp: %v\n", err)
-		return exitUsage
-	}
-	err = f.serve(ctx, stdio, stderr)
-	switch {
-	case err == nil || ctx.Err() != nil:
-		return 0
-	case errors.As(err, new(*fault.Fault)):
-		fmt.Fprintf(stderr, "gsimc-mcp: %s\n", fault.Text(err, client.FlagOf))
-		return exitUsage
-	}
-	fmt.Fprintf(stderr, "gsimc-mcp: %v\n", err)
-	return exitFailure
+	p := program.Program{Name: "gsimc-mcp", Version: version, FlagOf: client.FlagOf,
+		Description: "Let agents ask a gsimc server, by tools that change nothing.",
+		Options:     []kong.Option{kong.DefaultEnvars("GSIMC")}}
+	return p.Run(args, &f, stdout, stderr, func(string) error {
+		err := f.serve(ctx, stdio, stderr)
+		if ctx.Err() != nil { // as it ends
+			return nil
+		}
+		return err
+	})
 }
 
 // serve answers until ctx or the standard input ends.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/gsimc/gsimc/client/internal/program"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
@@ -318,7 +319,7 @@ func TestFlags(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		code := run(ctx, strings.Fields(c.args), &mcp.StdioTransport{}, io.Discard, &stderr)
 		cancel()
-		if code != exitUsage || !strings.Contains(stderr.String(), c.want) {
+		if code != program.Usage || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%s: exit %d, %q", c.args, code, stderr.String())
 		}
 	}

@@ -10,29 +10,19 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/client/internal/program"
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // version is set by the linker: -X main.version=$(git describe).
 var version = "unknown"
-
-// Exit codes are those of gsimc.
-const (
-	exitFailure     = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
 
 // flags are the command line. The variables have the names by which all programs for S3 know them.
 type flags struct {
@@ -63,42 +53,21 @@ type getCommand struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	program.Main(run)
 }
 
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var f flags
-	exit := -1
-	parser, err := kong.New(&f, kong.Name("gsimc-s3"), kong.Description(description),
-		kong.Vars{"version": version}, kong.Writers(stdout, stderr),
-		kong.Exit(func(code int) { exit = code }))
-	if err != nil {
-		panic(err) // the tags of flags
-	}
-	parsed, err := parser.Parse(args)
-	switch {
-	case exit >= 0: // help or version
-		return exit
-	case err != nil:
-		fmt.Fprintf(stderr, "gsimc-s3: %v\n", err)
-		return exitUsage
-	}
-	err = f.do(ctx, parsed.Selected().Name, slog.New(slog.NewTextHandler(stderr, nil)))
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, new(*fault.Fault)):
-		fmt.Fprintf(stderr, "gsimc-s3: %s\n", fault.Text(err, nameOf))
-		return exitUsage
-	case ctx.Err() != nil:
-		return exitInterrupted
-	}
-	fmt.Fprintf(stderr, "gsimc-s3: %v\n", err)
-	return exitFailure
+	p := program.Program{Name: "gsimc-s3", Description: description, Version: version,
+		FlagOf: nameOf}
+	return p.Run(args, &f, stdout, stderr, func(command string) error {
+		err := f.do(ctx, command, slog.New(slog.NewTextHandler(stderr, nil)))
+		if err != nil && ctx.Err() != nil && !errors.As(err, new(*fault.Fault)) {
+			return program.ErrInterrupted
+		}
+		return err
+	})
 }
 
 // nameOf is the flag or the argument of a field.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 
+	"github.com/gsimc/gsimc/client/internal/program"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
@@ -40,8 +41,8 @@ const gsimc = "../../bin/gsimc"
 // the folder of the objects of the bucket, which are files there.
 func startStore(t *testing.T) (objects string) {
 	t.Helper()
-	program := os.Getenv("GSIMC_VERSITYGW")
-	if _, err := os.Stat(program); err != nil {
+	gateway := os.Getenv("GSIMC_VERSITYGW")
+	if _, err := os.Stat(gateway); err != nil {
 		t.Skip("GSIMC_VERSITYGW names no Versity S3 Gateway: make clients-test builds one")
 	}
 	root, about := t.TempDir(), t.TempDir()
@@ -53,7 +54,7 @@ func startStore(t *testing.T) (objects string) {
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+address)
 	t.Setenv("AWS_REGION", "us-east-1")
 	proctest.Start(t, []string{"ROOT_ACCESS_KEY=test", "ROOT_SECRET_KEY=secret of a test"},
-		program, "--quiet", "--port", address, "posix", "--sidecar", about, root)
+		gateway, "--quiet", "--port", address, "posix", "--sidecar", about, root)
 	s := check.Get((&flags{Endpoint: "http://" + address}).store(slog.New(slog.DiscardHandler)))(t)
 	check.Within(t, proctest.Limit, "a store that answers", func() bool {
 		return s.MakeBucket(t.Context(), "shop", minio.MakeBucketOptions{}) == nil
@@ -148,13 +149,13 @@ func TestBackup(t *testing.T) {
 	does(t, "get", at, back+"/")
 	gsimcDoes(t, "restore", "--from", back, "--data-dir", restored)
 	gsimcDoes(t, "verify", "--data-dir", restored)
-	refuses(t, exitUsage, "TO: "+back+", want a folder that is not there yet", "get", at, back)
+	refuses(t, program.Usage, "TO: "+back+", want a folder that is not there yet", "get", at, back)
 
 	object := filepath.Join(objects, "backups", "monday")
 	content := check.Get(os.ReadFile(object))(t)
 	content[len(content)/2] ^= 1
 	check.Must(t, os.WriteFile(object, content, 0o600))
-	refuses(t, exitFailure, at+": ", "get", at, filepath.Join(dir, "damaged"))
+	refuses(t, program.Failure, at+": ", "get", at, filepath.Join(dir, "damaged"))
 	check.Same(t, "back backup restored state", strings.Join(folders(t, dir), " "), "folders")
 }
 
@@ -214,25 +215,25 @@ func TestRefusals(t *testing.T) {
 		code int
 		args []string
 	}{
-		"TO: shop/file, want s3://BUCKET/KEY":   {exitUsage, []string{"put", file, "shop/file"}},
-		"FROM: s3://shop, want s3://BUCKET/KEY": {exitUsage, []string{"get", "s3://shop", file}},
-		"FROM: s3://s/file names no bucket: Bucket name cannot": {exitUsage,
+		"TO: shop/file, want s3://BUCKET/KEY":   {program.Usage, []string{"put", file, "shop/file"}},
+		"FROM: s3://shop, want s3://BUCKET/KEY": {program.Usage, []string{"get", "s3://shop", file}},
+		"FROM: s3://s/file names no bucket: Bucket name cannot": {program.Usage,
 			[]string{"get", "s3://s/file", file, "--every", "1s"}},
-		"TO: " + dir + ", want the name of a file": {exitUsage,
+		"TO: " + dir + ", want the name of a file": {program.Usage,
 			[]string{"get", "s3://shop/file", dir, "--every", "1s"}},
-		"FROM: s3://shop/a/../b, want": {exitUsage, []string{"get", "s3://shop/a/../b", file}},
-		"which has a BACKUP.json":      {exitUsage, []string{"put", dir, "s3://shop/b"}},
-		"--every: 1ms, want at least 1s": {exitUsage,
+		"FROM: s3://shop/a/../b, want": {program.Usage, []string{"get", "s3://shop/a/../b", file}},
+		"which has a BACKUP.json":      {program.Usage, []string{"put", dir, "s3://shop/b"}},
+		"--every: 1ms, want at least 1s": {program.Usage,
 			[]string{"get", "s3://shop/file", old, "--every", "1ms"}},
-		"--endpoint: is no address alone, want https://": {exitUsage,
+		"--endpoint: is no address alone, want https://": {program.Usage,
 			[]string{"get", "s3://shop/file", old, "--endpoint", "https://ann:secret@shop.example"}},
-		"--ca-file: " + file + ", want certificates in PEM": {exitUsage,
+		"--ca-file: " + file + ", want certificates in PEM": {program.Usage,
 			[]string{"get", "s3://shop/file", old, "--ca-file", file}},
-		"s3://attic/file: The specified bucket does not exist. (make the bucket": {exitFailure,
+		"s3://attic/file: The specified bucket does not exist. (make the bucket": {program.Failure,
 			[]string{"put", file, "s3://attic/file"}},
-		"s3://shop/none: there is no such object": {exitFailure, []string{"get", "s3://shop/none", old}},
-		"s3://attic/file: there is no such":       {exitFailure, []string{"get", "s3://attic/file", old}},
-		"s3://shop/damaged: it is damaged":        {exitFailure, []string{"get", "s3://shop/damaged", old}},
+		"s3://shop/none: there is no such object": {program.Failure, []string{"get", "s3://shop/none", old}},
+		"s3://attic/file: there is no such":       {program.Failure, []string{"get", "s3://attic/file", old}},
+		"s3://shop/damaged: it is damaged":        {program.Failure, []string{"get", "s3://shop/damaged", old}},
 	} {
 		refuses(t, c.code, why, c.args...)
 	}
@@ -291,7 +292,7 @@ func TestNoKeys(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none")
-	refuses(t, exitFailure, "set AWS_ACCESS_KEY_ID", "get", "s3://shop/file", none)
+	refuses(t, program.Failure, "set AWS_ACCESS_KEY_ID", "get", "s3://shop/file", none)
 	for want, args := range map[string][]string{
 		"FROM: shop/file, want s3://BUCKET/KEY":                      {"get", "shop/file", none},
 		"--every: 1ms, want at least 1s":                             {"get", "s3://shop/file", none, "--every", "1ms"},
@@ -302,7 +303,7 @@ func TestNoKeys(t *testing.T) {
 		"--ca-file: " + none + ": no such file":                      {"get", "s3://shop/file", none, "--ca-file", none},
 		"--endpoint: is no address alone":                            {"get", "s3://shop/file", none, "--endpoint", "shop:1"},
 	} {
-		refuses(t, exitUsage, want, args...)
+		refuses(t, program.Usage, want, args...)
 	}
 }
 
@@ -329,7 +330,7 @@ func TestAdvice(t *testing.T) {
 	} {
 		code = c.code
 		got, said := ask("put", file, "s3://shop/file", "--region", "here", "--endpoint", c.endpoint)
-		check.Same(t, exitFailure, got, "the exit code of %+v", c)
+		check.Same(t, program.Failure, got, "the exit code of %+v", c)
 		check.Has(t, said, "gsimc-s3: s3://shop/file: ", "what was said of %+v", c)
 		check.Has(t, said, c.want, "what was said of %+v", c)
 	}

@@ -236,7 +236,7 @@ golang.org/x/time: server/internal/doors server/internal/ingest
 # Processors, terminals and flags.
 golang.org/x/sys: internal/num internal/test kalman model learn/retrain store/internal/tcp cmd
 golang.org/x/term: cmd
-github.com/alecthomas/kong: cmd
+github.com/alecthomas/kong: client/internal/program cmd
 github.com/KimMachineGun/automemlimit: cmd/gsimc/internal/cli
 github.com/pbnjay/memory: cmd/gsimc/internal/cli
 github.com/vbauerster/mpb/v8: cmd/gsimc/internal/progress
