@@ -48,7 +48,9 @@ const (
 // The read-out and the rows that it gives are kept.
 func (s *Shape) RegressionCost() []cost.Stage {
 	n, k, r := float64(s.Items), float64(s.Rank), float64(len(s.Bands))
-	events, rows := float64(s.Events), r*k+1
+	// Nearly all events are targets.
+	users := sampleOf(s.Users, s.Events, RegressionTargets).taken
+	events, rows := float64(min(s.Events, RegressionTargets)), r*k+1
 	processors := float64(runtime.GOMAXPROCS(0))
 	strips := float64((s.Rank + foldWidth - 1) / foldWidth)
 
@@ -70,9 +72,9 @@ func (s *Shape) RegressionCost() []cost.Stage {
 	tables := 4*n*min(k, projectWidth)*(r+1) +
 		processors*128*(n*(r+2)+float64(max(s.Longest, batchEvents)))
 	folds, products := r+pairs, n*(pairs-r/2+r)
-	if alike && shiftPays(s.Items, s.Rank, len(s.Bands), s.Users, s.Events) {
+	if alike && shiftPays(s.Items, s.Rank, len(s.Bands), users, int(events)) {
 		tables = strips*128*(r+1)*(n+2*shiftUsers) + 4*r*k*(2*shiftUsers+r*k) + 20*r*shiftEvents
-		folds, products = r, n*(r+1)+float64(s.Users)*pairs
+		folds, products = r, n*(r+1)+float64(users)*pairs
 	}
 	sums := foldOverhead*strips*events*folds/cost.Gather + 2*k*k*products/cost.Single +
 		moved/cost.Stream

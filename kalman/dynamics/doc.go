@@ -12,10 +12,10 @@
 //
 //	min Σ ‖ μ + Σ_b W_b x_b[t] − e_{i_{t+1}} ‖² + λ m Σ_b ‖W_b‖²
 //
-// where m is the mean of the diagonal of XᵀX; μ is not penalised. This regression on the states is
-// the second half of subspace system identification (P. Van Overschee, B. De Moor, "Subspace
-// Identification for Linear Systems", Kluwer 1996). Here the states are known. GS-IMC (Chen et al.,
-// ICLR 2023) has W = H(Λ).
+// where m is the mean of the diagonal of XᵀX; μ is not penalised. Of many users some are taken, see
+// [Options]. This regression on the states is the second half of subspace system identification
+// (P. Van Overschee, B. De Moor, "Subspace Identification for Linear Systems", Kluwer 1996). Here
+// the states are known. GS-IMC (Chen et al., ICLR 2023) has W = H(Λ).
 //
 // # Method
 //

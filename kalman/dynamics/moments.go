@@ -19,15 +19,35 @@ type Options struct {
 	// Positions is the number of targets of each user: the last events. 0 stands for all events but
 	// the first.
 	Positions int
+
+	// Targets bounds the targets of all users, about. Beyond it, users are taken at even
+	// distances. 0 stands for no bound.
+	Targets int
 }
+
+// RegressionTargets is a bound on [Options.Targets] that costs no accuracy. A coordinate of the
+// regression has r·k+1 unknowns, 4,097 with four bands and rank 1024. They add their share of the
+// targets to the variance of what is expected, 0.02 %.
+const RegressionTargets = 1 << 24
 
 // validate returns a fault for every field that is out of range, joined in one error.
 func (o *Options) validate() error {
-	var positions error
+	var positions, targets error
 	if o.Positions < 0 {
 		positions = fault.New("Positions", o.Positions, "at least 0")
 	}
-	return errors.Join(kalman.ValidateBands(o.Bands), positions)
+	if o.Targets < 0 {
+		targets = fault.New("Targets", o.Targets, "at least 0")
+	}
+	return errors.Join(kalman.ValidateBands(o.Bands), positions, targets)
+}
+
+// targets is the number of targets of a history of two events or more.
+func (o *Options) targets(h kalman.History) int {
+	if o.Positions > 0 {
+		return min(len(h)-1, o.Positions)
+	}
+	return len(h) - 1
 }
 
 // Moments hold the parts of the histories on which the second moments of states and targets
@@ -48,7 +68,7 @@ type Moments struct {
 	positions int       // N, the number of targets
 	mass      []float64 // r×n: Σ_t x_b[t] = Σ_i mass[b,i] e_i over the states t before a target
 	count     []float64 // n: how often an item is a target
-	longest   int       // events of the longest history
+	longest   int       // events of the longest of these histories
 }
 
 // span is one user's place among the events: first to end, with targets from target on.
@@ -56,8 +76,8 @@ type span struct{ first, target, end int }
 
 // NewMoments prepares the histories of the training users over n = numItems items; users with fewer
 // than two events do not count. It fails if nobody is left, and if an option or an event is out of
-// range. O(events·r) time; memory for each event is 4 bytes, 4 more if not all weights are 1, and 4
-// more for each band that fades by time.
+// range. O(events·r) time. Memory for each event of the users who are taken is 4 bytes, 4 more if
+// not all weights are 1, and 4 more for each band that fades by time.
 //
 // histories yields the same in every pass; no history is kept.
 func NewMoments(numItems int, histories iter.Seq[kalman.History], opt Options) (*Moments, error) {
@@ -66,11 +86,14 @@ func NewMoments(numItems int, histories iter.Seq[kalman.History], opt Options) (
 	}
 	r := len(opt.Bands)
 	m := &Moments{n: numItems, r: r, rho: make([]float32, r), faded: make([][]float32, r)}
-	if err := m.reserve(histories, opt.Bands); err != nil {
+	t, err := m.check(histories, opt)
+	if err != nil {
 		return nil, err
 	}
+	users := sampleOf(t.users, t.targets, opt.Targets)
+	m.reserve(t, users, opt.Bands)
 	for h := range histories {
-		if len(h) >= 2 {
+		if len(h) >= 2 && users.takes() {
 			m.add(h, opt)
 		}
 	}
@@ -101,32 +124,68 @@ func noPairs(users int) error {
 	}
 }
 
-// reserve checks the events and makes room for them.
-func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Band) error {
-	all, users, events, weighted := 0, 0, 0, false
+// sample takes some of many users at even distances.
+type sample struct{ taken, of, seen int }
+
+// takes reports whether the next user is taken.
+func (s *sample) takes() bool {
+	before := s.seen * s.taken / s.of
+	s.seen++
+	return s.seen*s.taken/s.of > before
+}
+
+// sampleOf returns the sample of users that has about as many of the targets as the bound allows.
+func sampleOf(users, targets, bound int) sample {
+	s := sample{taken: users, of: users}
+	if bound > 0 && targets > bound {
+		s.taken = max(1, int(float64(users)*float64(bound)/float64(targets)))
+	}
+	return s
+}
+
+// tally holds what is known of all histories before any is added.
+type tally struct {
+	users, events, targets int // of users with two events or more
+	weighted               bool
+}
+
+// check counts the events, and returns the fault of the first that is out of range.
+func (m *Moments) check(
+	histories iter.Seq[kalman.History], opt Options,
+) (t tally, err error) {
+	all := 0
 	for h := range histories {
 		for p, e := range h {
-			weighted = weighted || e.Weight != 1
+			t.weighted = t.weighted || e.Weight != 1
 			if e.Item < 0 || int(e.Item) >= m.n {
-				return inEvent(all, p, fault.New("Item", e.Item, fmt.Sprintf("0 to %d", m.n-1)))
+				return t, inEvent(all, p, fault.New("Item", e.Item, fmt.Sprintf("0 to %d", m.n-1)))
 			}
 			if e.Weight-e.Weight != 0 {
-				return inEvent(all, p, fault.New("Weight", e.Weight, "a finite number"))
+				return t, inEvent(all, p, fault.New("Weight", e.Weight, "a finite number"))
 			}
 		}
 		all++
 		if len(h) >= 2 {
-			users++
-			events += len(h)
-			m.longest = max(m.longest, len(h))
+			t.users++
+			t.events += len(h)
+			t.targets += opt.targets(h)
 		}
 	}
-	if users == 0 {
-		return noPairs(all)
+	if t.users == 0 {
+		return t, noPairs(all)
 	}
-	m.users = make([]span, 0, users)
+	return t, nil
+}
+
+// reserve makes room for the events of the users who are taken.
+func (m *Moments) reserve(t tally, users sample, bands []kalman.Band) {
+	events := t.events
+	if users.taken < users.of { // about, and rarely more
+		events = int(1.02 * float64(events) * float64(users.taken) / float64(users.of))
+	}
+	m.users = make([]span, 0, users.taken)
 	m.item = make([]int32, 0, events)
-	if weighted {
+	if t.weighted {
 		m.weight = make([]float32, 0, events)
 	}
 	for b, band := range bands {
@@ -136,7 +195,6 @@ func (m *Moments) reserve(histories iter.Seq[kalman.History], bands []kalman.Ban
 		}
 	}
 	m.mass, m.count = make([]float64, m.r*m.n), make([]float64, m.n)
-	return nil
 }
 
 // inEvent places the fault of an event.
@@ -146,14 +204,12 @@ func inEvent(history, event int, f *fault.Fault) error {
 
 // add appends one history.
 func (m *Moments) add(h kalman.History, opt Options) {
-	targets := len(h) - 1
-	if opt.Positions > 0 {
-		targets = min(targets, opt.Positions)
-	}
+	targets := opt.targets(h)
 	s := span{first: len(m.item), end: len(m.item) + len(h)}
 	s.target = s.end - targets
 	m.users = append(m.users, s)
 	m.positions += targets
+	m.longest = max(m.longest, len(h))
 
 	newest := h[0].Time
 	for _, e := range h {

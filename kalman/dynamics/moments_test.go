@@ -23,6 +23,7 @@ func TestNewMomentsErrors(t *testing.T) {
 			"Bands: there are 17"},
 		{"band", good, Options{Bands: []kalman.Band{{}, {Rho: 2}}}, "Bands[1]: Rho: 2"},
 		{"positions", good, Options{Bands: bands.Bands, Positions: -1}, "Positions: -1"},
+		{"targets", good, Options{Bands: bands.Bands, Targets: -1}, "Targets: -1"},
 		{"nobody", nil, bands, "no user of 0"},
 		{"one event", []kalman.History{good[0][:1], nil}, bands, "no user of 2 has two items"},
 		{"item", []kalman.History{nil, {{Item: 0}, {Item: 2}}},
@@ -48,4 +49,39 @@ func TestDecayOfExtremeTimes(t *testing.T) {
 		Bands: []kalman.Band{{Rho: 0.5, HalfLife: 10}},
 	})
 	check.Same(t, []float32{0.5, 0, 0.5}, m.faded[0], "decay")
+}
+
+// Beyond the bound every second or third user counts, and the sums are those of these users alone.
+func TestMomentsOfManyTargets(t *testing.T) {
+	var histories []kalman.History
+	for u := range int32(6) {
+		histories = append(histories, kalman.History{
+			{Item: u, Weight: 1}, {Item: 5 - u, Weight: 1}, {Item: (u + 2) % 6, Weight: 1},
+		}, kalman.History{{Item: u, Weight: 1}}) // who has one event does not count
+	}
+	tests := []struct {
+		positions, targets int
+		want               []int // users who count
+	}{
+		{0, 0, []int{0, 1, 2, 3, 4, 5}},
+		{0, 12, []int{0, 1, 2, 3, 4, 5}},
+		{0, 11, []int{1, 2, 3, 4, 5}},
+		{0, 6, []int{1, 3, 5}},
+		{1, 6, []int{0, 1, 2, 3, 4, 5}},
+		{1, 2, []int{2, 5}},
+		{0, 1, []int{5}},
+	}
+	for _, test := range tests {
+		opt := Options{Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Positions: test.positions}
+		var some []kalman.History
+		for _, u := range test.want {
+			some = append(some, histories[2*u])
+		}
+		want := newMoments(t, 6, some, opt)
+		opt.Targets = test.targets
+		got := newMoments(t, 6, histories, opt)
+		check.Same(t, want.item, got.item, "%d targets: items", test.targets)
+		check.Same(t, want.mass, got.mass, "%d targets: mass", test.targets)
+		check.Same(t, want.count, got.count, "%d targets: targets", test.targets)
+	}
 }

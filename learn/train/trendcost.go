@@ -2,6 +2,7 @@ package train
 
 import (
 	"github.com/gsimc/gsimc/internal/num/cost"
+	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/spectral"
 )
@@ -25,17 +26,28 @@ func liveCost(p *dataset.Partition, cfg *Config, rank int) (s cost.Stage, ok boo
 	early.Rank = min(trendRank, rank)
 	shape := learningShape(p, &cfg.Spec.Dynamics, early.Rank)
 	part := 1 / (1 + events/mostLearned)
-	stages := append(spectral.Cost(Incidence(p), early.SolverOptions(len(p.Items))),
-		shape.RegressionCost()...)
+	stages := spectral.Cost(Incidence(p), early.SolverOptions(len(p.Items)))
 	if cfg.Spec.Local.Neighbours > 0 {
 		stages = append(stages, countingCost(shape.Events, len(p.Items), &cfg.Spec.Local))
 	}
+	scale(stages, part)
+	regression := shape.RegressionCost() // of a bounded number of events
+	scale(regression, part*max(1, float64(shape.Events)/dynamics.RegressionTargets))
+	stages = append(stages, regression...)
 	for _, c := range stages {
-		s.Seconds += overhead * part * c.Seconds
+		s.Seconds += overhead * c.Seconds
 	}
 	most, _ := cost.Peak(0, stages)
 	scores := min(items*mostChoices, mostScores)
-	s.Name, s.Peak = liveStage, eventBytes*events+max(part*most, scoreBytes*scores)
+	s.Name, s.Peak = liveStage, eventBytes*events+max(most, scoreBytes*scores)
 	s.Seconds += climbs*scores/climbed + passes*events/cost.Scatter
 	return s, true
+}
+
+// scale makes stages those of a part of the events.
+func scale(stages []cost.Stage, part float64) {
+	for i := range stages {
+		s := &stages[i]
+		s.Seconds, s.Peak, s.Kept = part*s.Seconds, part*s.Peak, part*s.Kept
+	}
 }

@@ -107,7 +107,7 @@ func (h *Histories) normal(x *Items, spec *Spec, e []float32) (*dynamics.Normal,
 		return h.Sums.Normal, nil
 	}
 	moments, err := dynamics.NewMoments(x.N, h.Train, dynamics.Options{
-		Bands: spec.Bands, Positions: int(spec.Positions),
+		Bands: spec.Bands, Positions: int(spec.Positions), Targets: dynamics.RegressionTargets,
 	})
 	if err != nil {
 		return nil, err
