@@ -54,7 +54,7 @@ func TestBadInput(t *testing.T) {
 		{"bad time", head + "u,i,yesterday,1\n",
 			[]string{"column timestamp", `bad time "yesterday"`, "RFC 3339"}},
 		{"infinite time", head + "u,i,1e999,1\n", []string{"column timestamp", "1e999"}},
-		{"milliseconds", head + "u,i,1700000000000,1\n",
+		{"milliseconds among seconds", head + "u,i,1,1\nu,i,2,1\nu,i,1700000000000,1\n",
 			[]string{"column timestamp", "in the unit s is outside the years",
 				"TimeUnit: s, want the unit of the times"}},
 		{"far time", head + "u,i,99999999999999999999,1\n",

@@ -87,6 +87,11 @@ func TestForms(t *testing.T) {
 
 // TestFormErrors checks that an error about the form of a file says what to do.
 func TestFormErrors(t *testing.T) {
+	type stamped struct {
+		User string `parquet:"user_id"`
+		Item string `parquet:"item_id"`
+		Time int64  `parquet:"timestamp"`
+	}
 	rows := "1;2;1700000000\n"
 	for _, tt := range []struct {
 		name, text string
@@ -138,6 +143,27 @@ func TestFormErrors(t *testing.T) {
 		{"100 ns since the year 1", "user_id,item_id,timestamp\nu,a,638400000000000000\n",
 			Options{TimeUnit: "auto"}, "MaxBadRows",
 			[]string{"f:2: column timestamp", "recognised unit ns"}},
+		{"seconds as milliseconds", rows,
+			Options{Columns: []string{"user_id", "item_id", "timestamp"}, TimeUnit: "ms"}, "TimeUnit",
+			[]string{"f: TimeUnit: ms puts the first times between 1970-01-20 and 1970-01-20, " +
+				"want s, which puts them between 2023-11-14 and "}},
+		{"seconds as nanoseconds", `{"user_id": "u", "item_id": "a", "timestamp": 1.7e9}`,
+			Options{TimeUnit: "ns"}, "TimeUnit",
+			[]string{"f: TimeUnit: ns puts the first times between 1970-01-01 and 1970-01-01"}},
+		{"seconds as microseconds", string(parquetBytes(t, []stamped{{"u", "a", at}})),
+			Options{TimeUnit: "us"}, "TimeUnit",
+			[]string{"f: TimeUnit: us puts the first times between 1970-01-01 and "}},
+		{"milliseconds as seconds", "user_id,item_id,timestamp\nu,a,1\nu,b,1700000000000\n" +
+			"u,c,1700000000000\n", Options{TimeUnit: "s"}, "TimeUnit",
+			[]string{"f: TimeUnit: s puts the first times after the year 9999, want ms, which " +
+				"puts them between 2023-11-14 and 2023-11-14"}},
+		{"nanoseconds as seconds", `{"user_id":"u","item_id":"a","timestamp":1700000000000000000}`,
+			Options{TimeUnit: "s"}, "TimeUnit",
+			[]string{"f: TimeUnit: s puts the first times after the year 9999, want ns"}},
+		{"milliseconds since the start of a log", "user_id,item_id,timestamp\nu,a,700000000\n" +
+			"u,b,800000000\n", Options{TimeUnit: "ms"}, "TimeUnit",
+			[]string{"ms puts the first times between 1970-01-09 and 1970-01-10, want s, which",
+				"; write times that do not count from 1970 in seconds"}},
 		{"unknown unit", rows, Options{TimeUnit: "m"}, "TimeUnit",
 			[]string{"TimeUnit: m, want auto, s, ms, us or ns"}},
 		{"weights without types", rows, Options{EventWeights: event.Weights{"view": 1}},

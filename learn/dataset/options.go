@@ -41,7 +41,8 @@ type Options struct {
 	// TimeUnit is the unit of times that are numbers: "s", "ms", "us" or "ns" since 1970. "auto"
 	// and "" recognise the unit of each file by the magnitude of the first numbers, and ordinals,
 	// see [Report.OrdinalTimes]. Numbers in a recognised unit other than "s" are times of the years
-	// 1991 to 2199, or 0; others are faults.
+	// 1991 to 2199, or 0; others are faults. A given unit is a fault if the first numbers of a file
+	// are times of these years in another unit, by which most of them are recognised.
 	TimeUnit string
 
 	// WeightColumn is the column of the event weights, which must be finite and greater than 0.

@@ -43,8 +43,7 @@ func newCSVRows(s *Source, form Form, d *decoder) (*csvRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.recognise(c.over(lineReader{block: first}))
-	return c, nil
+	return c, fault.In(s.Path, d.recognise(c.over(lineReader{block: first})))
 }
 
 // over implements lineForm.

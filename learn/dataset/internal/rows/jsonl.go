@@ -85,8 +85,7 @@ func newJSONRows(s *Source, form Form, d *decoder) (*jsonRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.recognise(j.over(lineReader{block: first}))
-	return j, nil
+	return j, fault.In(s.Path, d.recognise(j.over(lineReader{block: first})))
 }
 
 // lookAhead checks the members of the first object.

@@ -57,13 +57,14 @@ func newParquetRows(s *Source, form Form, d *decoder) (rows *parquetRows, err er
 	return p, p.recognise()
 }
 
-// recognise finds the unit of the times in the first values of their column, unless it is given.
-func (p *parquetRows) recognise() error {
-	if p.cols[TimeColumn] == nil || p.decoder.clock.ticks != 0 {
+// recognise finds the unit of the times in the first values of their column, or checks the one that
+// is given.
+func (p *parquetRows) recognise() (err error) {
+	if p.cols[TimeColumn] == nil {
 		return nil
 	}
-	m := &magnitude{}
-	p.decoder.clock.sample = m
+	given, m := p.decoder.clock.ticks, &magnitude{}
+	p.decoder.clock = clock{sample: m}
 	if len(p.groups) > 0 && p.groups[0].NumRows() > 0 {
 		c := *p.cols[TimeColumn]
 		c.pages = p.groups[0].ColumnChunks()[c.index].Pages()
@@ -77,8 +78,8 @@ func (p *parquetRows) recognise() error {
 			return err
 		}
 	}
-	p.decoder.clock = recognised(m)
-	return nil
+	p.decoder.clock, err = clockOf(given, m)
+	return err
 }
 
 // open finds the column mapped at i and checks its type and pages.

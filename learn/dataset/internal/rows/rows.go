@@ -92,13 +92,11 @@ func (d *decoder) takeType(r *Row, text []byte) error {
 	return nil
 }
 
-// recognise finds the unit of the times in the first rows of a text, which rows reads, unless it is
-// given.
-func (d *decoder) recognise(rows Reader) {
-	if d.clock.ticks != 0 {
-		return
-	}
-	m := &magnitude{}
+// recognise finds the unit of the times in the first rows of a text, which rows reads, or checks
+// the one that is given.
+func (d *decoder) recognise(rows Reader) (err error) {
+	given, m := d.clock.ticks, &magnitude{}
+	d.clock.ticks = 0
 	d.clock.sample = m
 	var r Row
 	for {
@@ -108,7 +106,8 @@ func (d *decoder) recognise(rows Reader) {
 			break
 		}
 	}
-	d.clock = recognised(m)
+	d.clock, err = clockOf(given, m)
+	return err
 }
 
 // head returns whole lines from the beginning of what s has left, for a look ahead.

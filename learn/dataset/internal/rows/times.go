@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/gsimc/gsimc/internal/fault"
 )
 
 // Times outside the years 0 to 9999 are refused: nearly always they are numbers in another unit,
@@ -68,10 +70,22 @@ type clock struct {
 	narrow bool       // the unit was recognised and is not the second: see minRecognised
 }
 
-// recognised is a clock of the unit that a sample has.
-func recognised(m *magnitude) clock {
+// clockOf is a clock of a unit that is given, in ticks per second, or of the unit that a sample
+// has. It refuses a given one that misreads the sample.
+func clockOf(given int64, m *magnitude) (clock, error) {
 	ticks := m.ticks()
-	return clock{ticks: ticks, narrow: ticks != 1}
+	if given == 0 {
+		return clock{ticks: ticks, narrow: ticks != 1}, nil
+	}
+	if given != ticks && m.count[m.most()] > 0 && m.plausible() {
+		want := UnitName(ticks) + ", which puts them " + m.between(ticks)
+		if given > ticks { // days of 1970, or days since a start of the log's own
+			want += "; write times that do not count from 1970 in seconds"
+		}
+		return clock{}, &fault.Fault{Field: "TimeUnit", Want: want,
+			Problem: UnitName(given) + " puts the first times " + m.between(given)}
+	}
+	return clock{ticks: given}, nil
 }
 
 // accepts tells whether a number that comes to some seconds is a time. 0 often stands for none.
@@ -168,31 +182,62 @@ func ReadTime(b []byte) (seconds int64, err error) {
 
 // A magnitude recognises the unit of numbers since 1970. From 1973 to 2262 the units do not
 // overlap: seconds are below 1e11, milliseconds below 1e14, microseconds below 1e17.
-type magnitude struct{ count [4]int }
-
-func (m *magnitude) add(x float64) {
-	switch x = math.Abs(x); {
-	case x == 0 || x > math.MaxInt64: // says nothing, or is no time in any unit
-	case x < 1e11:
-		m.count[0]++
-	case x < 1e14:
-		m.count[1]++
-	case x < 1e17:
-		m.count[2]++
-	default:
-		m.count[3]++
-	}
+type magnitude struct {
+	count     [4]int     // by unit
+	low, high [4]float64 // of the numbers of a unit
 }
 
-// ticks returns the ticks per second of the unit that most numbers have; 1 for none.
-func (m *magnitude) ticks() int64 {
+func (m *magnitude) add(x float64) {
+	unit := 3
+	switch size := math.Abs(x); {
+	case size == 0 || size > math.MaxInt64: // says nothing, or is no time in any unit
+		return
+	case size < 1e11:
+		unit = 0
+	case size < 1e14:
+		unit = 1
+	case size < 1e17:
+		unit = 2
+	}
+	if m.count[unit] == 0 {
+		m.low[unit], m.high[unit] = x, x
+	}
+	m.low[unit], m.high[unit] = min(m.low[unit], x), max(m.high[unit], x)
+	m.count[unit]++
+}
+
+// most returns the unit that most numbers have.
+func (m *magnitude) most() int {
 	best := 0
 	for i, n := range m.count {
 		if n > m.count[best] {
 			best = i
 		}
 	}
-	return [...]int64{1, 1e3, 1e6, 1e9}[best]
+	return best
+}
+
+// ticks returns the ticks per second of the unit that most numbers have; 1 for none.
+func (m *magnitude) ticks() int64 { return [...]int64{1, 1e3, 1e6, 1e9}[m.most()] }
+
+// plausible tells whether the numbers of the unit that most have are times of years in which events
+// are recorded.
+func (m *magnitude) plausible() bool {
+	unit, ticks := m.most(), float64(m.ticks())
+	return m.low[unit]/ticks >= float64(minRecognised) &&
+		m.high[unit]/ticks <= float64(maxRecognised)
+}
+
+// between writes the first and the last day of these numbers in a unit. Numbers that are plausible
+// in one lie beyond the year 9999 in a longer one, all of them.
+func (m *magnitude) between(ticks int64) string {
+	if m.low[m.most()]/float64(ticks) > float64(MaxTime) {
+		return "after the year 9999"
+	}
+	day := func(x float64) string {
+		return time.Unix(int64(x)/ticks, 0).UTC().Format(time.DateOnly)
+	}
+	return "between " + day(m.low[m.most()]) + " and " + day(m.high[m.most()])
 }
 
 // parseDate reads a date, 2024-05-31, alone or with a time of day after a T or a space, 12:00,
