@@ -90,6 +90,7 @@ func TestTrainHidesByTheStore(t *testing.T) {
 	args := []string{"train", "--from-store", dir, "--rank", "4", "--quick", "--out", model}
 	out := mustRun(t, args...)
 	check.Same(t, 2, strings.Count(out, "HR@10 1.0000"), "full marks in: %s", out)
+	says(t, "hidden items", out, "14 of the items, by the catalogue of the store: learned from,")
 
 	st = check.Get(pebble.Open(t.Context(), dir, pebble.Options{}))(t)
 	check.Get(st.Append(t.Context(), later))(t)

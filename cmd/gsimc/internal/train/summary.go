@@ -104,6 +104,7 @@ func (c *Cmd) printSummary(a *cli.App, j *job) {
 	if j.compared != nil {
 		rows = append(rows, comparisonRows(c.Compare, j.compared)...)
 	}
+	rows = append(rows, c.hiddenRows(part.Items)...)
 	rows = append(rows,
 		[]string{
 			"model", fmt.Sprintf("%s, %s, version %s", c.Out, cli.BytesText(size), m.Version()),
@@ -131,6 +132,25 @@ func (c *Cmd) better(compared *train.Comparison) string {
 		return c.Out
 	}
 	return c.Compare
+}
+
+// hiddenRows tells which items the quality and a comparison leave out. The model has them, since
+// events on hidden items are attributes of users.
+func (c *Cmd) hiddenRows(items []string) [][]string {
+	hidden := 0
+	for _, id := range items {
+		if c.Hides(id) {
+			hidden++
+		}
+	}
+	if hidden == 0 {
+		return nil
+	}
+	return [][]string{
+		{"hidden", fmt.Sprintf("%d of the items, by the catalogue of the store: learned from,",
+			hidden)},
+		{"", "but on no list and no target of the figures above"},
+	}
 }
 
 // repeatRows tells how often users come back to items, and what to make of it.
