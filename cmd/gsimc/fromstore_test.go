@@ -130,6 +130,10 @@ func TestStoreWeights(t *testing.T) {
 		says(t, weight, mustRun(t, "train", "--from-store", dir, "--rank", "2", "--event-weight",
 			weight, "--out", out), want)
 	}
+	_, stderr := mustRunIn(t, nil, "train", "--from-store", dir, "--rank", "2", "--out", out,
+		"--event-weight", "view=2,vieww=3")
+	says(t, "a type without events", stderr,
+		"note: no event has a type vieww, of which --event-weight says the weight")
 	for _, c := range []struct{ flags, want string }{
 		{"--event-weight view=0,buy=0", "no interactions: 72 events"},
 		{"--event-weight view=5000",

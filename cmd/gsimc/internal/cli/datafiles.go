@@ -91,16 +91,21 @@ func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 			"--time-column %s uses it\n",
 			name, ShellWord(name))
 	}
-	if len(r.AbsentTypes) > 0 {
-		fmt.Fprintf(w, "note: no event has a type %s, of which --event-weight says the weight\n",
-			strings.Join(r.AbsentTypes, ", "))
-	}
+	AbsentTypesNote(w, r)
 	if r.SheetDays {
 		fmt.Fprintf(w, "note: times look like the days of a spreadsheet: %s; give the column the "+
 			"format yyyy-mm-dd hh:mm:ss\n", ordinals)
 	} else if r.OrdinalTimes {
 		fmt.Fprintf(w, "note: times look like positions: %s; --time-unit s takes them as seconds\n",
 			ordinals)
+	}
+}
+
+// AbsentTypesNote warns of weights of types that no event has.
+func AbsentTypesNote(w io.Writer, r *dataset.Report) {
+	if len(r.AbsentTypes) > 0 {
+		fmt.Fprintf(w, "note: no event has a type %s, of which --event-weight says the weight\n",
+			strings.Join(r.AbsentTypes, ", "))
 	}
 }
 

@@ -92,6 +92,7 @@ func (f *storeFlags) readStore(
 			"gsimc verify tells more\n", name, cli.Counted(s.Users, "user"), s.Ranges)
 	}
 	if err == nil {
+		cli.AbsentTypesNote(a.Stderr, report)
 		f.readHidden(ctx, a, r)
 	}
 	return events, report, err
