@@ -96,6 +96,11 @@ func TestBadFlags(t *testing.T) {
 	)
 	cases := []struct{ args, want string }{
 		{"train --out y.gsimc", "missing flags: --data=FILE or --from-store=DIR"},
+		{"train --from-store d --out y.gsimc --user-column u",
+			"--user-column: has no effect with --from-store, leave one of the two out"},
+		{"evaluate --from-store d --time-unit ms", "--time-unit: has no effect with --from-store"},
+		{"evaluate --data x --server h:1", "--server: has no effect without --from-store"},
+		{"train --data x --out y.gsimc --tls", "--tls: has no effect without --server"},
 		{"train --data x.csv", "missing flags: --out=FILE"},
 		{train + "--rank 0", "--rank: 0, want at least 1"},
 		{train + "--delimiter ::", `--delimiter: "::", want one ASCII character or tab: take : and --columns`},

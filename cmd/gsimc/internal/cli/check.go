@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
@@ -76,6 +78,20 @@ func AtLeast(flag string, d, low time.Duration) error {
 		return nil
 	}
 	return fault.New(flag, d, "at least "+low.String())
+}
+
+// RefuseIdle returns the faults of the flags of the command line for which withoutEffect has a
+// reason. Settings of files and of the environment may be for other commands, and stay silent.
+func RefuseIdle(ctx *kong.Context, withoutEffect func(*kong.Flag) (reason string)) (err error) {
+	for _, on := range ctx.Path {
+		if on.Flag == nil || on.Resolved {
+			continue // not from the command line
+		}
+		if reason := withoutEffect(on.Flag); reason != "" {
+			err = errors.Join(err, Flagf("--"+on.Flag.Name, "has no effect %s", reason))
+		}
+	}
+	return err
 }
 
 // Writable finds out before the work, not after it, that the file of a flag such as "--out" cannot

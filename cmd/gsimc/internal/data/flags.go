@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
@@ -60,6 +62,30 @@ func (f *Flags) Check() error {
 		err = errors.Join(err, f.storeFlags.check())
 	}
 	return errors.Join(err, f.FormFlags.Check(f.options(nil)))
+}
+
+// filesOnly are the flags that say how files are read. --weight-column and --type-column have
+// advice of their own.
+var filesOnly = []string{
+	"user-column", "item-column", "time-column", "time-unit", "columns", "delimiter",
+}
+
+// CheckLine refuses flags of the command line that would do nothing.
+func (f *Flags) CheckLine(ctx *kong.Context) error {
+	return cli.RefuseIdle(ctx, f.WithoutEffect)
+}
+
+// WithoutEffect says why a flag would do nothing; it is empty for one that does something.
+func (f *Flags) WithoutEffect(flag *kong.Flag) string {
+	switch {
+	case f.FromStore != "" && slices.Contains(filesOnly, flag.Name):
+		return "with --from-store, leave one of the two out"
+	case f.FromStore == "" && flag.Name == "server":
+		return "without --from-store: events of files need no server"
+	case f.Server == "" && flag.Group != nil && flag.Group.Key == "Access:":
+		return "without --server"
+	}
+	return ""
 }
 
 // Read reads the events with progress, and notes on standard error what is odd about them.

@@ -29,17 +29,7 @@ var likeGroups = []string{
 
 // CheckLine refuses flags of the command line that would silently do nothing: beside --like those
 // that it stands in for, and else the constants of the kind of model that is not trained.
-func (c *Cmd) CheckLine(ctx *kong.Context) (err error) {
-	for _, on := range ctx.Path {
-		if on.Flag == nil || on.Resolved {
-			continue // not from the command line
-		}
-		if reason := c.withoutEffect(on.Flag); reason != "" {
-			err = errors.Join(err, cli.Flagf("--"+on.Flag.Name, "has no effect %s", reason))
-		}
-	}
-	return err
-}
+func (c *Cmd) CheckLine(ctx *kong.Context) error { return cli.RefuseIdle(ctx, c.withoutEffect) }
 
 // withoutEffect says why a flag would do nothing; it is empty for one that does something.
 func (c *Cmd) withoutEffect(flag *kong.Flag) string {
@@ -48,6 +38,9 @@ func (c *Cmd) withoutEffect(flag *kong.Flag) string {
 		group = flag.Group.Key
 	}
 	if reason := c.spectrumFlags.withoutEffect(flag.Name, group); reason != "" {
+		return reason
+	}
+	if reason := c.Flags.WithoutEffect(flag); reason != "" {
 		return reason
 	}
 	learned := c.dynamics() == model.DynamicsLearned
