@@ -1,10 +1,13 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
+	"github.com/gsimc/gsimc/internal/test/check"
 )
 
 // withCommands writes out the commands that most cases start from.
@@ -19,6 +22,7 @@ var withCommands = strings.NewReplacer(
 func testBadSettings(t *testing.T) {
 	events, model := smallModel(t)
 	b := newBadCommands(t, "$DATA", events, "$MODEL", model)
+	check.Must(t, syscall.Mkfifo(filepath.Join(b.dir, "socket"), 0o600))
 	for _, c := range []struct {
 		args string
 		exit int
@@ -38,6 +42,8 @@ func testBadSettings(t *testing.T) {
 			[]string{"--alpha: has no effect on learned dynamics", "--phi: has no effect",
 				"choose a --filter"}},
 		{"train --data $DATA --out $DIR", cli.ExitUsage, []string{"--out:", "is a directory"}},
+		{"train --data $DATA --out $DIR/socket", cli.ExitUsage, []string{"--out: $DIR/socket is a " +
+			"device, pipe or socket, which a file would replace: give the name of a file"}},
 		{"train --data $DATA --out $DIR/none/model.gsimc", cli.ExitFailure,
 			[]string{"--out: cannot write to the folder $DIR/none: no such file or directory",
 				"make it"}},

@@ -33,13 +33,40 @@ func Create(path string) (*File, error) { return CreateMode(path, 0o644) }
 // CreatePrivate is Create of a file that only its owner may read.
 func CreatePrivate(path string) (*File, error) { return CreateMode(path, 0o600) }
 
+// ErrSpecial is the error of Create where something else than a file or a folder stands, and in the
+// folders of devices. By its renaming the file would take the place of a device, such as /dev/null,
+// or of a link such as /dev/stdout, for all programs. Other links to files are replaced.
+var ErrSpecial = errors.New("is a device, pipe or socket, which a file would replace")
+
 // CreateMode is Create of a file with this mode.
 func CreateMode(path string, mode os.FileMode) (*File, error) {
+	const special = os.ModeDevice | os.ModeNamedPipe | os.ModeSocket | os.ModeIrregular
+	if info, err := os.Stat(path); err == nil && info.Mode()&special != 0 {
+		return nil, &os.PathError{Op: "create", Path: path, Err: ErrSpecial}
+	}
+	if amongDevices(path) {
+		err := fmt.Errorf("is in /dev or /proc, and what stands there %w", ErrSpecial)
+		return nil, &os.PathError{Op: "create", Path: path, Err: err}
+	}
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return nil, err
 	}
 	return &File{path: path, mode: mode, temp: temp}, nil
+}
+
+// amongDevices tells whether path lies in /dev or /proc, or below them. /dev/shm holds files.
+func amongDevices(path string) bool {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return false
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return false
+	}
+	below := func(top string) bool { return strings.HasPrefix(dir+"/", top+"/") }
+	return below("/dev") && !below("/dev/shm") || below("/proc")
 }
 
 // Write implements [io.Writer]. After an error Close fails and leaves no file.

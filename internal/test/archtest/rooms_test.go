@@ -129,7 +129,7 @@ server: api internal/event internal/fault internal/file internal/wire model stor
 # The groups of commands. None knows another; standalone does what others do.
 cmd/gsimc/internal/child:
 cmd/gsimc/internal/progress:
-cmd/gsimc/internal/cli: api internal/fault internal/num model learn/dataset client
+cmd/gsimc/internal/cli: api internal/fault internal/file internal/num model learn/dataset client
 	cmd/gsimc/internal/progress
 cmd/gsimc/internal/stores: store store/memory store/postgres store/valkey store/pebble
 	cmd/gsimc/internal/cli

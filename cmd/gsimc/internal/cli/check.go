@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
 )
 
 // Given returns the value of an optional flag, or another value in its place.
@@ -101,6 +102,8 @@ func Writable(flag, path string) error {
 	switch {
 	case errors.Is(err, errIsDir):
 		return Usage(Flagf(flag, "%s is a directory", path))
+	case errors.Is(err, atomicfile.ErrSpecial):
+		return Usage(Flagf(flag, "%s %v: give the name of a file", path, err))
 	case err != nil:
 		return &fault.Fault{Field: flag, Problem: "cannot write to the folder " + dir + ":",
 			Err: fmt.Errorf("%w: make it, or choose another", err)}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/file/atomicfile"
 )
 
 var errIsDir = errors.New("is a directory")
@@ -17,9 +18,9 @@ func probe(path string) (dir string, err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return dir, errIsDir
 	}
-	f, err := os.CreateTemp(dir, ".gsimc-probe-*")
+	f, err := atomicfile.Create(path)
 	if err != nil {
 		return dir, fault.Cause(err)
 	}
-	return dir, errors.Join(f.Close(), os.Remove(f.Name()))
+	return dir, f.Abort()
 }
