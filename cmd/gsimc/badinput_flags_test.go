@@ -22,7 +22,7 @@ var withCommands = strings.NewReplacer(
 func testBadSettings(t *testing.T) {
 	events, model := smallModel(t)
 	b := newBadCommands(t, "$DATA", events, "$MODEL", model)
-	check.Must(t, syscall.Mkfifo(filepath.Join(b.dir, "socket"), 0o600))
+	check.Must(t, syscall.Mkfifo(filepath.Join(b.dir, "pipe"), 0o600))
 	for _, c := range []struct {
 		args string
 		exit int
@@ -42,8 +42,12 @@ func testBadSettings(t *testing.T) {
 			[]string{"--alpha: has no effect on learned dynamics", "--phi: has no effect",
 				"choose a --filter"}},
 		{"train --data $DATA --out $DIR", cli.ExitUsage, []string{"--out:", "is a directory"}},
-		{"train --data $DATA --out $DIR/socket", cli.ExitUsage, []string{"--out: $DIR/socket is a " +
+		{"train --data $DATA --out $DIR/pipe", cli.ExitUsage, []string{"--out: $DIR/pipe is a " +
 			"device, pipe or socket, which a file would replace: give the name of a file"}},
+		{"train --data $DATA --out $DATA", cli.ExitUsage,
+			[]string{"--out: $DATA would replace the file of --data: choose another name"}},
+		{"recommend --users $DATA --out $DATA", cli.ExitUsage,
+			[]string{"--out: $DATA would replace the file of --users"}},
 		{"train --data $DATA --out $DIR/none/model.gsimc", cli.ExitFailure,
 			[]string{"--out: cannot write to the folder $DIR/none: no such file or directory",
 				"make it"}},

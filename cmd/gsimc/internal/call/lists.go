@@ -46,7 +46,8 @@ func (c *Recommend) checkLists() error {
 
 // writeLists asks for the list of each user and writes them all.
 func (c *Recommend) writeLists(a *cli.App, titles map[string]string) (err error) {
-	if err := cli.Writable("--out", c.Out); err != nil {
+	err = errors.Join(cli.Writable("--out", c.Out), cli.NotRead("--out", c.Out, "--users", c.Users))
+	if err != nil {
 		return err
 	}
 	users, err := dataset.ReadUsers(c.Users, a.Stdin)

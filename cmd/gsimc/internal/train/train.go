@@ -114,7 +114,10 @@ func (c *Cmd) run(a *cli.App) error {
 		if intoFolder(path) {
 			path = filepath.Join(path, "model.gsimc")
 		}
-		if err := cli.Writable("--out", path); err != nil {
+		if err := errors.Join(cli.Writable("--out", path),
+			cli.NotRead("--out", path, "--data", c.Data...),
+			cli.NotRead("--out", path, "--split", c.Split),
+			cli.NotRead("--out", path, "--from-spectrum", c.FromSpectrum)); err != nil {
 			return err
 		}
 	}
