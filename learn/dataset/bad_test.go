@@ -86,6 +86,8 @@ func TestBadInput(t *testing.T) {
 		{"long row", head + strings.Repeat("x", MaxRowBytes+1),
 			[]string{"f.csv:2: row longer than"}},
 		{"long header", strings.Repeat("x", MaxRowBytes+1), []string{"f.csv:1: row longer than"}},
+		{"model file", "\x80\x01\x00\x00\x00\x00\x00\x00{\"__metadata__\":{\"a\":\"4\"}}",
+			[]string{"f.csv: the header is not text: want CSV"}},
 		{"binary", "\x00\x01\x02\x03", []string{"the header is not text"}},
 		{"JSON array", `[{"user_id":"a"}]`, []string{"JSON array", "one object per line"}},
 		{"JSON syntax", `{"user_id":"u","item_id":"i","timestamp":1,"weight":1}` + "\n{]\n",

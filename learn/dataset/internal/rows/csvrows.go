@@ -114,10 +114,8 @@ func newTable(s *Source, form tableForm) (*Table, error) {
 	if err != nil && err != io.EOF {
 		return nil, s.wrap(err)
 	}
-	alone := bytes.IndexByte(first, '\r')
-	if alone >= 0 && alone < len(first)-1 && bytes.IndexByte(first, '\n') < 0 {
-		return nil, fmt.Errorf("%s: lines end with a carriage return alone: write line feeds, as "+
-			"tr '\\r' '\\n' does", s.Path)
+	if err := form.checkLines(s.Path, first); err != nil {
+		return nil, err
 	}
 	comma := form.delimiter
 	if comma == 0 {
@@ -154,6 +152,20 @@ func newTable(s *Source, form tableForm) (*Table, error) {
 func errNotText(path string) error {
 	return fmt.Errorf("%s: the header is not text: want CSV, TSV, JSON Lines or Parquet, "+
 		"plain or compressed with gzip or zstd", path)
+}
+
+// checkLines refuses a header with a zero byte, and lines that end as nothing here reads them.
+func (f tableForm) checkLines(path string, first []byte) error {
+	line, _, _ := bytes.Cut(first, []byte{'\n'})
+	if f.names == nil && bytes.IndexByte(line, 0) >= 0 { // of a model, say, quotes and all
+		return errNotText(path)
+	}
+	alone := bytes.IndexByte(first, '\r')
+	if alone >= 0 && alone < len(first)-1 && bytes.IndexByte(first, '\n') < 0 {
+		return fmt.Errorf("%s: lines end with a carriage return alone: write line feeds, as "+
+			"tr '\\r' '\\n' does", path)
+	}
+	return nil
 }
 
 // checkUnnamed refuses a text that has a header although the columns are named by the caller.
