@@ -231,6 +231,8 @@ func TestBadFlags(t *testing.T) {
 		{"models --share next=1 --share next=2", "next is given twice"},
 		{serve + "--log-format xml", `--log-format must be one of "auto","json","text"`},
 		{"observe", "want --user and --item, or --data"},
+		{"observe --user u --item i --time-unit ms", "--time-unit: has no effect without --data"},
+		{"observe --data x.csv --items-file i.csv", "--items-file: has no effect with --data"},
 		{"observe --data x.csv --user u", "--data does not go with --user"},
 		{"observe --data x.csv --in-flight 0", "--in-flight: 0, want 1 to 100000"},
 		{"observe --user u --item i --type Purchase", `--type: "Purchase", want 1 to 64 small letters`},

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
@@ -83,6 +85,19 @@ func (c *Observe) Check() error {
 		errs = append(errs, cli.Flagf("--give-up", "%s, want more than 0s", c.GiveUp))
 	}
 	return errors.Join(errs...)
+}
+
+// CheckLine refuses flags of the command line that would do nothing.
+func (c *Observe) CheckLine(ctx *kong.Context) error {
+	return cli.RefuseIdle(ctx, func(flag *kong.Flag) string {
+		switch {
+		case len(c.Data) == 0 && flag.Group != nil && flag.Group.Key == "A file of events:":
+			return "without --data"
+		case len(c.Data) > 0 && flag.Name == "items-file":
+			return "with --data: no title is printed for the events of files"
+		}
+		return ""
+	})
 }
 
 // Run sends one event or a file of them.
