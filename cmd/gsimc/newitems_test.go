@@ -100,5 +100,8 @@ func TestEvaluateHides(t *testing.T) {
 	for _, protocol := range []string{"last-item", "time", "new-items"} {
 		refused(t, cli.ExitFailure, "--items-file", "evaluate", "--data", events, "--protocol",
 			protocol, "--items-file", file+".none")
+		foreign := writeFile(t, "foreign.csv", "item_id,title\nnobody's,A film\n")
+		refused(t, cli.ExitFailure, "--items-file: "+foreign+": none of its 1 item is in the data",
+			"evaluate", "--data", events, "--protocol", protocol, "--items-file", foreign)
 	}
 }

@@ -40,7 +40,7 @@ func (c *Cmd) byTime(
 		return cli.Flagf("--data", "the times look like positions, and a split by time needs "+
 			"times: --time-unit s takes them as seconds")
 	}
-	documents, hidden, err := c.readItems()
+	documents, hidden, err := c.readItems(events.Items)
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func (c *Cmd) run(a *cli.App, p progress.Progress) error {
 	if c.Protocol == protocolNewItems {
 		return c.newItems(a, p, part)
 	}
-	_, hidden, err := c.readItems()
+	_, hidden, err := c.readItems(part.Items)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
@@ -35,7 +36,7 @@ func (c *Cmd) checkNewItems() error {
 
 // newItems runs the protocol and prints a table or a JSON object.
 func (c *Cmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition) error {
-	documents, hidden, err := c.readItems()
+	documents, hidden, err := c.readItems(part.Items)
 	if err != nil {
 		return err
 	}
@@ -68,8 +69,11 @@ func (c *Cmd) newItems(a *cli.App, p progress.Progress, part *dataset.Partition)
 	return a.PrintJSON(report)
 }
 
-// readItems reads what items say of themselves, and which are hidden; nil without a file.
-func (c *Cmd) readItems() (all map[string]content.Document, hidden map[string]bool, err error) {
+// readItems reads what items say of themselves, and which are hidden; nil without a file. One
+// without any of the items of the data is refused.
+func (c *Cmd) readItems(
+	known []string,
+) (all map[string]content.Document, hidden map[string]bool, err error) {
 	if c.ItemsFile == "" {
 		return nil, nil, nil
 	}
@@ -84,6 +88,11 @@ func (c *Cmd) readItems() (all map[string]content.Document, hidden map[string]bo
 	}
 	err = dataset.ReadItemRows(c.ItemsFile, dataset.ItemRowsOptions{Separator: c.Separator}, take,
 		func(bad *dataset.RowError) error { return bad })
+	described := func(id string) bool { _, is := hidden[id]; return is }
+	if err == nil && !slices.ContainsFunc(known, described) {
+		err = fmt.Errorf("%s: none of its %s is in the data: are the ids those of the data?",
+			c.ItemsFile, cli.Counted(len(all), "item"))
+	}
 	return all, hidden, cli.Flag("--items-file", cli.PathError(err))
 }
 
