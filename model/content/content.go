@@ -1,8 +1,8 @@
 // Package content finds the known items whose content is closest to that of a new item.
 //
 // The content of an item is a set of tokens: the words of its title, the pairs of adjacent words,
-// the years in it and their decades, the categories and the labels. A token that N_t of N documents
-// have counts
+// the years in it and their decades, the categories and the labels. A number that is no year, such
+// as that of a third part, counts in pairs alone. A token that N_t of N documents have counts
 //
 //	idf_t = ln((N + 1)/(N_t + 1))
 //

@@ -168,6 +168,30 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// Two titles are not alike by numbers that are no years.
+func TestNumerals(t *testing.T) {
+	for _, c := range []struct {
+		a, b   string
+		shared int // tokens
+	}{
+		{"Toy Story 3", "Step Up 3", 0},
+		{"Toy Story (2010)", "Step Up (2010)", 3}, // a word, the year and its decade
+		{"Toy Story 3", "Toy Story 2", 3},
+		{"Toy Story 3", "Toy Story 3D", 3},
+		{"Story 3", "Toy Story 3", 2}, // the word, and the word with its number
+		{"300", "300", 0},
+		{"R2 D2", "R2", 1},
+	} {
+		a, b, shared := Document{Title: c.a}, Document{Title: c.b}, 0
+		for _, token := range a.tokens() {
+			if slices.Contains(b.tokens(), token) {
+				shared++
+			}
+		}
+		check.Same(t, c.shared, shared, "tokens of %q and %q", c.a, c.b)
+	}
+}
+
 func TestNearestAtOnce(t *testing.T) {
 	all := drawn(200, 1)
 	x := NewIndex(200, maps.All(all), nil)

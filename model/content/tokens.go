@@ -30,12 +30,14 @@ func (d *Document) tokens() []uint64 {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})
 	for i, w := range words[:min(len(words), mostWords)] {
-		all = append(all, hash(word, w))
+		switch {
+		case isYear(w):
+			all = append(all, hash(word, w), hash(year, w), hash(year, w[:3]))
+		case !isNumeral(w): // the 3 of a third part says nothing of what it is a part of
+			all = append(all, hash(word, w))
+		}
 		if i > 0 {
 			all = append(all, hash(pair, words[i-1]+" "+w))
-		}
-		if isYear(w) {
-			all = append(all, hash(year, w), hash(year, w[:3]))
 		}
 	}
 	categories := d.Categories[:min(len(d.Categories), mostNames)]
@@ -52,9 +54,10 @@ func (d *Document) tokens() []uint64 {
 // isYear reports whether a word looks like a year: in the titles of films, books and cars it says
 // more of an item than its other words.
 func isYear(w string) bool {
-	return len(w) == 4 && (w[:2] == "19" || w[:2] == "20") &&
-		strings.Trim(w, "0123456789") == ""
+	return len(w) == 4 && (w[:2] == "19" || w[:2] == "20") && isNumeral(w)
 }
+
+func isNumeral(w string) bool { return strings.Trim(w, "0123456789") == "" }
 
 func hash(kind, text string) uint64 {
 	h := fnv.New64a()
