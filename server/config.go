@@ -112,8 +112,8 @@ type Config struct {
 	// and the moment from which no new calls are taken, so that load balancers can move away.
 	// Default 5 s; 0: none.
 	DrainDelay time.Duration
-	// DrainTimeout is the time after DrainDelay in which calls and streams in flight may finish.
-	// Default 25 s.
+	// DrainTimeout is the time after DrainDelay in which calls and streams in flight may finish,
+	// and then new items and trends are written. Default 25 s.
 	DrainTimeout time.Duration
 
 	// MaxRecvBytes is the largest message that is received. Default 4 MiB, enough for a batch of

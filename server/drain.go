@@ -26,7 +26,7 @@ type drain struct {
 const (
 	cutGrace        = 500 * time.Millisecond // for streams that were cut, before calls are ended
 	stopGrace       = 500 * time.Millisecond // for calls that were ended
-	backgroundGrace = 300 * time.Millisecond // for work that no call waits for
+	backgroundGrace = 300 * time.Millisecond // for work that no call waits for; see endBackground
 	opsGrace        = backgroundGrace        // for pages of the ops listener, meanwhile
 )
 
@@ -52,6 +52,9 @@ func (s *Server) Deadline() time.Time {
 	}
 	return s.drain.deadline
 }
+
+// end is the time until which calls may finish. Before the shutdown it lies in the past.
+func (d *drain) end() time.Time { return d.deadline.Add(-EndSlack) }
 
 // shutDown runs the drain. It returns when no handler runs any more, or when those that run have
 // had their time.

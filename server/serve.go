@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/gsimc/gsimc/server/internal/background"
 	"github.com/gsimc/gsimc/server/internal/console"
@@ -25,9 +26,10 @@ func (s *Server) Run(ctx context.Context) error {
 
 // Serve serves on the listeners, which it closes, until ctx ends, and then drains: health turns
 // NOT_SERVING and /readyz 503, calls are still taken for DrainDelay. Then streams are told to end,
-// new calls are refused, and calls in flight have DrainTimeout to finish. It returns nil after a
-// drain, even if calls had to be cut off, since that loses no acknowledged event. Calls and work
-// that do not end are left behind. It may be called once. The store is not closed.
+// new calls are refused, and calls in flight have DrainTimeout to finish. What they leave of it is
+// for the last write of new items and trends. It returns nil after a drain, even if calls had to be
+// cut off, since that loses no acknowledged event. Calls and work that do not end are left behind.
+// It may be called once. The store is not closed.
 func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	defer s.arms.Close()
 	s.logServing(ctx, l) // before the line of any call: the listeners take connections already
@@ -41,10 +43,7 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
 	go s.watchStore(watch)
-	var working sync.WaitGroup
-	for _, work := range s.background {
-		working.Go(func() { work(watch) })
-	}
+	working, keeping := running(watch, s.background), running(watch, s.keeping)
 
 	var err error
 	select {
@@ -56,12 +55,34 @@ func (s *Server) Serve(ctx context.Context, l Listeners) error {
 	stopWatch()
 	opsClosed := make(chan error, 1)
 	go func() { opsClosed <- s.closeOps() }()
-	if background.Within(background.Ended(working.Wait), backgroundGrace) {
-		s.quality.Close()
-	} else { // it uses the shadow model
-		s.log.Warn("background work does not end: leaving it behind")
-	}
+	s.endBackground(working, keeping)
 	return errors.Join(err, <-opsClosed)
+}
+
+// running starts work and returns a channel that is closed when all of it has ended.
+func running(ctx context.Context, all []func(context.Context)) <-chan struct{} {
+	var working sync.WaitGroup
+	for _, work := range all {
+		working.Go(func() { work(ctx) })
+	}
+	return background.Ended(working.Wait)
+}
+
+// endBackground waits for work that was told to end: for what is kept for the next start as long as
+// calls could have taken, for the rest until its grace is over.
+func (s *Server) endBackground(working, keeping <-chan struct{}) {
+	grace := time.Now().Add(backgroundGrace)
+	kept := background.Within(keeping, max(backgroundGrace, time.Until(s.drain.end())))
+	if !kept {
+		s.log.Warn("new items and trends are not kept in time: the next start serves those of " +
+			"the last write until it has searched the store; check the store and its disk")
+	}
+	switch ended := background.Within(working, time.Until(grace)); {
+	case !ended:
+		s.log.Warn("background work does not end: leaving it behind")
+	case kept: // nothing uses the shadow model any more
+		s.quality.Close()
+	}
 }
 
 // logServing writes the first line of a server that is ready.

@@ -53,9 +53,15 @@ type Server struct {
 	follow    follow.All
 	newUsers  *ingest.NewUsers
 
-	services   services
-	background []func(context.Context) // work that no call waits for
+	services services
+	work
 	servers
+}
+
+// work is what runs beside the calls, which do not wait for it.
+type work struct {
+	background []func(context.Context)
+	keeping    []func(context.Context) // each ends by writing a file for the next start
 }
 
 // files holds the settings that the server reads again when a file of theirs changes.
@@ -141,7 +147,11 @@ func newBounded(
 	defer stop()
 	for _, x := range extenders {
 		x.Restore(restoring)
-		s.background = append(s.background, x.Run)
+		if s.cfg.ExtensionDir == "" {
+			s.background = append(s.background, x.Run)
+		} else {
+			s.keeping = append(s.keeping, x.Run)
+		}
 	}
 	return s, nil
 }

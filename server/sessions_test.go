@@ -260,7 +260,7 @@ func TestStaleSessionsInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shown := uint64(1)
 		v := startVirtual(t, &laggingStore{Store: memory.New(),
-			shown: func(store.Version) uint64 { return shown }})
+			shown: func(store.Version) uint64 { return shown }}, nil)
 		events := pb.NewEventServiceClient(v.conn)
 		take := func(id string, i int) []byte {
 			e := newEvent("ann", i)

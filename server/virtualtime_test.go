@@ -3,9 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,23 +40,28 @@ type virtualServer struct {
 	ops     *bufconn.Listener
 	conn    *grpc.ClientConn
 	stop    context.CancelFunc
+	logs    *lockedBuffer
 	stopped chan error
 }
 
-func startVirtual(t *testing.T, st store.Store) *virtualServer {
+func startVirtual(t *testing.T, st store.Store, config func(*Config)) *virtualServer {
 	t.Helper()
+	v := &virtualServer{logs: &lockedBuffer{}, stopped: make(chan error, 1)}
 	cfg := DefaultConfig()
 	cfg.DrainDelay, cfg.DrainTimeout, cfg.ExtendEvery = virtualDelay, virtualTimeout, 0
 	cfg.MaxTimeout, cfg.StreamIdle = 2*virtualTimeout, 2*virtualTimeout
 	cfg.MaxConnectionAge = 10 * virtualTimeout // ± 10 %
-	cfg.Logger = slog.New(slog.NewJSONHandler(io.Discard, nil))
+	cfg.Logger = slog.New(slog.NewJSONHandler(v.logs, nil))
+	if config != nil {
+		config(&cfg)
+	}
 	s, err := New(cfg, st, named(t, "paper"))
 	must(t, err)
 	pipes := [3]*bufconn.Listener{}
 	for i := range pipes {
 		pipes[i] = bufconn.Listen(1 << 16)
 	}
-	v := &virtualServer{server: s, ops: pipes[2], stopped: make(chan error, 1)}
+	v.server, v.ops = s, pipes[2]
 	ctx, stop := context.WithCancel(context.Background())
 	v.stop = stop
 	go func() {
@@ -118,7 +127,7 @@ func TestDrainInVirtualTime(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hooked := &hookedStore{Store: memory.New()}
-				v := startVirtual(t, hooked)
+				v := startVirtual(t, hooked, nil)
 				hooked.AppendFunc = func(
 					ctx context.Context, r []store.Record,
 				) ([]store.Result, error) {
@@ -173,6 +182,62 @@ func TestDrainInVirtualTime(t *testing.T) {
 	}
 }
 
+// TestEndKeepsNewItems: what the extender has to write at the end has the rest of the drain's time.
+// If it hangs, the server ends all the same, and says so.
+func TestEndKeepsNewItems(t *testing.T) {
+	const drained = virtualDelay + virtualTimeout
+	for name, c := range map[string]struct {
+		busy  time.Duration // from the look at new items that the shutdown meets, until the write
+		until time.Duration // when the server has ended
+		kept  bool
+	}{
+		"idle":  {0, virtualDelay, true},
+		"slow":  {virtualDelay + time.Minute, virtualDelay + time.Minute, true},
+		"hangs": {2 * virtualTimeout, drained, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := t.TempDir()
+				hooked := &hookedStore{Store: memory.New()}
+				var busy atomic.Int64 // how long the next read takes
+				hooked.SinceFunc = func(ctx context.Context, user string, known store.Version,
+					fn func(store.Version, store.Event) error,
+				) (store.Version, bool, error) {
+					time.Sleep(time.Duration(busy.Swap(0)))
+					return hooked.Store.Since(ctx, user, known, fn)
+				}
+				v := startVirtual(t, hooked, func(cfg *Config) {
+					cfg.ExtendEvery, cfg.ExtensionDir = time.Second, dir
+				})
+				take := func(user string) {
+					e := &pb.Event{UserId: user, ItemId: novelty}
+					check.Get(pb.NewEventServiceClient(v.conn).Observe(t.Context(),
+						&pb.ObserveRequest{Event: e}))(t)
+				}
+				for u := range 5 {
+					take(fmt.Sprint("u", u))
+				}
+				time.Sleep(5 * time.Second) // the item joins
+				busy.Store(int64(c.busy))
+				take("late")
+				time.Sleep(1500 * time.Millisecond)
+				check.Same(t, int64(0), busy.Load(), "a read of the extender waits")
+				begun := time.Now()
+				v.stop()
+				took := v.end(t, begun)
+				if took < c.until-2*time.Second || took > c.until+EndSlack {
+					t.Errorf("the server ends after %v, want about %v", took, c.until)
+				}
+				_, err := os.Stat(filepath.Join(dir, "extension.main"))
+				check.Same(t, c.kept, err == nil, "new items are kept: %v", err)
+				check.Same(t, !c.kept, strings.Contains(v.logs.String(), "not kept in time"),
+					"the log says that they are not")
+				time.Sleep(2 * virtualTimeout) // what was left behind ends
+			})
+		})
+	}
+}
+
 // TestTimeoutsInVirtualTime: a call without a deadline ends after the default one, and a stream
 // without events after its idle time, even if the store or the client never moves.
 func TestTimeoutsInVirtualTime(t *testing.T) {
@@ -182,7 +247,7 @@ func TestTimeoutsInVirtualTime(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		v := startVirtual(t, hooked)
+		v := startVirtual(t, hooked, nil)
 		events := pb.NewEventServiceClient(v.conn)
 		begun := time.Now()
 		_, err := events.Observe(t.Context(), &pb.ObserveRequest{Event: newEvent("ann", 1)})

@@ -79,7 +79,7 @@ func Ended(fn func()) <-chan struct{} {
 	return done
 }
 
-// Within reports whether done is closed within d.
+// Within reports whether done is closed within d, or is closed already.
 func Within(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -87,6 +87,11 @@ func Within(done <-chan struct{}, d time.Duration) bool {
 	case <-done:
 		return true
 	case <-t.C:
+	}
+	select { // both may be ready
+	case <-done:
+		return true
+	default:
 		return false
 	}
 }

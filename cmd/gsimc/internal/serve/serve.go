@@ -85,7 +85,7 @@ type Cmd struct {
 	MaxConnectionAge     time.Duration `group:"Limits:" default:"${serve_max_connection_age}" help:"Age at which a client is asked to connect anew, so that clients spread over new servers."`
 
 	DrainDelay   time.Duration `group:"Shutdown:" default:"${serve_drain_delay}" help:"Time from the end of readiness to the first refused call, for load balancers to notice; 0s: none."`
-	DrainTimeout time.Duration `group:"Shutdown:" default:"${serve_drain_timeout}" help:"Time for the calls in flight to finish after that."`
+	DrainTimeout time.Duration `group:"Shutdown:" default:"${serve_drain_timeout}" help:"Time after that for the calls in flight to finish, and then for the file of new items."`
 
 	TimerSlack time.Duration `group:"Processor:" default:"${serve_timer_slack}" help:"Delay that the kernel may add to the timers of a thread. 1ms saves wake-ups while few calls are in flight. The process sets it by starting itself anew under the same id. 0s: keep the system's. Linux only."`
 
