@@ -180,6 +180,29 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestTokenFilesAreKept: a command of a text that puts a token into a file leaves one that is there,
+// since a second run draws no token.
+func TestTokenFilesAreKept(t *testing.T) {
+	all := texts(t)
+	chart := "../deploy/helm/gsimc/README.md"
+	all[chart] = string(check.Get(os.ReadFile(chart))(t))
+	found := 0
+	for name, text := range all {
+		for line := range strings.Lines(text) {
+			if !strings.Contains(line, "--add-to") || !strings.Contains(line, " > ") {
+				continue
+			}
+			found++
+			if !strings.HasPrefix(line, "    (umask 077; set -C; ") {
+				t.Errorf("%s: no set -C in %s", name, line)
+			}
+		}
+	}
+	if found < 6 {
+		t.Errorf("%d commands draw a token, want those of README.md, docs and the chart", found)
+	}
+}
+
 // TestWidth: lines have at most 100 columns, besides tables, links and examples.
 func TestWidth(t *testing.T) {
 	for name, text := range texts(t) {

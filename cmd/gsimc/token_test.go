@@ -26,7 +26,8 @@ func TestTokenAddTo(t *testing.T) {
 	check.Same(t, want, mustRead(t, path), "the file")
 	check.Same(t, os.FileMode(0o600), check.Get(os.Stat(path))(t).Mode().Perm(), "the mode")
 	for text, refusal := range map[string]string{
-		want:           "--add-to: line 2 of " + path + " has the name ops",
+		want: "--add-to: line 2 of " + path + " has the name ops, so no token was drawn: choose another " +
+			"name; if a shell's > has emptied the file with the token of that name, remove the line",
 		"gsimc_abc\n":  "--add-to: line 1 of " + path + " is not of a file of tokens",
 		"# a\nx y z w": "--add-to: line 2 of " + path + " is not of a file of tokens",
 	} {

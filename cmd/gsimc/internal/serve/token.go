@@ -26,7 +26,10 @@ The line has the hash of the token only, and the token is shown once: keep it wh
 reads it (--client-token-file).
 
   gsimc token web --roles recommend,observe
-  gsimc token web --roles recommend,observe --add-to tokens > web.token
+  (umask 077; set -C; gsimc token web --roles recommend,observe --add-to tokens > web.token)
+
+The shell empties the file behind > before the command runs, and the token in it is lost; with
+"set -C" it refuses a file that is there.
 
 Behind its hash a line may have limits of the token: calls=N a second, and new-users=N who begin a
 history in a minute.
@@ -85,8 +88,9 @@ func addToken(path, name, line string, show func() error) (err error) {
 		case len(words) < 3 || len(words[2]) != 2*sha256.Size && words[2] != "jwt":
 			return fmt.Errorf("line %d of %s is not of a file of tokens", number, path)
 		case words[0] == name:
-			return fmt.Errorf("line %d of %s has the name %s: choose another, or remove the line",
-				number, path, name)
+			return fmt.Errorf("line %d of %s has the name %s, so no token was drawn: choose "+
+				"another name; if a shell's > has emptied the file with the token of that name, "+
+				"remove the line and draw it again", number, path, name)
 		}
 	}
 	if len(text) > 0 && text[len(text)-1] != '\n' {
