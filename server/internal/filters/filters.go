@@ -192,50 +192,51 @@ type curve struct {
 
 // parse implements the Parse of [watched.Files].
 func parse(texts [][]byte) (table, error) {
-	read, _, err := decode(texts[0])
+	read, document, err := decode(texts[0])
 	if err != nil {
 		return table{}, err
 	}
-	return tableOf(read)
+	return tableOf(read, document)
 }
 
 // decode reads the entries of a text, which may still break the rules of their fields.
 func decode(text []byte) (read map[string]conditions, document *yaml.Node, err error) {
 	document = new(yaml.Node)
 	if err := yaml.Unmarshal(text, document); err != nil {
-		return nil, nil, bad(worded(err, nil))
+		return nil, nil, bad(worded(text, err, nil))
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&read); errors.Is(err, io.EOF) {
-		return nil, nil, bad("has no filters") // as a file that is being written
+		return nil, nil, badText("has no filters") // as a file that is being written
 	} else if err != nil {
-		return nil, nil, bad(worded(err, document))
+		return nil, nil, bad(worded(text, err, document))
 	}
 	if err := d.Decode(&read); !errors.Is(err, io.EOF) {
-		return nil, nil, bad("has more than one document")
+		return nil, nil, badText("has more than one document")
 	}
 	if len(read) > maxFilters {
-		return nil, nil, bad(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",
+		return nil, nil, badText(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",
 			len(read), maxFilters))
 	}
 	if line := blank(document); line > 0 {
-		return nil, nil, bad(fmt.Sprintf("line %d: a value is missing", line))
+		return nil, nil, bad(faults{{line: line, text: "a value is missing"}})
 	}
 	return read, document, nil
 }
 
 // tableOf checks the entries.
-func tableOf(read map[string]conditions) (table, error) {
+func tableOf(read map[string]conditions, document *yaml.Node) (table, error) {
 	t := table{map[string]*catalogue.Filter{}, map[string]*catalogue.Boost{}}
 	for _, name := range slices.Sorted(maps.Keys(read)) {
 		if !valid.FilterName.MatchString(name) {
-			return table{}, bad(fmt.Sprintf("the name %q must match %s", name, valid.FilterName))
+			return table{}, bad(faults{{line: lineOf(document, name, ""),
+				text: fmt.Sprintf("the name %q must match %s", name, valid.FilterName)}})
 		}
 		c := read[name]
 		b, err := c.boost(name)
 		if err != nil {
-			return table{}, &fault.Fault{Field: field, Err: fmt.Errorf("%s: %w", name, err)}
+			return table{}, bad(entryFault(document, name, err))
 		}
 		if boost := BoostOf(b, nil); c.Weight == nil {
 			t.filters[name] = &boost.Filter
@@ -260,7 +261,9 @@ func blank(n *yaml.Node) int {
 	return 0
 }
 
-func bad(problem string) error { return &fault.Fault{Field: field, Problem: problem} }
+func bad(err error) error { return &fault.Fault{Field: field, Err: err} }
+
+func badText(problem string) error { return &fault.Fault{Field: field, Problem: problem} }
 
 // boost returns the entry as a request's boost, whose weight is 1 if the entry is a filter. The
 // error names the field of the entry.

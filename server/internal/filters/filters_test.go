@@ -95,6 +95,36 @@ func TestParse(t *testing.T) {
 	check.Says(t, err, "has 1001 filters and boosts", "a file of many filters")
 }
 
+// A fault is told at the line that holds the wrong value, with line ends of Windows too.
+func TestLines(t *testing.T) {
+	const good = "# The rules.\na:\n  no_labels: [b]\nb:\n  any_labels: [x]\n" // 5 lines
+	for more, want := range map[string]string{
+		" no: x\n":                           "line 6: not YAML: did not find expected key",
+		"  ranges:\n  - name: p\n   gt: 1\n": "line 8: not YAML: did not find expected key",
+		"c: {weight: 1}}\nd: 1\n":            "line 6: not YAML: did not find expected key",
+		"c:\n  any_labels: [x\nd:\n  e: 1\n": "line 7: not YAML: did not find expected ',' or ']'",
+		"- c\nd: 1\n":                        "line 6: not YAML: did not find expected key",
+		"c\nd:\n  weight: 1\n":               "line 6: not YAML: could not find expected ':'",
+		"c: \"x\n\nd:\n  weight: 1\n":        "line 6: not YAML: found unexpected end of stream",
+		"c:\n\tweight: 1\n":                  "line 7: not YAML: found character that cannot start",
+		"c: *x\nd: 1\n":                      "line 6: not YAML: unknown anchor 'x'",
+		"c:\n  any_labels: [\xff]\n":         "line 7: not YAML: invalid leading UTF-8",
+		"c:\n  weight: much\n":               `line 7, c.weight: want a number, not "much"`,
+		"c:\n  weight: 1000\n":               "line 7, c: weight must be from -100 to 100",
+		"c:\n  any_labels:\n  - x\n  - ''\n": "line 9, c: any_labels[1] is required",
+		"c:\n  ranges:\n  - name: p\n    gt: 1\n  - gt: .nan\n    name: q\n": "line 10, c: ranges[1].gt",
+		"c:\n  ranges:\n  - name: gt\n    gt: .nan\n":                        "line 9, c: ranges[0].gt",
+		"c:\n  near:\n    latitude: 1\n    radius_km: 1\n":                   "line 7, c: near.longitude",
+		"c:\n  no_labels: []\n":                                              "line 6, c: no conditions",
+		"c d:\n  weight: 1\n":                                                `line 6: the name "c d" must match`,
+	} {
+		for _, text := range []string{good + more, strings.ReplaceAll(good+more, "\n", "\r\n")} {
+			_, err := parse([][]byte{[]byte(text)})
+			check.Says(t, err, want, "%q", text)
+		}
+	}
+}
+
 // All conditions of a filter arrive.
 func TestFind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "filters.yaml")
@@ -192,8 +222,8 @@ func TestList(t *testing.T) {
 	if again := check.Get(s.List(t.Context()))(t); again.GetVersion() == got.GetVersion() {
 		t.Error("another file has the same version")
 	}
-	for text, want := range map[string]string{"a: [": "is bad now: yaml: line 1",
-		"a: {}": "is bad now: a: no conditions", "": "is bad now: has no filters"} {
+	for text, want := range map[string]string{"a: [": "is bad now: line 1: not YAML: did not find",
+		"a: {}": "is bad now: line 1, a: no conditions", "": "is bad now: has no filters"} {
 		write(t, path, text)
 		_, err := s.List(t.Context())
 		check.Says(t, err, "the server's file of filters "+want, "%q", text)

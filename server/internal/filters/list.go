@@ -61,7 +61,7 @@ func (s *Set) read() (*content, error) {
 func contentOf(text []byte) (*content, error) {
 	entries, document, err := decode(text)
 	if err == nil {
-		_, err = tableOf(entries)
+		_, err = tableOf(entries, document)
 	}
 	return &content{text: text, document: document, entries: entries}, err
 }

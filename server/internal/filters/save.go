@@ -202,7 +202,7 @@ func onlyEntry(name, entry string) (*content, error) {
 	if err := d.Decode(&value); errors.Is(err, io.EOF) {
 		return nil, errors.New("has no conditions")
 	} else if err != nil {
-		return nil, err
+		return nil, notYAML([]byte(entry), err)
 	}
 	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("has more than one document")
@@ -210,13 +210,26 @@ func onlyEntry(name, entry string) (*content, error) {
 	if parts := partsOf(&value); parts > maxParts {
 		return nil, fmt.Errorf("has aliases, or more than %d names and values", maxParts)
 	}
-	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
-	text, err := encode(&yaml.Node{Kind: yaml.MappingNode,
-		Content: []*yaml.Node{key, value.Content[0]}})
+	text, err := encodeEntry(name, spread(value.Content[0]))
 	if err != nil {
 		return nil, err
 	}
-	return contentOf([]byte(text))
+	if _, err = contentOf(text); err != nil {
+		if f, ok := errors.AsType[faults](err); ok {
+			moveLines(f, text, value.Content[0])
+		}
+		return nil, err
+	}
+	if text, err = encodeEntry(name, value.Content[0]); err != nil {
+		return nil, err
+	}
+	return contentOf(text)
+}
+
+func encodeEntry(name string, value *yaml.Node) ([]byte, error) {
+	key := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: name}
+	text, err := encode(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{key, value}})
+	return []byte(text), err
 }
 
 // has tells whether a node or a part of it is what is sought.
@@ -240,9 +253,17 @@ func partsOf(n *yaml.Node) int {
 }
 
 // splice returns the text with these lines in place of the entry of a name. All other lines stay,
-// but comments right above an entry that is deleted, unless they begin the file.
+// but comments right above an entry that is deleted, unless they begin the file. New lines end as
+// those of the file do.
 func (c *content) splice(name, entry string) []byte {
-	lines := strings.SplitAfter(strings.TrimSuffix(string(c.text), "\n")+"\n", "\n")
+	text, lineEnd := string(c.text), "\n"
+	if strings.Contains(text, "\r\n") {
+		lineEnd = "\r\n"
+	}
+	if !strings.HasSuffix(text, "\n") {
+		text += lineEnd
+	}
+	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1] // nothing
 	pairs, begin, end := c.root().Content, len(lines), len(lines)
 	at := c.place(name)
@@ -270,6 +291,7 @@ func (c *content) splice(name, entry string) []byte {
 	if pad := strings.Repeat(" ", c.root().Column-1); entry != "" {
 		entry = pad + strings.ReplaceAll(strings.TrimSuffix(entry, "\n"), "\n", "\n"+pad) + "\n"
 	}
+	entry = strings.ReplaceAll(entry, "\n", lineEnd)
 	return []byte(strings.Join(lines[:begin], "") + entry + strings.Join(lines[end:], ""))
 }
 

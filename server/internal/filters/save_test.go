@@ -62,7 +62,9 @@ func TestSaveKeepsTheRest(t *testing.T) {
 			"  b:\n    any_labels:\n      - |\n        x\n"},
 		{"a: {weight: 1}\n", "12", "{weight: 2}", "a: {weight: 1}\n\"12\": {weight: 2}\n"},
 		{"a: {weight: 1}\r\nb: {weight: 1}\r\n", "a", "{weight: 2}",
-			"a: {weight: 2}\nb: {weight: 1}\r\n"},
+			"a: {weight: 2}\r\nb: {weight: 1}\r\n"},
+		{"a: {weight: 1}\r\nb: {weight: 1}", "c", "any_labels:\r\n- x\r\n",
+			"a: {weight: 1}\r\nb: {weight: 1}\r\nc:\r\n  any_labels:\r\n    - x\r\n"},
 		{"a: &a {weight: 1}\nb: *a\n", "c", "{weight: 2}", "a: &a {weight: 1}\nb: *a\nc: {weight: 2}\n"},
 	} {
 		s, path := saving(t, tt.text)
@@ -80,13 +82,18 @@ func TestSaveRefuses(t *testing.T) {
 	const file = "a: &a {weight: 1}\nb: *a\n"
 	for _, tt := range []struct{ text, name, entry, want string }{
 		{file, "c", "{nolabels: [x]}", "entry line 1, c: there is no nolabels"},
-		{file, "c", "{weight: 0}", "entry c: weight must be from -100 to 100, and not 0"},
-		{file, "c", "{any_labels: [", "entry yaml: line 1: did not find expected"},
+		{file, "c", "{weight: 0}", "entry line 1, c: weight must be from -100 to 100, and not 0"},
+		{file, "c", "any_labels: [x]\r\n\r\nweight: much\r\n", "entry line 3, c.weight: want a number"},
+		{file, "c", "{any_labels: [x],\n\n weight: much}", "entry line 3, c.weight: want a number"},
+		{file, "c", "# why\n---\nranges:\n- name: p\n  gte: x", "entry line 5, c.ranges[0].gte: want"},
+		{file, "c", "any_labels: [x]\nweight: 0", "entry line 2, c: weight must be"},
+		{file, "c", "any_labels: [x]\n by: 1\n", "entry line 2: not YAML: did not find expected key"},
+		{file, "c", "{any_labels: [", "entry line 1: not YAML: did not find expected"},
 		{file, "c", "much", `entry line 1, c: want conditions such as {any_labels: [new]}, not "much"`},
 		{file, "c", "~", "entry line 1: a value is missing"},
 		{file, "c", "# nothing", "entry has no conditions"},
 		{file, "c", "{weight: 1}\n---\nd: {weight: 1}", "entry has more than one document"},
-		{file, "c", "*a", "entry yaml: unknown anchor 'a' referenced"},
+		{file, "c", "*a", "entry line 1: not YAML: unknown anchor 'a' referenced"},
 		{file, "a", "",
 			"the server's file of filters uses a part of a in b, by an alias: change b first"},
 		{file, "a", "{any_labels: [&a x]}", "uses a part of a in b, by an alias"},

@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	lineOf     = regexp.MustCompile(`^line (\d+): `)
+	lineBegin  = regexp.MustCompile(`^line (\d+): `)
 	unknownKey = regexp.MustCompile(`field (\S+) not found in type [^\s;]+`)
 	wrongKind  = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into ([^\\s;]+)")
 )
@@ -30,27 +30,23 @@ var (
 		"map[string]filters.conditions": "names with conditions"}
 )
 
-// worded is the text of an error of the library, without the types of Go. It names the entry and
-// the field, as far as the lines of the document tell them.
-func worded(err error, document *yaml.Node) string {
+// worded are the faults of an error of the library, without the types of Go. They name the entry
+// and the field, as far as the lines of the document tell them.
+func worded(text []byte, err error, document *yaml.Node) error {
 	kinds, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
-		return err.Error()
+		return notYAML(text, err)
 	}
-	const shown = 5
-	var texts []string
-	for _, text := range kinds.Errors[:min(len(kinds.Errors), shown)] {
-		texts = append(texts, wordedFault(text, document))
+	all := make(faults, len(kinds.Errors)) // a bad file has one on each line
+	for i := range min(len(all), shownFaults) {
+		all[i] = wordedFault(kinds.Errors[i], document)
 	}
-	if more := len(kinds.Errors) - shown; more > 0 {
-		texts = append(texts, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(texts, "; ")
+	return all
 }
 
 // wordedFault is worded for one fault, such as "line 4: cannot unmarshal !!str `much` into
 // float64".
-func wordedFault(text string, document *yaml.Node) string {
+func wordedFault(text string, document *yaml.Node) (f faultAt) {
 	unknown := ""
 	if m := unknownKey.FindStringSubmatch(text); m != nil {
 		unknown = m[1]
@@ -63,19 +59,16 @@ func wordedFault(text string, document *yaml.Node) string {
 		}
 		text = strings.Replace(text, m[0], "want "+wanted[m[3]]+", not "+got, 1)
 	}
-	m := lineOf.FindStringSubmatch(text)
+	m := lineBegin.FindStringSubmatch(text)
 	if m == nil {
-		return text
+		return faultAt{text: text}
 	}
 	line, _ := strconv.Atoi(m[1]) // digits
 	at := place(document, line)
 	if unknown != "" { // where it would stand
 		at, _, _ = strings.Cut(at, "."+unknown)
 	}
-	if at == "" {
-		return text
-	}
-	return fmt.Sprintf("line %d, %s: %s", line, at, text[len(m[0]):])
+	return faultAt{line, at, text[len(m[0]):]}
 }
 
 // place names what stands on a line, such as summer.ranges[1].gt, as far as it is one thing.
