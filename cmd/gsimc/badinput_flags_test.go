@@ -88,6 +88,6 @@ func testBadSettings(t *testing.T) {
 	b.write(t, "settings.yaml", "alpha: 7\n")
 	b.run(t, badCommand{input: "settings", args: withCommands("$TRAIN"), exit: cli.ExitUsage,
 		env: []string{"GSIMC_CONFIG=$DIR/settings.yaml", "GSIMC_RANK=0"},
-		want: []string{"--alpha: 7, want 0 to 1 (from $DIR/settings.yaml)",
+		want: []string{"--alpha: 7, want 0 to 1 (from line 1 of $DIR/settings.yaml)",
 			"--rank: 0, want at least 1 (from GSIMC_RANK)"}})
 }

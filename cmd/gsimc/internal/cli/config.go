@@ -61,7 +61,7 @@ func settingLine(flag *kong.Flag, s *settings) (string, error) {
 		value, source = flag.Default, "default"
 	}
 	if err := takes(flag, value); err != nil {
-		return "", Flag("--"+flag.Name, fmt.Errorf("%w (from %s)", err, source))
+		return "", Flag("--"+flag.Name, fmt.Errorf("%w (from %s)", err, s.place(flag, source)))
 	}
 	if shown := withoutSecrets(flag, value); fmt.Sprint(shown) != fmt.Sprint(value) {
 		value, source = shown, source+", with a password that is not shown"

@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -21,6 +22,7 @@ type settings struct {
 	env    map[string]string
 	path   string         // of the YAML file; empty: none
 	values map[string]any // of the YAML file
+	lines  map[string]int // where the values stand
 
 	sources map[string]string // of flags that are not on the command line, by name
 }
@@ -29,7 +31,8 @@ type settings struct {
 const EnvPrefix = "GSIMC_"
 
 func newSettings(env []string) *settings {
-	s := &settings{env: map[string]string{}, values: map[string]any{}, sources: map[string]string{}}
+	s := &settings{env: map[string]string{}, values: map[string]any{}, lines: map[string]int{},
+		sources: map[string]string{}}
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasPrefix(name, EnvPrefix) {
 			s.env[name] = value
@@ -99,10 +102,18 @@ func (s *settings) Resolve(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 		return nil, nil
 	}
 	if err := takes(flag, value); err != nil {
-		return nil, fmt.Errorf("%w (from %s)", err, source)
+		return nil, fmt.Errorf("%w (from %s)", err, s.place(flag, source))
 	}
-	s.sources[flag.Name] = source
+	s.sources[flag.Name] = s.place(flag, source)
 	return value, nil
+}
+
+// place is where in its source the value of a flag is.
+func (s *settings) place(flag *kong.Flag, source string) string {
+	if source != s.path {
+		return source
+	}
+	return fmt.Sprintf("line %d of %s", s.lines[flag.Name], source)
 }
 
 // commandLineOnly are the flags that have neither a twin in the environment nor a key in the file:
@@ -238,26 +249,23 @@ func (s *settings) parse(text []byte, known []string) error {
 		if err != nil {
 			return fmt.Errorf("line %d: %s: %w", node.Line, key.Value, err)
 		}
-		s.values[key.Value] = value
+		s.values[key.Value], s.lines[key.Value] = value, node.Line
 	}
 	return nil
 }
 
-// notYAML refuses a text with the line behind its longest beginning that is YAML. The parser's
-// error err names another line, or none, but has to do for a text that would take seconds to
-// search.
+// notYAML refuses a text with the line that the parser cannot read, by its error err. That names
+// another line, or none: the right one is that with which this very error begins to come.
 func notYAML(text []byte, err error) error {
-	if len(text) > 4<<10 {
-		return err
-	}
-	number, good, end := 0, 0, 0
+	ends := []int{0}
 	for line := range bytes.Lines(text) {
-		number, end = number+1, end+len(line)
-		if yaml.Unmarshal(text[:end], new(yaml.Node)) == nil {
-			good = number
-		}
+		ends = append(ends, ends[len(ends)-1]+len(line))
 	}
-	return fmt.Errorf("line %d is not YAML: want flag-name: value", good+1)
+	line := sort.Search(len(ends)-1, func(n int) bool {
+		other := yaml.Unmarshal(text[:ends[n]], new(yaml.Node))
+		return other != nil && other.Error() == err.Error()
+	})
+	return fmt.Errorf("line %d is not YAML: want flag-name: value", line)
 }
 
 // flagValue turns a YAML value into what kong reads: text, or a list of texts; or into a [mapping].

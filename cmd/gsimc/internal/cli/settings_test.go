@@ -161,8 +161,12 @@ func TestBadSettings(t *testing.T) {
 		{"config in config", "config: other.yaml\n",
 			"line 1: --config stands on the command line alone"},
 		{"a change", "items: 3\nshare: next=25\n", "line 2: --share stands on the command line alone"},
-		{"wrong type", "items: many\n", `--items: expected a valid 64 bit int but got "many"`},
-		{"out of range", "items: 0\n", "--items: 0, want 1 to 1000"},
+		{"not yaml behind a kilobyte", strings.Repeat("# a comment of many words\n", 500) +
+			"json: true\n items: 3\n", "line 502 is not YAML"},
+		{"wrong type", "items: many\n",
+			`--items: expected a valid 64 bit int but got "many" (from line 1 of `},
+		{"out of range", "json: true\r\nitems: 0\r\n",
+			"--items: 0, want 1 to 1000 (from line 2 of "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := writeFile(t, "gsimc.yaml", c.yaml)
@@ -191,7 +195,8 @@ func TestSourcesInErrors(t *testing.T) {
 		{"no such choice in a variable", "", "GSIMC_SEEN=maybe",
 			`--seen: must be one of "exclude","include" but got "maybe" (from GSIMC_SEEN)`},
 		{"file out of range, twice", "--config " + file, "", "--items: 0, want 1 to 1000 (from " +
-			file + "); --reappear-after: -1s, want 0s or more (from " + file + ")"},
+			"line 1 of " + file + "); --reappear-after: -1s, want 0s or more (from line 2 of " +
+			file + ")"},
 		{"variable before file", "--config " + file, "GSIMC_ITEMS=-3",
 			"--items: -3, want 1 to 1000 (from GSIMC_ITEMS)"},
 		{"two flags", "", "GSIMC_HISTORY=a",
