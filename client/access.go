@@ -51,7 +51,7 @@ func ReadToken(path string) (Token, error) {
 	if err != nil {
 		return "", &fault.Fault{Field: "ClientTokenFile", Err: fault.PathError(err)}
 	}
-	first, _, _ := strings.Cut(string(text), "\n")
+	first, _, _ := strings.Cut(strings.TrimPrefix(string(text), "\ufeff"), "\n")
 	if first = strings.TrimSpace(first); first == "" || strings.ContainsAny(first, " \t") {
 		return "", &fault.Fault{Field: "ClientTokenFile",
 			Problem: path + ": the first line is no token"}

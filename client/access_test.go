@@ -45,7 +45,7 @@ func TestTokenIsHidden(t *testing.T) {
 func TestReadToken(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]Token{"gsimc_x": "gsimc_x", "gsimc_x\n": "gsimc_x",
-		"gsimc_x \r\nweb recommend 00\n": "gsimc_x", "": "", "\ngsimc_x": "",
+		"\ufeffgsimc_x \r\nweb recommend 00\n": "gsimc_x", "": "", "\ngsimc_x": "",
 		"web recommend 00\n": ""} {
 		got, err := ReadToken(certtest.Write(t, dir, "token", []byte(text)))
 		if got != want || (err != nil) != (want == "") {

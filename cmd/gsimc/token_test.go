@@ -28,8 +28,9 @@ func TestTokenAddTo(t *testing.T) {
 	for text, refusal := range map[string]string{
 		want: "--add-to: line 2 of " + path + " has the name ops, so no token was drawn: choose another " +
 			"name; if a shell's > has emptied the file with the token of that name, remove the line",
-		"gsimc_abc\n":  "--add-to: line 1 of " + path + " is not of a file of tokens",
-		"# a\nx y z w": "--add-to: line 2 of " + path + " is not of a file of tokens",
+		"\ufeffops jwt jwt\r\n": "--add-to: line 1 of " + path + " has the name ops",
+		"gsimc_abc\n":           "--add-to: line 1 of " + path + " is not of a file of tokens",
+		"# a\nx y z w":          "--add-to: line 2 of " + path + " is not of a file of tokens",
 	} {
 		write(t, path, text)
 		code, stdout, stderr := runCLI(t, nil, "token", "ops", "--roles", "admin", "--add-to", path)

@@ -79,11 +79,11 @@ func (w Weights) OfType(eventType string) float64 {
 const MaxTypes = 1000
 
 // ParseWeights reads a file of weights: lines of a type and its weight, separated by blanks; empty
-// lines and those that begin with # do not count. The error is a fault of the field that names the
-// line.
+// lines, those that begin with #, and a mark of the byte order do not count. The error is a fault
+// of the field that names the line.
 func ParseWeights(field string, text []byte) (Weights, error) {
 	w, number := Weights{}, 0
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) {
 		number++
 		words := strings.Fields(string(line))
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {

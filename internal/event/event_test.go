@@ -57,7 +57,7 @@ EventWeights: weight of "b" is 1001, want a number from -1000 to 1000`
 }
 
 func TestParseWeights(t *testing.T) {
-	got, err := event.ParseWeights("F", []byte("# types\n\nview  0.2\n dislike -1\r\nbuy 3e0"))
+	got, err := event.ParseWeights("F", []byte("\ufeff# types\n\nview  0.2\n dislike -1\r\nbuy 3e0"))
 	if err != nil || len(got) != 3 || got["view"] != 0.2 || got["dislike"] != -1 || got["buy"] != 3 {
 		t.Errorf("weights %v: %v", got, err)
 	}

@@ -64,7 +64,7 @@ func TestCheck(t *testing.T) {
 		}
 		token, line := newToken(t, "client", strings.Join(has, ","))
 		_, other := newToken(t, "other", "recommend,observe,user,admin")
-		d, _ := openTokens(t, other+line+"\n# comment\n")
+		d, _ := openTokens(t, "\ufeff"+other+line+"\r\n# comment\r\n")
 		for method, role := range roles {
 			err := d.Check(withToken("Bearer "+token), method)
 			allowed := role == Anybody || slices.Contains(has, string(role))

@@ -21,13 +21,13 @@ const (
 		"[calls=N] [new-users=N]"
 )
 
-// parseTokenFile reads lines of words, separated by blanks; empty lines and those that begin with #
-// do not count. A name may stand twice, so that a client can have an old and a new token for a
-// while. all has the issuers of this file and of those before.
+// parseTokenFile reads lines of words, separated by blanks; empty lines, those that begin with #,
+// and a mark of the byte order do not count. A name may stand twice, so that a client can have an
+// old and a new token for a while. all has the issuers of this file and of those before.
 func parseTokenFile(text []byte, all *issuers) (*tokens, error) {
 	t := &tokens{log: all.log}
 	number := 0
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) {
 		number++
 		words := strings.Fields(string(line))
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {

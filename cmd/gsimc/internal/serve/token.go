@@ -80,7 +80,7 @@ func addToken(path, name, line string, show func() error) (err error) {
 		return err
 	}
 	number := 0
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(strings.TrimPrefix(string(text), "\ufeff")) {
 		number++
 		words := strings.Fields(line)
 		switch {
