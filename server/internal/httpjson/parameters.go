@@ -165,6 +165,8 @@ func queryNames(known []parameter) (names []string) {
 // problem returns what is wrong with the values of a parameter, or nothing.
 func (p *parameter) problem(values []string) string {
 	switch {
+	case slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) }):
+		return "is not valid UTF-8"
 	case p.Type == listType:
 		return ""
 	case len(values) != 1:
