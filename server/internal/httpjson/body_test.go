@@ -3,6 +3,7 @@ package httpjson
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -39,6 +40,20 @@ func TestBodiesAreOneDocument(t *testing.T) {
 	}
 	if code, got := ask(t, h, "POST", "/v1/recommend", " "); code != http.StatusOK {
 		t.Errorf("no document, which is an empty message: %d %v", code, got)
+	}
+}
+
+// A compressed body is refused as such, and not as bad JSON: gRPC inflates its messages.
+func TestBodiesAreNotInflated(t *testing.T) {
+	_, h := door(t)
+	for encoding, want := range map[string]int{"gzip": http.StatusUnsupportedMediaType,
+		"Zstd": http.StatusUnsupportedMediaType, "Identity": http.StatusOK, "": http.StatusOK,
+		"utf-8": http.StatusOK} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", "/v1/recommend", strings.NewReader(`{"userId": "ann"}`))
+		r.Header.Set("Content-Encoding", encoding)
+		h.ServeHTTP(w, r)
+		check.Same(t, want, w.Code, "a body of encoding %q: %s", encoding, w.Body)
 	}
 }
 

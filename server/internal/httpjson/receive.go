@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -131,12 +132,19 @@ func (b *bodies) enter(
 	return received, nil
 }
 
+// compressions are the forms of a body that gRPC inflates, and this side does not.
+var compressions = []string{"gzip", "x-gzip", "deflate", "compress", "br", "zstd"}
+
 // refusal returns what can be told before the body.
 func (b *bodies) refusal(r *http.Request) error {
 	switch {
 	case hasBody(r) && r.Method != http.MethodPost:
 		return &refusal{http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT",
 			"a body goes with a POST only"}
+	case hasBody(r) && slices.Contains(compressions,
+		strings.ToLower(r.Header.Get("Content-Encoding"))):
+		return &refusal{http.StatusUnsupportedMediaType, codes.InvalidArgument, "INVALID_ARGUMENT",
+			"the body is compressed: send it as it is, without Content-Encoding"}
 	case r.ContentLength > int64(b.limits.Body):
 		return b.tooLarge()
 	}
