@@ -225,7 +225,7 @@ github.com/jackc/pgx/v5: store/postgres internal/test/enginetest
 github.com/redis/rueidis: store/valkey
 github.com/parquet-go/parquet-go: cmd/gsimc/internal/call cmd/gsimc/internal/export
 	learn/dataset/internal/rows
-go.yaml.in/yaml/v3: server/internal/filters cmd/gsimc/internal/cli
+go.yaml.in/yaml/v3: internal/file/yamltext server/internal/filters cmd/gsimc/internal/cli
 
 # Arithmetic and collections.
 gonum.org/v1/gonum: internal/num spectral model learn/evaluate/internal

@@ -109,6 +109,8 @@ func TestLines(t *testing.T) {
 		"c:\n\tweight: 1\n":                  "line 7: not YAML: found character that cannot start",
 		"c: *x\nd: 1\n":                      "line 6: not YAML: unknown anchor 'x'",
 		"c:\n  any_labels: [\xff]\n":         "line 7: not YAML: invalid leading UTF-8",
+		"c: {<<: 3}\nd: 1\n":                 "map merge requires map",
+		"c: !!binary '%%'\nd: 1\n":           "!!binary value contains invalid base64 data",
 		"c:\n  weight: much\n":               `line 7, c.weight: want a number, not "much"`,
 		"c:\n  weight: 1000\n":               "line 7, c: weight must be from -100 to 100",
 		"c:\n  any_labels:\n  - x\n  - ''\n": "line 9, c: any_labels[1] is required",

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"sort"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/gsimc/gsimc/internal/file/yamltext"
 	"github.com/gsimc/gsimc/server/internal/valid"
 )
 
@@ -49,23 +49,10 @@ func (f faultAt) String() string {
 	return at + ": " + f.text
 }
 
-// whereYAML is how an error of the library begins.
-var whereYAML = regexp.MustCompile(`^yaml: (line \d+: )?`)
-
-// notYAML is the fault of a text that the library cannot read: err. The library counts some lines
-// from 0, and names the line where a block begins in which another line is wrong. The right one is
-// that with which this very error begins to come.
+// notYAML is the fault of a text that the library cannot read as a node, by its error.
 func notYAML(text []byte, err error) faults {
-	ends := []int{0}
-	for line := range strings.Lines(string(text)) {
-		ends = append(ends, ends[len(ends)-1]+len(line))
-	}
-	said := err.Error() // the library has no other form of it
-	line := sort.Search(len(ends)-1, func(n int) bool {
-		other := yaml.Unmarshal(text[:ends[n]], new(yaml.Node))
-		return other != nil && other.Error() == said
-	})
-	return faults{{line: line, text: "not YAML: " + whereYAML.ReplaceAllString(said, "")}}
+	line, problem := yamltext.Fault(text, err)
+	return faults{{line: line, text: "not YAML: " + problem}}
 }
 
 // step is one of the steps of a field such as ranges[1].gt: a name, or the number of an element.

@@ -34,8 +34,10 @@ var (
 // and the field, as far as the lines of the document tell them.
 func worded(text []byte, err error, document *yaml.Node) error {
 	kinds, ok := errors.AsType[*yaml.TypeError](err)
-	if !ok {
+	if !ok && document == nil {
 		return notYAML(text, err)
+	} else if !ok { // such as that of a merge with a number
+		return faults{{text: err.Error()}}
 	}
 	all := make(faults, len(kinds.Errors)) // a bad file has one on each line
 	for i := range min(len(all), shownFaults) {

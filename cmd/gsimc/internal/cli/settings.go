@@ -1,18 +1,18 @@
 package cli
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"reflect"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/alecthomas/kong"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/gsimc/gsimc/internal/file/yamltext"
 )
 
 // settings gives flags that are not on the command line their value from the environment, or else
@@ -224,7 +224,8 @@ func (s *settings) load(known []string) error {
 func (s *settings) parse(text []byte, known []string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return notYAML(text, err)
+		line, problem := yamltext.Fault(text, err)
+		return fmt.Errorf("line %d is not YAML: want flag-name: value: %s", line, problem)
 	}
 	if len(doc.Content) == 0 {
 		return nil // an empty file
@@ -252,20 +253,6 @@ func (s *settings) parse(text []byte, known []string) error {
 		s.values[key.Value], s.lines[key.Value] = value, node.Line
 	}
 	return nil
-}
-
-// notYAML refuses a text with the line that the parser cannot read, by its error err. That names
-// another line, or none: the right one is that with which this very error begins to come.
-func notYAML(text []byte, err error) error {
-	ends := []int{0}
-	for line := range bytes.Lines(text) {
-		ends = append(ends, ends[len(ends)-1]+len(line))
-	}
-	line := sort.Search(len(ends)-1, func(n int) bool {
-		other := yaml.Unmarshal(text[:ends[n]], new(yaml.Node))
-		return other != nil && other.Error() == err.Error()
-	})
-	return fmt.Errorf("line %d is not YAML: want flag-name: value", line)
 }
 
 // flagValue turns a YAML value into what kong reads: text, or a list of texts; or into a [mapping].
