@@ -70,7 +70,7 @@ func folderAt(path string) content {
 func (s *store) send(ctx context.Context, to place, from content, kind string) error {
 	sum, size := sha256.New(), new(counter)
 	if err := from(io.MultiWriter(sum, size)); err != nil {
-		return &fault.Fault{Field: "From", Err: fault.PathError(err)}
+		return fault.PathError(err)
 	}
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream",
 		UserMetadata: map[string]string{sumKey: textOf(sum)}}

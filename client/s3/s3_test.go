@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -14,12 +15,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/minio/minio-go/v7"
 
 	"github.com/gsimc/gsimc/client/internal/program"
+	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/proctest"
 )
@@ -305,6 +308,16 @@ func TestNoKeys(t *testing.T) {
 	} {
 		refuses(t, program.Usage, want, args...)
 	}
+}
+
+// A file that cannot be read to its end is no wrong argument.
+func TestUnreadable(t *testing.T) {
+	err := new(store).send(t.Context(), place{}, func(io.Writer) error {
+		return &fs.PathError{Op: "read", Path: "model.gsimc", Err: syscall.EIO}
+	}, "")
+	check.Fails(t, err, syscall.EIO, "a disk that fails")
+	check.Says(t, err, "model.gsimc: ", "a disk that fails")
+	check.Same(t, false, errors.As(err, new(*fault.Fault)), "a fault of an argument")
 }
 
 // Errors of a store say where, and what to do.
