@@ -93,6 +93,8 @@ func TestEveryMethodWithEveryRole(t *testing.T) {
 		"/gsimc.v1.UserService/GetUser":                                  "user",
 		"/gsimc.v1.UserService/ListUserEvents":                           "user",
 		"/gsimc.v1.UserService/ExportUser":                               "user",
+		"/gsimc.v1.UserService/ListUsers":                                "user",
+		"/gsimc.v1.UserService/BatchGetChanges":                          "user",
 		"/gsimc.v1.UserService/RetractEvents":                            "user",
 		"/gsimc.v1.UserService/MergeUsers":                               "user",
 		"/gsimc.v1.UserService/DeleteUser":                               "user",

@@ -144,7 +144,9 @@ func honest() map[string]proto.Message {
 		pb.ItemService_ListNamedFilters_FullMethodName: &pb.ListNamedFiltersRequest{},
 		pb.ItemService_SaveNamedFilter_FullMethodName: &pb.SaveNamedFilterRequest{Name: "n",
 			Entry: "{no_labels: [l]}", Version: "v"},
-		pb.UserService_GetUser_FullMethodName:    &pb.GetUserRequest{UserId: "ann"},
+		pb.UserService_GetUser_FullMethodName: &pb.GetUserRequest{UserId: "ann"},
+		pb.UserService_BatchGetChanges_FullMethodName: &pb.BatchGetChangesRequest{
+			Users: []*pb.UserHistory{{UserId: "ann"}}},
 		pb.UserService_DeleteUser_FullMethodName: &pb.DeleteUserRequest{UserId: "nobody"},
 		pb.UserService_RetractEvents_FullMethodName: &pb.RetractEventsRequest{
 			UserId: "bob", EventIds: []string{"e"}, ItemIds: []string{"i"}},

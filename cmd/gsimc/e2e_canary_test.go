@@ -249,6 +249,7 @@ func TestNothingPrivateIsShown(t *testing.T) {
 	c.everyMethod()
 	c.otherLists()
 	c.catalogue()
+	c.changes()
 	c.badFields()
 	c.badSessions()
 	c.wrongTokens()

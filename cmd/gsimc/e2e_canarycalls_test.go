@@ -117,6 +117,20 @@ func (c *canary) catalogue() {
 	c.fails(err, codes.InvalidArgument, "the share of an arm that there is not")
 }
 
+// changes reads all users and what became of them, also by a token of another user.
+func (c *canary) changes() {
+	users, ctx := pb.NewUserServiceClient(c.conn), c.as(clientRoles)
+	list := check.Get(users.ListUsers(ctx, &pb.ListUsersRequest{}))(c.t)
+	part := check.Get(list.Recv())(c.t)
+	for _, u := range part.GetUsers() {
+		c.session(u.GetSessionToken())
+	}
+	check.Get(users.BatchGetChanges(ctx, &pb.BatchGetChangesRequest{Users: part.GetUsers()}))(c.t)
+	_, err := users.BatchGetChanges(ctx, &pb.BatchGetChangesRequest{Users: []*pb.UserHistory{{
+		UserId: markedUser + "eve", SessionToken: part.GetUsers()[0].GetSessionToken()}}})
+	c.fails(err, codes.InvalidArgument, "a token of another user")
+}
+
 // result shows what became of an event.
 func (c *canary) result(r *pb.EventResult) {
 	if token := r.GetSessionToken(); len(token) > 0 {

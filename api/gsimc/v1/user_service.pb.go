@@ -9,6 +9,7 @@ package gsimcv1
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
+	status "google.golang.org/genproto/googleapis/rpc/status"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
@@ -749,6 +750,331 @@ func (x *ExportUserResponse) GetEvents() []*UserEvent {
 	return nil
 }
 
+// ListUsersRequest asks for all users.
+type ListUsersRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUsersRequest) Reset() {
+	*x = ListUsersRequest{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUsersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUsersRequest) ProtoMessage() {}
+
+func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
+func (*ListUsersRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{11}
+}
+
+// ListUsersResponse is a part of the list.
+type ListUsersResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The next users, at most 1000.
+	Users         []*UserHistory `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListUsersResponse) Reset() {
+	*x = ListUsersResponse{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListUsersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListUsersResponse) ProtoMessage() {}
+
+func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
+func (*ListUsersResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ListUsersResponse) GetUsers() []*UserHistory {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+// UserHistory names a history, or the beginning of one.
+type UserHistory struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required: 1 to 256 bytes of valid UTF-8.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// As ObserveResponse.session_token. Two histories of the user with the same token are the same,
+	// over restarts and erasures, at all servers that share the store. In a request, empty is the
+	// beginning of every history.
+	SessionToken  []byte `protobuf:"bytes,2,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserHistory) Reset() {
+	*x = UserHistory{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserHistory) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserHistory) ProtoMessage() {}
+
+func (x *UserHistory) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserHistory.ProtoReflect.Descriptor instead.
+func (*UserHistory) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *UserHistory) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *UserHistory) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
+	}
+	return nil
+}
+
+// BatchGetChangesRequest names what is known.
+type BatchGetChangesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 1000 users, with what is known of their histories.
+	Users         []*UserHistory `protobuf:"bytes,1,rep,name=users,proto3" json:"users,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetChangesRequest) Reset() {
+	*x = BatchGetChangesRequest{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetChangesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetChangesRequest) ProtoMessage() {}
+
+func (x *BatchGetChangesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetChangesRequest.ProtoReflect.Descriptor instead.
+func (*BatchGetChangesRequest) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *BatchGetChangesRequest) GetUsers() []*UserHistory {
+	if x != nil {
+		return x.Users
+	}
+	return nil
+}
+
+// BatchGetChangesResponse holds the changes.
+type BatchGetChangesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the request. All together have at most 3000 events.
+	Results       []*UserChanges `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BatchGetChangesResponse) Reset() {
+	*x = BatchGetChangesResponse{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BatchGetChangesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BatchGetChangesResponse) ProtoMessage() {}
+
+func (x *BatchGetChangesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BatchGetChangesResponse.ProtoReflect.Descriptor instead.
+func (*BatchGetChangesResponse) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *BatchGetChangesResponse) GetResults() []*UserChanges {
+	if x != nil {
+		return x.Results
+	}
+	return nil
+}
+
+// UserChanges is what became of a history.
+type UserChanges struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user.
+	UserId string `protobuf:"bytes,1,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
+	// The history does not begin with what was known: the user was erased, or events were retracted
+	// or merged. All that is known of it is void, and the events begin with its first one.
+	Replaced bool `protobuf:"varint,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	// The next events, the oldest first.
+	Events []*UserEvent `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"`
+	// Names the history up to these events. Empty: the user has no history, or there is an error.
+	SessionToken []byte `protobuf:"bytes,4,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	// There are more events: ask again, with the session_token.
+	More bool `protobuf:"varint,5,opt,name=more,proto3" json:"more,omitempty"`
+	// Set if the history is damaged (DATA_LOSS, with reason STORE_CORRUPT); the other fields but
+	// user_id are unset then.
+	Error         *status.Status `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UserChanges) Reset() {
+	*x = UserChanges{}
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UserChanges) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UserChanges) ProtoMessage() {}
+
+func (x *UserChanges) ProtoReflect() protoreflect.Message {
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UserChanges.ProtoReflect.Descriptor instead.
+func (*UserChanges) Descriptor() ([]byte, []int) {
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UserChanges) GetUserId() string {
+	if x != nil {
+		return x.UserId
+	}
+	return ""
+}
+
+func (x *UserChanges) GetReplaced() bool {
+	if x != nil {
+		return x.Replaced
+	}
+	return false
+}
+
+func (x *UserChanges) GetEvents() []*UserEvent {
+	if x != nil {
+		return x.Events
+	}
+	return nil
+}
+
+func (x *UserChanges) GetSessionToken() []byte {
+	if x != nil {
+		return x.SessionToken
+	}
+	return nil
+}
+
+func (x *UserChanges) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+func (x *UserChanges) GetError() *status.Status {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 // RetractEventsRequest names events of a user. At least one id is required.
 type RetractEventsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -765,7 +1091,7 @@ type RetractEventsRequest struct {
 
 func (x *RetractEventsRequest) Reset() {
 	*x = RetractEventsRequest{}
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +1103,7 @@ func (x *RetractEventsRequest) String() string {
 func (*RetractEventsRequest) ProtoMessage() {}
 
 func (x *RetractEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[11]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +1116,7 @@ func (x *RetractEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetractEventsRequest.ProtoReflect.Descriptor instead.
 func (*RetractEventsRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{11}
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RetractEventsRequest) GetUserId() string {
@@ -830,7 +1156,7 @@ type RetractEventsResponse struct {
 
 func (x *RetractEventsResponse) Reset() {
 	*x = RetractEventsResponse{}
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +1168,7 @@ func (x *RetractEventsResponse) String() string {
 func (*RetractEventsResponse) ProtoMessage() {}
 
 func (x *RetractEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[12]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +1181,7 @@ func (x *RetractEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetractEventsResponse.ProtoReflect.Descriptor instead.
 func (*RetractEventsResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{12}
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RetractEventsResponse) GetRetractedEventCount() int64 {
@@ -892,7 +1218,7 @@ type MergeUsersRequest struct {
 
 func (x *MergeUsersRequest) Reset() {
 	*x = MergeUsersRequest{}
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +1230,7 @@ func (x *MergeUsersRequest) String() string {
 func (*MergeUsersRequest) ProtoMessage() {}
 
 func (x *MergeUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[13]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +1243,7 @@ func (x *MergeUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeUsersRequest.ProtoReflect.Descriptor instead.
 func (*MergeUsersRequest) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{13}
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MergeUsersRequest) GetSourceUserId() string {
@@ -951,7 +1277,7 @@ type MergeUsersResponse struct {
 
 func (x *MergeUsersResponse) Reset() {
 	*x = MergeUsersResponse{}
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1289,7 @@ func (x *MergeUsersResponse) String() string {
 func (*MergeUsersResponse) ProtoMessage() {}
 
 func (x *MergeUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gsimc_v1_user_service_proto_msgTypes[14]
+	mi := &file_gsimc_v1_user_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1302,7 @@ func (x *MergeUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeUsersResponse.ProtoReflect.Descriptor instead.
 func (*MergeUsersResponse) Descriptor() ([]byte, []int) {
-	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{14}
+	return file_gsimc_v1_user_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MergeUsersResponse) GetMergedEventCount() int64 {
@@ -1011,7 +1337,7 @@ var File_gsimc_v1_user_service_proto protoreflect.FileDescriptor
 
 const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x14gsimc/v1/types.proto\"\xc0\x03\n" +
+	"\x1bgsimc/v1/user_service.proto\x12\bgsimc.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/api/field_behavior.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17google/rpc/status.proto\x1a\x14gsimc/v1/types.proto\"\xc0\x03\n" +
 	"\x04User\x12\x17\n" +
 	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x1f\n" +
@@ -1068,7 +1394,24 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\"e\n" +
 	"\x12ExportUserResponse\x12\"\n" +
 	"\x04user\x18\x01 \x01(\v2\x0e.gsimc.v1.UserR\x04user\x12+\n" +
-	"\x06events\x18\x02 \x03(\v2\x13.gsimc.v1.UserEventR\x06events\"\xa3\x01\n" +
+	"\x06events\x18\x02 \x03(\v2\x13.gsimc.v1.UserEventR\x06events\"\x12\n" +
+	"\x10ListUsersRequest\"@\n" +
+	"\x11ListUsersResponse\x12+\n" +
+	"\x05users\x18\x01 \x03(\v2\x15.gsimc.v1.UserHistoryR\x05users\"_\n" +
+	"\vUserHistory\x12&\n" +
+	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\x12(\n" +
+	"\rsession_token\x18\x02 \x01(\fB\x03\xe0A\x01R\fsessionToken\"U\n" +
+	"\x16BatchGetChangesRequest\x12;\n" +
+	"\x05users\x18\x01 \x03(\v2\x15.gsimc.v1.UserHistoryB\x0e\xe0A\x02\xbaH\b\x92\x01\x05\b\x01\x10\xe8\aR\x05users\"J\n" +
+	"\x17BatchGetChangesResponse\x12/\n" +
+	"\aresults\x18\x01 \x03(\v2\x15.gsimc.v1.UserChangesR\aresults\"\xd2\x01\n" +
+	"\vUserChanges\x12\x17\n" +
+	"\auser_id\x18\x01 \x01(\tR\x06userId\x12\x1a\n" +
+	"\breplaced\x18\x02 \x01(\bR\breplaced\x12+\n" +
+	"\x06events\x18\x03 \x03(\v2\x13.gsimc.v1.UserEventR\x06events\x12#\n" +
+	"\rsession_token\x18\x04 \x01(\fR\fsessionToken\x12\x12\n" +
+	"\x04more\x18\x05 \x01(\bR\x04more\x12(\n" +
+	"\x05error\x18\x06 \x01(\v2\x12.google.rpc.StatusR\x05error\"\xa3\x01\n" +
 	"\x14RetractEventsRequest\x12&\n" +
 	"\auser_id\x18\x01 \x01(\tB\r\xe0A\x02\xbaH\ar\x05 \x01(\x80\x02R\x06userId\x121\n" +
 	"\tevent_ids\x18\x02 \x03(\tB\x14\xe0A\x01\xbaH\x0e\x92\x01\v\x10\xe8\a\"\x06r\x04 \x01(@R\beventIds\x120\n" +
@@ -1084,12 +1427,14 @@ const file_gsimc_v1_user_service_proto_rawDesc = "" +
 	"\x12merged_event_count\x18\x01 \x01(\x03R\x10mergedEventCount\x120\n" +
 	"\x14repeated_event_count\x18\x02 \x01(\x03R\x12repeatedEventCount\x12#\n" +
 	"\ruser_revision\x18\x03 \x01(\x04R\fuserRevision\x12#\n" +
-	"\rsession_token\x18\x04 \x01(\fR\fsessionToken2\xef\x03\n" +
+	"\rsession_token\x18\x04 \x01(\fR\fsessionToken2\x99\x05\n" +
 	"\vUserService\x12C\n" +
 	"\aGetUser\x12\x18.gsimc.v1.GetUserRequest\x1a\x19.gsimc.v1.GetUserResponse\"\x03\x90\x02\x01\x12X\n" +
 	"\x0eListUserEvents\x12\x1f.gsimc.v1.ListUserEventsRequest\x1a .gsimc.v1.ListUserEventsResponse\"\x03\x90\x02\x01\x12N\n" +
 	"\n" +
-	"ExportUser\x12\x1b.gsimc.v1.ExportUserRequest\x1a\x1c.gsimc.v1.ExportUserResponse\"\x03\x90\x02\x010\x01\x12U\n" +
+	"ExportUser\x12\x1b.gsimc.v1.ExportUserRequest\x1a\x1c.gsimc.v1.ExportUserResponse\"\x03\x90\x02\x010\x01\x12K\n" +
+	"\tListUsers\x12\x1a.gsimc.v1.ListUsersRequest\x1a\x1b.gsimc.v1.ListUsersResponse\"\x03\x90\x02\x010\x01\x12[\n" +
+	"\x0fBatchGetChanges\x12 .gsimc.v1.BatchGetChangesRequest\x1a!.gsimc.v1.BatchGetChangesResponse\"\x03\x90\x02\x01\x12U\n" +
 	"\rRetractEvents\x12\x1e.gsimc.v1.RetractEventsRequest\x1a\x1f.gsimc.v1.RetractEventsResponse\"\x03\x90\x02\x02\x12L\n" +
 	"\n" +
 	"MergeUsers\x12\x1b.gsimc.v1.MergeUsersRequest\x1a\x1c.gsimc.v1.MergeUsersResponse\"\x03\x90\x02\x02\x12L\n" +
@@ -1109,54 +1454,70 @@ func file_gsimc_v1_user_service_proto_rawDescGZIP() []byte {
 	return file_gsimc_v1_user_service_proto_rawDescData
 }
 
-var file_gsimc_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_gsimc_v1_user_service_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_gsimc_v1_user_service_proto_goTypes = []any{
-	(*User)(nil),                   // 0: gsimc.v1.User
-	(*EventTypeSummary)(nil),       // 1: gsimc.v1.EventTypeSummary
-	(*UserEvent)(nil),              // 2: gsimc.v1.UserEvent
-	(*GetUserRequest)(nil),         // 3: gsimc.v1.GetUserRequest
-	(*GetUserResponse)(nil),        // 4: gsimc.v1.GetUserResponse
-	(*DeleteUserRequest)(nil),      // 5: gsimc.v1.DeleteUserRequest
-	(*DeleteUserResponse)(nil),     // 6: gsimc.v1.DeleteUserResponse
-	(*ListUserEventsRequest)(nil),  // 7: gsimc.v1.ListUserEventsRequest
-	(*ListUserEventsResponse)(nil), // 8: gsimc.v1.ListUserEventsResponse
-	(*ExportUserRequest)(nil),      // 9: gsimc.v1.ExportUserRequest
-	(*ExportUserResponse)(nil),     // 10: gsimc.v1.ExportUserResponse
-	(*RetractEventsRequest)(nil),   // 11: gsimc.v1.RetractEventsRequest
-	(*RetractEventsResponse)(nil),  // 12: gsimc.v1.RetractEventsResponse
-	(*MergeUsersRequest)(nil),      // 13: gsimc.v1.MergeUsersRequest
-	(*MergeUsersResponse)(nil),     // 14: gsimc.v1.MergeUsersResponse
-	(*timestamppb.Timestamp)(nil),  // 15: google.protobuf.Timestamp
-	(*Event)(nil),                  // 16: gsimc.v1.Event
+	(*User)(nil),                    // 0: gsimc.v1.User
+	(*EventTypeSummary)(nil),        // 1: gsimc.v1.EventTypeSummary
+	(*UserEvent)(nil),               // 2: gsimc.v1.UserEvent
+	(*GetUserRequest)(nil),          // 3: gsimc.v1.GetUserRequest
+	(*GetUserResponse)(nil),         // 4: gsimc.v1.GetUserResponse
+	(*DeleteUserRequest)(nil),       // 5: gsimc.v1.DeleteUserRequest
+	(*DeleteUserResponse)(nil),      // 6: gsimc.v1.DeleteUserResponse
+	(*ListUserEventsRequest)(nil),   // 7: gsimc.v1.ListUserEventsRequest
+	(*ListUserEventsResponse)(nil),  // 8: gsimc.v1.ListUserEventsResponse
+	(*ExportUserRequest)(nil),       // 9: gsimc.v1.ExportUserRequest
+	(*ExportUserResponse)(nil),      // 10: gsimc.v1.ExportUserResponse
+	(*ListUsersRequest)(nil),        // 11: gsimc.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),       // 12: gsimc.v1.ListUsersResponse
+	(*UserHistory)(nil),             // 13: gsimc.v1.UserHistory
+	(*BatchGetChangesRequest)(nil),  // 14: gsimc.v1.BatchGetChangesRequest
+	(*BatchGetChangesResponse)(nil), // 15: gsimc.v1.BatchGetChangesResponse
+	(*UserChanges)(nil),             // 16: gsimc.v1.UserChanges
+	(*RetractEventsRequest)(nil),    // 17: gsimc.v1.RetractEventsRequest
+	(*RetractEventsResponse)(nil),   // 18: gsimc.v1.RetractEventsResponse
+	(*MergeUsersRequest)(nil),       // 19: gsimc.v1.MergeUsersRequest
+	(*MergeUsersResponse)(nil),      // 20: gsimc.v1.MergeUsersResponse
+	(*timestamppb.Timestamp)(nil),   // 21: google.protobuf.Timestamp
+	(*Event)(nil),                   // 22: gsimc.v1.Event
+	(*status.Status)(nil),           // 23: google.rpc.Status
 }
 var file_gsimc_v1_user_service_proto_depIdxs = []int32{
-	15, // 0: gsimc.v1.User.first_event_time:type_name -> google.protobuf.Timestamp
-	15, // 1: gsimc.v1.User.last_event_time:type_name -> google.protobuf.Timestamp
+	21, // 0: gsimc.v1.User.first_event_time:type_name -> google.protobuf.Timestamp
+	21, // 1: gsimc.v1.User.last_event_time:type_name -> google.protobuf.Timestamp
 	1,  // 2: gsimc.v1.User.event_types:type_name -> gsimc.v1.EventTypeSummary
-	16, // 3: gsimc.v1.UserEvent.event:type_name -> gsimc.v1.Event
+	22, // 3: gsimc.v1.UserEvent.event:type_name -> gsimc.v1.Event
 	0,  // 4: gsimc.v1.GetUserResponse.user:type_name -> gsimc.v1.User
-	15, // 5: gsimc.v1.DeleteUserResponse.delete_time:type_name -> google.protobuf.Timestamp
-	15, // 6: gsimc.v1.DeleteUserResponse.erase_time:type_name -> google.protobuf.Timestamp
+	21, // 5: gsimc.v1.DeleteUserResponse.delete_time:type_name -> google.protobuf.Timestamp
+	21, // 6: gsimc.v1.DeleteUserResponse.erase_time:type_name -> google.protobuf.Timestamp
 	2,  // 7: gsimc.v1.ListUserEventsResponse.events:type_name -> gsimc.v1.UserEvent
 	0,  // 8: gsimc.v1.ExportUserResponse.user:type_name -> gsimc.v1.User
 	2,  // 9: gsimc.v1.ExportUserResponse.events:type_name -> gsimc.v1.UserEvent
-	3,  // 10: gsimc.v1.UserService.GetUser:input_type -> gsimc.v1.GetUserRequest
-	7,  // 11: gsimc.v1.UserService.ListUserEvents:input_type -> gsimc.v1.ListUserEventsRequest
-	9,  // 12: gsimc.v1.UserService.ExportUser:input_type -> gsimc.v1.ExportUserRequest
-	11, // 13: gsimc.v1.UserService.RetractEvents:input_type -> gsimc.v1.RetractEventsRequest
-	13, // 14: gsimc.v1.UserService.MergeUsers:input_type -> gsimc.v1.MergeUsersRequest
-	5,  // 15: gsimc.v1.UserService.DeleteUser:input_type -> gsimc.v1.DeleteUserRequest
-	4,  // 16: gsimc.v1.UserService.GetUser:output_type -> gsimc.v1.GetUserResponse
-	8,  // 17: gsimc.v1.UserService.ListUserEvents:output_type -> gsimc.v1.ListUserEventsResponse
-	10, // 18: gsimc.v1.UserService.ExportUser:output_type -> gsimc.v1.ExportUserResponse
-	12, // 19: gsimc.v1.UserService.RetractEvents:output_type -> gsimc.v1.RetractEventsResponse
-	14, // 20: gsimc.v1.UserService.MergeUsers:output_type -> gsimc.v1.MergeUsersResponse
-	6,  // 21: gsimc.v1.UserService.DeleteUser:output_type -> gsimc.v1.DeleteUserResponse
-	16, // [16:22] is the sub-list for method output_type
-	10, // [10:16] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	13, // 10: gsimc.v1.ListUsersResponse.users:type_name -> gsimc.v1.UserHistory
+	13, // 11: gsimc.v1.BatchGetChangesRequest.users:type_name -> gsimc.v1.UserHistory
+	16, // 12: gsimc.v1.BatchGetChangesResponse.results:type_name -> gsimc.v1.UserChanges
+	2,  // 13: gsimc.v1.UserChanges.events:type_name -> gsimc.v1.UserEvent
+	23, // 14: gsimc.v1.UserChanges.error:type_name -> google.rpc.Status
+	3,  // 15: gsimc.v1.UserService.GetUser:input_type -> gsimc.v1.GetUserRequest
+	7,  // 16: gsimc.v1.UserService.ListUserEvents:input_type -> gsimc.v1.ListUserEventsRequest
+	9,  // 17: gsimc.v1.UserService.ExportUser:input_type -> gsimc.v1.ExportUserRequest
+	11, // 18: gsimc.v1.UserService.ListUsers:input_type -> gsimc.v1.ListUsersRequest
+	14, // 19: gsimc.v1.UserService.BatchGetChanges:input_type -> gsimc.v1.BatchGetChangesRequest
+	17, // 20: gsimc.v1.UserService.RetractEvents:input_type -> gsimc.v1.RetractEventsRequest
+	19, // 21: gsimc.v1.UserService.MergeUsers:input_type -> gsimc.v1.MergeUsersRequest
+	5,  // 22: gsimc.v1.UserService.DeleteUser:input_type -> gsimc.v1.DeleteUserRequest
+	4,  // 23: gsimc.v1.UserService.GetUser:output_type -> gsimc.v1.GetUserResponse
+	8,  // 24: gsimc.v1.UserService.ListUserEvents:output_type -> gsimc.v1.ListUserEventsResponse
+	10, // 25: gsimc.v1.UserService.ExportUser:output_type -> gsimc.v1.ExportUserResponse
+	12, // 26: gsimc.v1.UserService.ListUsers:output_type -> gsimc.v1.ListUsersResponse
+	15, // 27: gsimc.v1.UserService.BatchGetChanges:output_type -> gsimc.v1.BatchGetChangesResponse
+	18, // 28: gsimc.v1.UserService.RetractEvents:output_type -> gsimc.v1.RetractEventsResponse
+	20, // 29: gsimc.v1.UserService.MergeUsers:output_type -> gsimc.v1.MergeUsersResponse
+	6,  // 30: gsimc.v1.UserService.DeleteUser:output_type -> gsimc.v1.DeleteUserResponse
+	23, // [23:31] is the sub-list for method output_type
+	15, // [15:23] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_gsimc_v1_user_service_proto_init() }
@@ -1172,7 +1533,7 @@ func file_gsimc_v1_user_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gsimc_v1_user_service_proto_rawDesc), len(file_gsimc_v1_user_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -19,12 +19,14 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	UserService_GetUser_FullMethodName        = "/gsimc.v1.UserService/GetUser"
-	UserService_ListUserEvents_FullMethodName = "/gsimc.v1.UserService/ListUserEvents"
-	UserService_ExportUser_FullMethodName     = "/gsimc.v1.UserService/ExportUser"
-	UserService_RetractEvents_FullMethodName  = "/gsimc.v1.UserService/RetractEvents"
-	UserService_MergeUsers_FullMethodName     = "/gsimc.v1.UserService/MergeUsers"
-	UserService_DeleteUser_FullMethodName     = "/gsimc.v1.UserService/DeleteUser"
+	UserService_GetUser_FullMethodName         = "/gsimc.v1.UserService/GetUser"
+	UserService_ListUserEvents_FullMethodName  = "/gsimc.v1.UserService/ListUserEvents"
+	UserService_ExportUser_FullMethodName      = "/gsimc.v1.UserService/ExportUser"
+	UserService_ListUsers_FullMethodName       = "/gsimc.v1.UserService/ListUsers"
+	UserService_BatchGetChanges_FullMethodName = "/gsimc.v1.UserService/BatchGetChanges"
+	UserService_RetractEvents_FullMethodName   = "/gsimc.v1.UserService/RetractEvents"
+	UserService_MergeUsers_FullMethodName      = "/gsimc.v1.UserService/MergeUsers"
+	UserService_DeleteUser_FullMethodName      = "/gsimc.v1.UserService/DeleteUser"
 )
 
 // UserServiceClient is the client API for UserService service.
@@ -61,6 +63,23 @@ type UserServiceClient interface {
 	// reason HISTORY_CHANGED (as of ListUserEvents, meanwhile), DATA_LOSS with reason STORE_CORRUPT (the
 	// stored history is damaged). An export is whole if it ends with OK, and only then.
 	ExportUser(ctx context.Context, in *ExportUserRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportUserResponse], error)
+	// ListUsers sends all users with a history, in any order, each with the token of the history: what
+	// it held at some moment during the call. So who keeps a copy elsewhere learns which histories
+	// have changed since it asked before, and that users of its copy may be gone. BatchGetChanges has
+	// the changes. The list is whole if it ends with OK, and only then.
+	//
+	// Errors: RESOURCE_EXHAUSTED with reason OVERLOADED (16 exports and lists are under way, or the
+	// client read too slowly), DEADLINE_EXCEEDED (after 10 minutes at most), DATA_LOSS with reason
+	// STORE_CORRUPT (after all others: users are left out, whose histories are damaged).
+	ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListUsersResponse], error)
+	// BatchGetChanges returns what became of the histories of up to 1000 users since their tokens: the
+	// events that are new, or that the history is another one, as after an erasure. Each is of a
+	// moment of its own.
+	//
+	// Errors of the call: INVALID_ARGUMENT (a field breaks its rule, or a token is damaged or of
+	// another user), FAILED_PRECONDITION with reason OTHER_STORE (a token is of a server with another
+	// store). Damage to the history of a user is the error of its result.
+	BatchGetChanges(ctx context.Context, in *BatchGetChangesRequest, opts ...grpc.CallOption) (*BatchGetChangesResponse, error)
 	// RetractEvents takes events back, as for a click by mistake or goods that were returned: by their
 	// ids, by their items, or both. Afterwards everything is as if they had never been sent, to the
 	// last bit of every score; once it has answered, no Recommend uses them. Their bytes leave the
@@ -154,6 +173,35 @@ func (c *userServiceClient) ExportUser(ctx context.Context, in *ExportUserReques
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type UserService_ExportUserClient = grpc.ServerStreamingClient[ExportUserResponse]
 
+func (c *userServiceClient) ListUsers(ctx context.Context, in *ListUsersRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ListUsersResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &UserService_ServiceDesc.Streams[1], UserService_ListUsers_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ListUsersRequest, ListUsersResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type UserService_ListUsersClient = grpc.ServerStreamingClient[ListUsersResponse]
+
+func (c *userServiceClient) BatchGetChanges(ctx context.Context, in *BatchGetChangesRequest, opts ...grpc.CallOption) (*BatchGetChangesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(BatchGetChangesResponse)
+	err := c.cc.Invoke(ctx, UserService_BatchGetChanges_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *userServiceClient) RetractEvents(ctx context.Context, in *RetractEventsRequest, opts ...grpc.CallOption) (*RetractEventsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(RetractEventsResponse)
@@ -218,6 +266,23 @@ type UserServiceServer interface {
 	// reason HISTORY_CHANGED (as of ListUserEvents, meanwhile), DATA_LOSS with reason STORE_CORRUPT (the
 	// stored history is damaged). An export is whole if it ends with OK, and only then.
 	ExportUser(*ExportUserRequest, grpc.ServerStreamingServer[ExportUserResponse]) error
+	// ListUsers sends all users with a history, in any order, each with the token of the history: what
+	// it held at some moment during the call. So who keeps a copy elsewhere learns which histories
+	// have changed since it asked before, and that users of its copy may be gone. BatchGetChanges has
+	// the changes. The list is whole if it ends with OK, and only then.
+	//
+	// Errors: RESOURCE_EXHAUSTED with reason OVERLOADED (16 exports and lists are under way, or the
+	// client read too slowly), DEADLINE_EXCEEDED (after 10 minutes at most), DATA_LOSS with reason
+	// STORE_CORRUPT (after all others: users are left out, whose histories are damaged).
+	ListUsers(*ListUsersRequest, grpc.ServerStreamingServer[ListUsersResponse]) error
+	// BatchGetChanges returns what became of the histories of up to 1000 users since their tokens: the
+	// events that are new, or that the history is another one, as after an erasure. Each is of a
+	// moment of its own.
+	//
+	// Errors of the call: INVALID_ARGUMENT (a field breaks its rule, or a token is damaged or of
+	// another user), FAILED_PRECONDITION with reason OTHER_STORE (a token is of a server with another
+	// store). Damage to the history of a user is the error of its result.
+	BatchGetChanges(context.Context, *BatchGetChangesRequest) (*BatchGetChangesResponse, error)
 	// RetractEvents takes events back, as for a click by mistake or goods that were returned: by their
 	// ids, by their items, or both. Afterwards everything is as if they had never been sent, to the
 	// last bit of every score; once it has answered, no Recommend uses them. Their bytes leave the
@@ -280,6 +345,12 @@ func (UnimplementedUserServiceServer) ListUserEvents(context.Context, *ListUserE
 }
 func (UnimplementedUserServiceServer) ExportUser(*ExportUserRequest, grpc.ServerStreamingServer[ExportUserResponse]) error {
 	return status.Error(codes.Unimplemented, "method ExportUser not implemented")
+}
+func (UnimplementedUserServiceServer) ListUsers(*ListUsersRequest, grpc.ServerStreamingServer[ListUsersResponse]) error {
+	return status.Error(codes.Unimplemented, "method ListUsers not implemented")
+}
+func (UnimplementedUserServiceServer) BatchGetChanges(context.Context, *BatchGetChangesRequest) (*BatchGetChangesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method BatchGetChanges not implemented")
 }
 func (UnimplementedUserServiceServer) RetractEvents(context.Context, *RetractEventsRequest) (*RetractEventsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method RetractEvents not implemented")
@@ -358,6 +429,35 @@ func _UserService_ExportUser_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type UserService_ExportUserServer = grpc.ServerStreamingServer[ExportUserResponse]
 
+func _UserService_ListUsers_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ListUsersRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(UserServiceServer).ListUsers(m, &grpc.GenericServerStream[ListUsersRequest, ListUsersResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type UserService_ListUsersServer = grpc.ServerStreamingServer[ListUsersResponse]
+
+func _UserService_BatchGetChanges_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(BatchGetChangesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UserServiceServer).BatchGetChanges(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: UserService_BatchGetChanges_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UserServiceServer).BatchGetChanges(ctx, req.(*BatchGetChangesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _UserService_RetractEvents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RetractEventsRequest)
 	if err := dec(in); err != nil {
@@ -428,6 +528,10 @@ var UserService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _UserService_ListUserEvents_Handler,
 		},
 		{
+			MethodName: "BatchGetChanges",
+			Handler:    _UserService_BatchGetChanges_Handler,
+		},
+		{
 			MethodName: "RetractEvents",
 			Handler:    _UserService_RetractEvents_Handler,
 		},
@@ -444,6 +548,11 @@ var UserService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "ExportUser",
 			Handler:       _UserService_ExportUser_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ListUsers",
+			Handler:       _UserService_ListUsers_Handler,
 			ServerStreams: true,
 		},
 	},

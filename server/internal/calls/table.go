@@ -54,6 +54,9 @@ var table = map[string]method{
 		role: doors.User, class: admission.Other, user: userID, self: true},
 	pb.UserService_ExportUser_FullMethodName: {
 		role: doors.User, class: admission.Other, stream: true, user: userID, self: true},
+	pb.UserService_ListUsers_FullMethodName: {
+		role: doors.User, class: admission.Other, stream: true},
+	pb.UserService_BatchGetChanges_FullMethodName: {role: doors.User, class: admission.Other},
 	pb.UserService_RetractEvents_FullMethodName: {
 		role: doors.User, class: admission.Other, user: userID, self: true},
 	pb.UserService_MergeUsers_FullMethodName: {

@@ -49,8 +49,10 @@ var (
 	ErrStreamIdle    = errors.New("server: nothing came on the stream for long")
 	ErrNotOnDisk     = errors.New("server: the store keeps nothing on disk")
 	// ErrDraining is the error of calls that the drain ends or refuses.
-	ErrDraining       = errors.New("server: draining")
-	ErrExports        = errors.New("server: as many exports are under way as may be")
+	ErrDraining = errors.New("server: draining")
+	ErrExports  = errors.New("server: as many exports are under way as may be")
+	// ErrUsersSkipped is the end of a list of users.
+	ErrUsersSkipped   = errors.New("server: damaged histories are not in the list")
 	ErrCannotTell     = errors.New("server: the store does not know what is in its files")
 	ErrErasureWaits   = errors.New("server: as many calls wait for erasures as may")
 	ErrErasurePending = errors.New("server: the bytes of an erased user are still in files")
@@ -130,7 +132,10 @@ var outcomes = []struct {
 	{ErrRewrites, codes.ResourceExhausted, "OVERLOADED",
 		"as many histories are being rewritten as may be; nothing was done", time.Second},
 	{ErrExports, codes.ResourceExhausted, "OVERLOADED",
-		"as many exports are under way as may be", 5 * time.Second},
+		"as many exports are under way as may be, or this one was read too slowly",
+		5 * time.Second},
+	{ErrUsersSkipped, codes.DataLoss, "STORE_CORRUPT",
+		"the list lacks users whose stored histories are damaged", 0},
 	{ErrNoUncertainty, codes.FailedPrecondition, "NO_UNCERTAINTY",
 		"exploration needs a model that knows its uncertainty: one with learned dynamics and " +
 			"deviation", 0},

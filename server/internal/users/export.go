@@ -28,15 +28,24 @@ func (s *service) ExportUser(
 	if err := valid.UserID(req.GetUserId()); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(stream.Context(), exportTime)
+	return s.exporting(stream.Context(), func(ctx context.Context, place *export) error {
+		return s.export(ctx, req.GetUserId(), sending(ctx, place, stream.Send))
+	})
+}
+
+// exporting runs a call that lasts as long as its client reads, in a place of its own.
+func (s *service) exporting(
+	call context.Context, run func(context.Context, *export) error,
+) error {
+	ctx, cancel := context.WithTimeout(call, exportTime)
 	defer cancel()
 	place := s.Exports.begin(s.Caller(ctx), cancel)
 	if place == nil {
 		return outcome.ErrExports
 	}
 	defer place.end()
-	admission.Of(stream.Context()).Leave()
-	err := s.export(ctx, req.GetUserId(), place.sending(stream.Send))
+	admission.Of(call).Leave()
+	err := run(ctx, place)
 	switch {
 	case err != nil && s.Draining.Err() != nil:
 		return outcome.ErrDraining

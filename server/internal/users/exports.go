@@ -5,13 +5,11 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 )
 
-// Exports are the places of the exports under way. When all are taken, a newcomer gets that of the
-// export whose client has let it wait for longest, for exportStall at least, or else that of the
-// caller with most of them, if it has at least two more.
+// Exports are the places of the exports and lists under way. When all are taken, a newcomer gets
+// that of the export whose client has let it wait for longest, for exportStall at least, or else
+// that of the caller with most of them, if it has at least two more.
 type Exports struct {
 	max int
 
@@ -81,14 +79,20 @@ func (all *Exports) remove(e *export) {
 	all.taken = slices.DeleteFunc(all.taken, func(o *export) bool { return o == e })
 }
 
-// sending is send, which notes while it waits for the client.
-func (e *export) sending(
-	send func(*pb.ExportUserResponse) error,
-) func(*pb.ExportUserResponse) error {
-	return func(m *pb.ExportUserResponse) error {
+// sending is send, which notes while it waits for the client, and does not wait when ctx has ended:
+// what it began ends with the stream.
+func sending[M any](ctx context.Context, e *export, send func(M) error) func(M) error {
+	return func(m M) error {
 		e.wait(time.Now())
 		defer e.wait(time.Time{})
-		return send(m)
+		sent := make(chan error, 1)
+		go func() { sent <- send(m) }()
+		select {
+		case err := <-sent:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ func TestExportsMakeRoom(t *testing.T) {
 		begin("other")
 		begun := make(chan struct{})
 		go func() {
-			_ = stalled.sending(func(*pb.ExportUserResponse) error {
+			_ = sending(stalledCtx, stalled, func(*pb.ExportUserResponse) error {
 				close(begun)
 				<-stalledCtx.Done()
 				return nil

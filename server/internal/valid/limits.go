@@ -12,6 +12,7 @@ const (
 	MaxBatch         = 1000
 	MaxHistory       = 1000
 	maxRetract       = 1000
+	maxChanged       = 1000
 	MaxFilterIDs     = 10_000
 	maxSeenTypes     = 50
 	defaultPageSize  = 10
@@ -92,6 +93,7 @@ var Limits = wire.Limits{
 	"google.protobuf.FieldMask.paths":             numItemFields + event.MaxNumberNames,
 	"gsimc.v1.ScoreItemsRequest.item_ids":         maxScored,
 	"gsimc.v1.BatchRecommendRequest.subjects":     maxSubjects,
+	"gsimc.v1.BatchGetChangesRequest.users":       maxChanged,
 	"gsimc.v1.RetractEventsRequest.event_ids":     maxRetract,
 	"gsimc.v1.RetractEventsRequest.item_ids":      maxRetract,
 	"gsimc.v1.SetTrafficRequest.shares":           maxArms,

@@ -21,6 +21,17 @@ func ListUserEvents(r *pb.ListUserEventsRequest) error {
 	return c.err()
 }
 
+// BatchGetChanges checks a request.
+func BatchGetChanges(r *pb.BatchGetChangesRequest) error {
+	var c checker
+	n := len(r.GetUsers())
+	c.check("users", badCount(n, 1, maxChanged))
+	for i, u := range r.GetUsers()[:min(n, maxChanged)] {
+		c.checkAt("users", i, "user_id", badID(u.GetUserId()))
+	}
+	return c.err()
+}
+
 // RetractEvents checks a request.
 func RetractEvents(r *pb.RetractEventsRequest) error {
 	var c checker
