@@ -51,7 +51,7 @@ learn/evaluate: internal/fault internal/num internal/ranking spectral kalman mod
 	learn/train
 learn/retrain: internal/fault internal/file model store learn/train
 
-client: api internal/fault
+client: api internal/fault internal/file
 
 # The parts of the server. No service (recommend, ingest, users, operate, items) knows another.
 server/internal/background:
