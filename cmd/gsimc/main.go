@@ -63,6 +63,7 @@ type grammar struct {
 	Healthcheck call.Healthcheck `cmd:"" group:"Serve:" help:"Ask whether a server serves; for containers."`
 	Models      call.Models      `cmd:"" group:"Serve:" help:"List the models of a running server, and their shares of the users."`
 	User        call.User        `cmd:"" group:"Serve:" help:"Look at what a running server holds of a user, take it back, merge or erase it."`
+	Tail        call.Tail        `cmd:"" group:"Serve:" help:"Write all events of a running server, and what becomes of them."`
 	Items       call.Items       `cmd:"" group:"Serve:" help:"Keep the catalogue of a running server: import, list and remove items."`
 	LogLevel    call.LogLevel    `cmd:"" group:"Serve:" help:"Change how much a running server writes to its log."`
 	Standalone  standalone.Cmd   `cmd:"" group:"Try:" help:"From files of events to a server in one command: validate, train, serve."`
