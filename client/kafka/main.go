@@ -1,5 +1,6 @@
 // Command gsimc-kafka takes events from a topic of Kafka to a gsimc server, each effectively once,
-// and what another topic says of items to its catalogue.
+// and what another topic says of items to its catalogue. By the command tail it writes all events
+// of the server, and what becomes of them, to a topic.
 //
 // The packages below internal have one purpose each: mapping makes events and items of records,
 // offsets knows what may be committed, letters keeps what cannot become one, ingest brings them
@@ -37,9 +38,46 @@ func main() {
 // version is set by the linker: -X main.version=$(git describe).
 var version = "unknown"
 
-// flags are the command line. Each has a twin in the environment: --group is GSIMC_GROUP.
+// grammar is the command line. Each flag has a twin in the environment: --group is GSIMC_GROUP.
+type grammar struct {
+	Consume flags `cmd:"" default:"withargs" help:"Take events, each once, and items from topics to a server. This is what it does without a command."`
+	Tail    tail  `cmd:"" help:"Write all events of a server, and what becomes of them, to a topic."`
+
+	Version kong.VersionFlag `env:"-" help:"Print the version."`
+}
+
+// connections are to the brokers and the server.
+type connections struct {
+	Brokers []string `required:"" placeholder:"HOST:PORT" help:"Brokers to begin with."`
+	Server  string   `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server. Default: 127.0.0.1:50051."`
+	client.AccessFlags
+	security
+}
+
+// dial returns a client of the server.
+func (f *connections) dial() (*client.Client, error) {
+	access, err := f.AccessFlags.Access()
+	if err != nil {
+		return nil, err
+	}
+	return client.Dial(client.Options{Address: f.Server, Access: access})
+}
+
+// options are those of every client of Kafka.
+func (f *connections) options() ([]kgo.Opt, error) {
+	kafka, err := f.security.options()
+	if err != nil {
+		return nil, err
+	}
+	seeds := kgo.SeedBrokers(f.Brokers...)
+	if err := kgo.ValidateOpts(seeds); err != nil {
+		return nil, &fault.Fault{Field: "Brokers", Err: err}
+	}
+	return append(kafka, seeds, kgo.ClientID("gsimc-kafka")), nil
+}
+
+// flags are those of `gsimc-kafka consume`.
 type flags struct {
-	Brokers    []string          `required:"" placeholder:"HOST:PORT" help:"Brokers to begin with."`
 	Topic      string            `placeholder:"NAME" help:"Topic of events to read."`
 	ItemsTopic string            `placeholder:"NAME" help:"Topic of items to read, beside that of events or alone: the key is the id, the value the fields to write as in POST /v1/items:batchUpsert, no value deletes the item. The server asks for the role items."`
 	Group      string            `required:"" help:"Consumer group. Programs of one group share the partitions."`
@@ -53,24 +91,24 @@ type flags struct {
 
 	MetricsListen string `default:"127.0.0.1:9465" placeholder:"HOST:PORT" help:"Address of /metrics and /healthz. Default: 127.0.0.1:9465."`
 
-	Server string `default:"127.0.0.1:50051" placeholder:"HOST:PORT" help:"gRPC address of the server. Default: 127.0.0.1:50051."`
-	client.AccessFlags
-	security
-
-	Version kong.VersionFlag `env:"-" help:"Print the version."`
+	connections
 }
 
 // run is main without the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var f flags
-	return about().Run(args, &f, stdout, stderr, func(string) error {
-		return f.serve(ctx, slog.New(slog.NewTextHandler(stderr, nil)))
+	var g grammar
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	return about().Run(args, &g, stdout, stderr, func(command string) error {
+		if command == "tail" {
+			return g.Tail.follow(ctx, log)
+		}
+		return g.Consume.serve(ctx, log)
 	})
 }
 
 func about() *program.Program {
 	return &program.Program{Name: "gsimc-kafka", Version: version, FlagOf: flagOf,
-		Description: "Take events, each once, and items from topics of Kafka to a server.",
+		Description: "Take events and items from topics of Kafka to a server, and back.",
 		Options:     []kong.Option{kong.DefaultEnvars("GSIMC")}}
 }
 
@@ -107,24 +145,15 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	access, err := f.AccessFlags.Access()
-	if err != nil {
-		return err
-	}
-	server, err := client.Dial(client.Options{Address: f.Server, Access: access})
+	server, err := f.dial()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = server.Close() }()
-	kafka, err := f.security.options()
+	kafka, err := f.options()
 	if err != nil {
 		return err
 	}
-	seeds := kgo.SeedBrokers(f.Brokers...)
-	if err := kgo.ValidateOpts(seeds); err != nil {
-		return &fault.Fault{Field: "Brokers", Err: err}
-	}
-	kafka = append(kafka, seeds, kgo.ClientID("gsimc-kafka"))
 	listener, err := net.Listen("tcp", f.MetricsListen)
 	if err != nil {
 		return &fault.Fault{Field: "MetricsListen", Err: err}

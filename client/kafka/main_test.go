@@ -69,8 +69,9 @@ func TestFlagForms(t *testing.T) {
 	t.Setenv("GSIMC_VERSION", "1.2") // of an image, perhaps
 	t.Setenv("GSIMC_MAP", "user_id=@key;event_type==buy;item_id=p.sku")
 	t.Setenv("GSIMC_CLIENT_TOKEN", "secret")
-	var f flags
-	parser, err := about().Parser(&f)
+	var g grammar
+	f := &g.Consume
+	parser, err := about().Parser(&g)
 	if err == nil {
 		_, err = parser.Parse([]string{"--topic=t", "--group=g", "--dead-letter=d"})
 	}
