@@ -78,9 +78,9 @@ func (w Weights) OfType(eventType string) float64 {
 // MaxTypes is the number of types that a file of weights may have.
 const MaxTypes = 1000
 
-// ParseWeights reads a file of weights: lines of a type and its weight, separated by blanks; empty
-// lines, those that begin with #, and a mark of the byte order do not count. The error is a fault
-// of the field that names the line.
+// ParseWeights reads a file of weights. A line has a type and its weight, with blanks between them.
+// ParseWeights skips a byte order mark at the beginning of the file, empty lines, and lines that
+// begin with #. The error is a fault of field, and its text names the line.
 func ParseWeights(field string, text []byte) (Weights, error) {
 	w, number := Weights{}, 0
 	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) {

@@ -21,9 +21,10 @@ const (
 		"[calls=N] [new-users=N]"
 )
 
-// parseTokenFile reads lines of words, separated by blanks; empty lines, those that begin with #,
-// and a mark of the byte order do not count. A name may stand twice, so that a client can have an
-// old and a new token for a while. all has the issuers of this file and of those before.
+// parseTokenFile reads lines of words with blanks between them. It skips a byte order mark at the
+// beginning of the file, empty lines, and lines that begin with #. A name may stand twice, so that
+// a client can have an old and a new token for a while. all has the issuers of this file and of the
+// files before it.
 func parseTokenFile(text []byte, all *issuers) (*tokens, error) {
 	t := &tokens{log: all.log}
 	number := 0
