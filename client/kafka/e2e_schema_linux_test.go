@@ -16,7 +16,7 @@ var changed = []struct{ value, reason string }{
 	{`{"user_id":"u","payload":{"sku":"1"},"amount":1}`, ""},
 	{`{"user_id":"u","payload":{"sku":"2","colour":"red"},"amount":2,"session":{"pages":[7]}}`, ""},
 	{`{"user_id":"u","payload":{"sku":3},"amount":"3"}`, ""},
-	{`{"user_id":"u","payload":{"sku":"4"},"amount":"four"}`, `value: want a number: "four" is none`},
+	{`{"user_id":"u","payload":{"sku":"4"},"amount":"four"}`, `value: want a number from -1000 to 1000, not "four"`},
 	{`{"user_id":"u","payload":{"article":"5"}}`,
 		"item_id: the record has none at payload.sku, want a string or a number"},
 	{`{"user_id":"u","payload":"6"}`, "item_id: payload.sku is within what is no object"},

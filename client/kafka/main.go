@@ -78,10 +78,10 @@ func (f *connections) options() ([]kgo.Opt, error) {
 
 // flags are those of `gsimc-kafka consume`.
 type flags struct {
-	Topic      string            `placeholder:"NAME" help:"Topic of events to read."`
-	ItemsTopic string            `placeholder:"NAME" help:"Topic of items to read, beside that of events or alone: the key is the id, the value the fields to write as in POST /v1/items:batchUpsert, no value deletes the item. The server asks for the role items."`
-	Group      string            `required:"" help:"Consumer group. Programs of one group share the partitions."`
-	Map        map[string]string `placeholder:"FIELD=PLACE;..." help:"Where the fields of an event are in a record, if not under their own names: user_id=payload.user;item_id=sku;event_time=ts. The place @key is the key of the record, =TEXT a constant."`
+	Topic      string   `placeholder:"NAME" help:"Topic of events to read."`
+	ItemsTopic string   `placeholder:"NAME" help:"Topic of items to read, beside that of events or alone: the key is the id, the value the fields to write as in POST /v1/items:batchUpsert, no value deletes the item. The server asks for the role items."`
+	Group      string   `required:"" help:"Consumer group. Programs of one group share the partitions."`
+	Map        []string `sep:"none" placeholder:"FIELD=PLACE;..." help:"Where the fields of an event are in a record, if not under their own names: user_id=payload.user;item_id=sku;event_time=ts. The place @key is the key of the record, =TEXT a constant."`
 
 	IDPrefix   string `name:"id-prefix" help:"Begins the event_id of records without one: PREFIX/PARTITION/OFFSET. Default: the topic, which may be too long. Give another to a topic that is made anew under its old name."`
 	DeadLetter string `required:"" placeholder:"FILE|topic:NAME" help:"Where records go that cannot become events or items, with the reason: lines of JSON in a file of this program, or a topic."`
@@ -141,7 +141,7 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	// Without a topic of events nobody asks for it.
-	fields, err := mapping.New(f.Map, cmp.Or(f.IDPrefix, f.Topic, "none"))
+	fields, err := mapping.New(f.changes(), cmp.Or(f.IDPrefix, f.Topic, "none"))
 	if err != nil {
 		return err
 	}
@@ -176,6 +176,14 @@ func (f *flags) serve(ctx context.Context, log *slog.Logger) error {
 	log.Info("consuming", "topic", f.Topic, "items_topic", f.ItemsTopic, "group", f.Group,
 		"server", f.Server, "dead_letters", f.DeadLetter, "metrics", listener.Addr().String())
 	return consumer.Run(ctx)
+}
+
+// changes splits --map. An empty text is an entry too, which the mapping refuses.
+func (f *flags) changes() (all []string) {
+	for _, text := range f.Map {
+		all = append(all, kong.SplitEscaped(strings.TrimSuffix(text, ";")+";", ';')...)
+	}
+	return all
 }
 
 // topicPrefix begins a dead letter that is a topic.

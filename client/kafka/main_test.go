@@ -29,7 +29,10 @@ func TestBadFlags(t *testing.T) {
 		{"--group=", "--group: want a name"},
 		{"--lanes=0", "--lanes: 0, want at least 1"},
 		{"--session-timeout=1ms", "--session-timeout: 1ms, want at least 1s"},
-		{"--map=value==much", "--map: value==much, want "},
+		{"--map=value==much", "--map: value==much, want a number from -1000 to 1000"},
+		{"--map=", `--map: "", want FIELD=PLACE, such as user_id=payload.user`},
+		{"--map=user_id=a;;value=b", `--map: "", want FIELD=PLACE`},
+		{"--map=user_id=a; --map=user_id=b", "--map: user_id has two places, want one"},
 		{"--brokers=host:port", "--brokers: "},
 		{"--topic=" + strings.Repeat("t", 34), "--id-prefix: t"},
 		{"--map=usr_id=u", `--map: "usr_id" is no field of an event: did you mean user_id?`},
@@ -67,7 +70,7 @@ func TestBadFlags(t *testing.T) {
 func TestFlagForms(t *testing.T) {
 	t.Setenv("GSIMC_BROKERS", "a:1,b:2")
 	t.Setenv("GSIMC_VERSION", "1.2") // of an image, perhaps
-	t.Setenv("GSIMC_MAP", "user_id=@key;event_type==buy;item_id=p.sku")
+	t.Setenv("GSIMC_MAP", `user_id=@key;event_type==buy;item_id=p\;sku;`)
 	t.Setenv("GSIMC_CLIENT_TOKEN", "secret")
 	var g grammar
 	f := &g.Consume
@@ -76,9 +79,10 @@ func TestFlagForms(t *testing.T) {
 		_, err = parser.Parse([]string{"--topic=t", "--group=g", "--dead-letter=d"})
 	}
 	check.Must(t, err)
-	if len(f.Brokers) != 2 || f.Brokers[1] != "b:2" || f.Map["event_type"] != "=buy" ||
-		f.Map["user_id"] != "@key" || f.Map["item_id"] != "p.sku" || f.ClientToken != "secret" ||
+	if len(f.Brokers) != 2 || f.Brokers[1] != "b:2" || f.ClientToken != "secret" ||
 		f.Lanes != 4 {
 		t.Errorf("the flags are %+v", f)
 	}
+	check.Same(t, []string{"user_id=@key", "event_type==buy", "item_id=p;sku"}, f.changes(),
+		"the places of fields")
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,8 +48,8 @@ var names = [count]struct{ snake, camel string }{
 // Key is the place of the key of a record.
 const Key = "@key"
 
-// meantKey are the places that mean [Key] whatever their case: it and it with two neighbours
-// swapped. Members of JSON such as @keys or @kty are none of them.
+// meantKey are [Key] and its misspellings with two neighbouring letters swapped. In any case of
+// letters they mean the key of the record. Members of JSON such as @keys or @kty do not.
 var meantKey = []string{Key, "@kye", "@eky"}
 
 // Mapping says where in a record the fields of an event are.
@@ -64,11 +65,11 @@ type place struct {
 	constant json.RawMessage
 }
 
-// New returns a mapping. Each entry of changes puts a field of the API, such as user_id, at another
-// place: a path such as payload.user, [Key], or a constant after =. Events whose record has no
-// event_id get PREFIX/PARTITION/OFFSET as theirs. The error is a [fault.Fault] of the field Map or
-// IDPrefix.
-func New(changes map[string]string, prefix string) (*Mapping, error) {
+// New returns a mapping. Each of changes, FIELD=PLACE, puts a field of the API, such as user_id, at
+// another place: a path such as payload.user, [Key], or a constant after a second =. Events whose
+// record has no event_id get PREFIX/PARTITION/OFFSET as theirs. The error is a [fault.Fault] of the
+// field Map or IDPrefix.
+func New(changes []string, prefix string) (*Mapping, error) {
 	m := &Mapping{prefix: prefix}
 	if prefix == "" || len(prefix) > mostPrefix {
 		return nil, fault.New("IDPrefix", prefix, fmt.Sprintf("1 to %d bytes", mostPrefix))
@@ -77,28 +78,53 @@ func New(changes map[string]string, prefix string) (*Mapping, error) {
 		m.places[field] = []place{{name: name.snake, path: []string{name.snake}},
 			{name: name.camel, path: []string{name.camel}}}
 	}
-	for name, at := range changes {
+	changed := [count]bool{}
+	for _, change := range changes {
+		name, at, ok := strings.Cut(change, "=")
+		if !ok {
+			return nil, fault.New("Map", strconv.Quote(change),
+				"FIELD=PLACE, such as user_id=payload.user")
+		}
 		field := slices.IndexFunc(names[:], func(n struct{ snake, camel string }) bool {
-			return name == n.snake
+			return name == n.snake || name == n.camel
 		})
 		if field < 0 {
 			return nil, noField(name)
 		}
-		p := place{name: at, path: strings.Split(at, ".")}
-		if at != Key && slices.Contains(meantKey, strings.ToLower(at)) {
-			return nil, fault.New("Map", name+"="+at, Key+" for the key of the record")
+		if changed[field] {
+			return nil, &fault.Fault{Field: "Map", Got: names[field].snake,
+				Problem: "has two places", Want: "one"}
 		}
-		if constant, ok := strings.CutPrefix(at, "="); ok && constant != "" {
-			p.constant = quoted(constant)
-			if err := checkConstant(field, p.constant); err != nil {
-				return nil, fault.New("Map", name+"="+at, err.Error())
-			}
-		} else if ok || slices.Contains(p.path, "") || strings.TrimSpace(at) != at {
-			return nil, fault.New("Map", name+"="+at, "a path such as payload.user")
+		p, want := placeOf(field, at)
+		if want != "" {
+			return nil, fault.New("Map", change, want)
 		}
-		m.places[field] = []place{p}
+		m.places[field], changed[field] = []place{p}, true
 	}
 	return m, nil
+}
+
+// nextField is the beginning of another field behind what does not separate fields.
+var nextField = regexp.MustCompile(`[,\s]\w+=`)
+
+// placeOf reads a place of a field, or says what is to be there instead.
+func placeOf(field int, at string) (p place, want string) {
+	p = place{name: at, path: strings.Split(at, ".")}
+	constant, ok := strings.CutPrefix(at, "=")
+	switch {
+	case at != Key && slices.Contains(meantKey, strings.ToLower(at)):
+		return p, Key + " for the key of the record"
+	case nextField.MatchString(at): // else a part of the path
+		return p, "; between fields"
+	case ok && constant != "":
+		p.constant = quoted(constant)
+		return p, wanted(field, p.constant)
+	case ok || slices.ContainsFunc(p.path, func(name string) bool {
+		return name == "" || strings.TrimSpace(name) != name
+	}):
+		return p, "a path such as payload.user"
+	}
+	return p, ""
 }
 
 // noField is the fault of a name that no field of an event has.
@@ -115,30 +141,36 @@ func noField(name string) error {
 	return f
 }
 
-// checkConstant says what is to be there instead of a constant with which no event would be right.
-func checkConstant(field int, constant json.RawMessage) (err error) {
+// wanted says what is to be there instead of a constant with which no event would be right.
+func wanted(field int, constant json.RawMessage) string {
 	switch field {
 	case eventID:
-		return errors.New("an id for each event")
+		return "an id for each event"
 	case eventTime:
-		_, err = instant(constant)
-		return err
-	case value:
-		v, err := number(constant)
-		if err == nil && !(math.Abs(v) <= event.MaxWeight) {
-			err = fmt.Errorf("a number from %d to %d", -event.MaxWeight, event.MaxWeight)
+		if _, err := instant(constant); err != nil {
+			return "RFC 3339, seconds or milliseconds"
 		}
-		return err
+		return ""
+	case value:
+		if v, err := number(constant); err != nil || !(math.Abs(v) <= event.MaxWeight) {
+			return wantValue
+		}
+		return ""
 	}
 	t, err := text(constant)
 	switch {
-	case err == nil && field == eventType && !event.ValidType(t):
-		err = errors.New("a type of events, as " + event.TypePattern)
-	case err == nil && len(t) > mostText:
-		err = fmt.Errorf("at most %d bytes", mostText)
+	case err != nil:
+		return "text in UTF-8"
+	case field == eventType && !event.ValidType(t):
+		return "a type of events, as " + event.TypePattern
+	case len(t) > mostText:
+		return fmt.Sprintf("at most %d bytes", mostText)
 	}
-	return err
+	return ""
 }
+
+// wantValue says which values the server takes.
+var wantValue = fmt.Sprintf("a number from %d to %d", -event.MaxWeight, event.MaxWeight)
 
 // mostText is the largest size of an id.
 const mostText = 256
@@ -236,17 +268,18 @@ func (m *Mapping) numbers(e *pb.Event, r *kgo.Record, o object) error {
 		e.Value = &v
 	}
 	if err != nil {
-		return fmt.Errorf("value: want a number: %w", err)
+		return fmt.Errorf("value: %w", err)
 	}
 	return nil
 }
 
 func number(raw json.RawMessage) (float64, error) {
 	s := strings.Trim(string(raw), `"`)
-	if strings.Trim(s, "+-.0123456789eE") != "" { // hexadecimal, or Inf
-		return 0, fmt.Errorf("%.40q is none", s)
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || strings.Trim(s, "+-.0123456789eE") != "" { // hexadecimal, or Inf
+		return 0, fmt.Errorf("want %s, not %.40q", wantValue, s)
 	}
-	return strconv.ParseFloat(s, 64)
+	return v, nil
 }
 
 // find returns the value of a field, or nil: absent, or null.
