@@ -70,7 +70,7 @@ server/internal/tracing: store
 server/internal/doors: internal/fault server/internal/metric server/internal/watched
 server/internal/valid: api internal/event internal/wire store
 server/internal/stage: server/internal/admission server/internal/metric server/internal/tracing
-server/internal/filters: api internal/fault internal/file server/internal/catalogue
+server/internal/filters: api internal/fault internal/file internal/near server/internal/catalogue
 	server/internal/metric server/internal/valid server/internal/watched
 server/internal/models: api internal/ranking model server/internal/catalogue server/internal/metric
 server/internal/state: internal/event internal/num kalman model store server/internal/metric

@@ -160,7 +160,7 @@ type conditions struct {
 	AllLabels     []string `yaml:"all_labels"`
 	NoLabels      []string `yaml:"no_labels"`
 	Ranges        []bounds `yaml:"ranges"`
-	Near          *near    `yaml:"near"`
+	Near          *circle  `yaml:"near"`
 }
 
 // bounds are a range as it stands in the file.
@@ -173,8 +173,8 @@ type bounds struct {
 	AnyOf []float64 `yaml:"any_of"`
 }
 
-// near is a point and a distance as they stand in the file.
-type near struct {
+// circle is a point and a distance as they stand in the file.
+type circle struct {
 	Latitude        *float64 `yaml:"latitude"`
 	Longitude       *float64 `yaml:"longitude"`
 	RadiusKm        float64  `yaml:"radius_km"`
@@ -219,8 +219,11 @@ func decode(text []byte) (read map[string]conditions, document *yaml.Node, err e
 		return nil, nil, badText(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",
 			len(read), maxFilters))
 	}
-	if line := blank(document); line > 0 {
-		return nil, nil, bad(faults{{line: line, text: "a value is missing"}})
+	// Such as a condition that somebody has yet to write.
+	if blank, at := seek(document, func(n *yaml.Node) bool {
+		return n.Kind == yaml.ScalarNode && n.Tag == "!!null"
+	}); blank != nil {
+		return nil, nil, bad(faults{{blank.Line, at, "a value is missing"}})
 	}
 	return read, document, nil
 }
@@ -245,20 +248,6 @@ func tableOf(read map[string]conditions, document *yaml.Node) (table, error) {
 		}
 	}
 	return t, nil
-}
-
-// blank is the line of the first value that is not there, such as a condition that somebody has yet
-// to write; 0: none.
-func blank(n *yaml.Node) int {
-	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
-		return n.Line
-	}
-	for _, part := range n.Content {
-		if line := blank(part); line > 0 {
-			return line
-		}
-	}
-	return 0
 }
 
 func bad(err error) error { return &fault.Fault{Field: field, Err: err} }

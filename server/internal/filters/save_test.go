@@ -82,6 +82,7 @@ func TestSaveRefuses(t *testing.T) {
 	const file = "a: &a {weight: 1}\nb: *a\n"
 	for _, tt := range []struct{ text, name, entry, want string }{
 		{file, "c", "{nolabels: [x]}", "entry line 1, c: there is no nolabels"},
+		{file, "c", "any_labels: [x]\n\nany_labels: [y]", `entry line 3, c: "any_labels" stands twice`},
 		{file, "c", "{weight: 0}", "entry line 1, c: weight must be from -100 to 100, and not 0"},
 		{file, "c", "any_labels: [x]\r\n\r\nweight: much\r\n", "entry line 3, c.weight: want a number"},
 		{file, "c", "{any_labels: [x],\n\n weight: much}", "entry line 3, c.weight: want a number"},
@@ -90,7 +91,7 @@ func TestSaveRefuses(t *testing.T) {
 		{file, "c", "any_labels: [x]\n by: 1\n", "entry line 2: not YAML: did not find expected key"},
 		{file, "c", "{any_labels: [", "entry line 1: not YAML: did not find expected"},
 		{file, "c", "much", `entry line 1, c: want conditions such as {any_labels: [new]}, not "much"`},
-		{file, "c", "~", "entry line 1: a value is missing"},
+		{file, "c", "~", "entry line 1, c: a value is missing"},
 		{file, "c", "# nothing", "entry has no conditions"},
 		{file, "c", "{weight: 1}\n---\nd: {weight: 1}", "entry has more than one document"},
 		{file, "c", "*a", "entry line 1: not YAML: unknown anchor 'a' referenced"},

@@ -3,16 +3,20 @@ package filters
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/gsimc/gsimc/internal/near"
 )
 
 var (
 	lineBegin  = regexp.MustCompile(`^line (\d+): `)
-	unknownKey = regexp.MustCompile(`field (\S+) not found in type [^\s;]+`)
+	unknownKey = regexp.MustCompile(`field (\S+) not found in type ([^\s;]+)`)
+	doubleKey  = regexp.MustCompile(`mapping key (".*") already defined at line \d+`)
 	wrongKind  = regexp.MustCompile("cannot unmarshal !!(\\w+)(?: `([^`]*)`)? into ([^\\s;]+)")
 )
 
@@ -24,11 +28,32 @@ var (
 		"float64":   "a number",
 		"[]float64": "a list of numbers", "[]filters.bounds": "a list of ranges",
 		"filters.bounds":                "a range such as {name: price, gte: 10}",
-		"filters.near":                  "latitude, longitude and radius_km",
+		"filters.circle":                "latitude, longitude and radius_km",
 		"filters.curve":                 "number, shape, origin and scale",
 		"filters.conditions":            "conditions such as {any_labels: [new]}",
-		"map[string]filters.conditions": "names with conditions"}
+		"map[string]filters.conditions": "a mapping of names to conditions"}
 )
+
+// fields are the names in the file that the types of Go have.
+var fields = map[string][]string{"filters.conditions": namesOf[conditions](),
+	"filters.bounds": namesOf[bounds](), "filters.circle": namesOf[circle](),
+	"filters.curve": namesOf[curve]()}
+
+func namesOf[T any]() (all []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		all = append(all, f.Tag.Get("yaml"))
+	}
+	return all
+}
+
+// noField is what is wrong with the name of a field that a type has not.
+func noField(name, of string) string {
+	all := fields[of]
+	if at := near.Index(name, all); at >= 0 {
+		return fmt.Sprintf("there is no %s: did you mean %s?", name, all[at])
+	}
+	return fmt.Sprintf("there is no %s, want %s", name, strings.Join(all, ", "))
+}
 
 // worded are the faults of an error of the library, without the types of Go. They name the entry
 // and the field, as far as the lines of the document tell them.
@@ -49,10 +74,16 @@ func worded(text []byte, err error, document *yaml.Node) error {
 // wordedFault is worded for one fault, such as "line 4: cannot unmarshal !!str `much` into
 // float64".
 func wordedFault(text string, document *yaml.Node) (f faultAt) {
-	unknown := ""
+	if m := lineBegin.FindStringSubmatch(text); m != nil {
+		f.line, _ = strconv.Atoi(m[1]) // digits
+		text = text[len(m[0]):]
+	}
 	if m := unknownKey.FindStringSubmatch(text); m != nil {
-		unknown = m[1]
-		text = strings.Replace(text, m[0], "there is no "+unknown, 1)
+		return faultAt{f.line, placeOfKey(document, m[1], f.line), noField(m[1], m[2])}
+	}
+	if m := doubleKey.FindStringSubmatch(text); m != nil {
+		name, _ := strconv.Unquote(m[1]) // the library has quoted it
+		return faultAt{f.line, placeOfKey(document, name, f.line), m[1] + " stands twice"}
 	}
 	if m := wrongKind.FindStringSubmatch(text); m != nil {
 		got := found[m[1]]
@@ -61,16 +92,47 @@ func wordedFault(text string, document *yaml.Node) (f faultAt) {
 		}
 		text = strings.Replace(text, m[0], "want "+wanted[m[3]]+", not "+got, 1)
 	}
-	m := lineBegin.FindStringSubmatch(text)
-	if m == nil {
-		return faultAt{text: text}
+	return faultAt{f.line, place(document, f.line), text}
+}
+
+// placeOfKey is the place of the mapping that has a name on a line.
+func placeOfKey(document *yaml.Node, name string, line int) string {
+	_, at := seek(document, func(n *yaml.Node) bool {
+		for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
+			if key := n.Content[i]; key.Line == line && key.Value == name {
+				return true
+			}
+		}
+		return false
+	})
+	return at
+}
+
+// seek returns the first node that is what is sought, and its place; nil: there is none.
+func seek(n *yaml.Node, sought func(*yaml.Node) bool) (found *yaml.Node, at string) {
+	if sought(n) {
+		return n, ""
 	}
-	line, _ := strconv.Atoi(m[1]) // digits
-	at := place(document, line)
-	if unknown != "" { // where it would stand
-		at, _, _ = strings.Cut(at, "."+unknown)
+	for i, part := range n.Content {
+		if found, at := seek(part, sought); found != nil {
+			return found, under(n, i, at)
+		}
 	}
-	return faultAt{line, at, text[len(m[0]):]}
+	return nil, ""
+}
+
+// under is a place within a part of a node as a place within the node.
+func under(n *yaml.Node, part int, at string) string {
+	name := ""
+	if n.Kind == yaml.SequenceNode {
+		name = fmt.Sprintf("[%d]", part)
+	} else if n.Kind == yaml.MappingNode && part%2 == 1 {
+		name = n.Content[part-1].Value
+	}
+	if name == "" || at == "" || strings.HasPrefix(at, "[") {
+		return name + at
+	}
+	return name + "." + at
 }
 
 // place names what stands on a line, such as summer.ranges[1].gt, as far as it is one thing.
@@ -81,7 +143,10 @@ func place(n *yaml.Node, line int) string {
 	step := 1
 	switch n.Kind {
 	case yaml.DocumentNode:
-		return place(n.Content[0], line)
+		if root := n.Content[0]; root.Kind == yaml.MappingNode {
+			return place(root, line)
+		}
+		return "" // of no entry
 	case yaml.MappingNode:
 		step = 2 // a key and a value
 	case yaml.SequenceNode:
@@ -98,12 +163,6 @@ func place(n *yaml.Node, line int) string {
 	if at < 0 {
 		return ""
 	}
-	name, rest := fmt.Sprintf("[%d]", at), place(n.Content[at+step-1], line)
-	if step == 2 {
-		name = n.Content[at].Value
-	}
-	if rest == "" || strings.HasPrefix(rest, "[") {
-		return name + rest
-	}
-	return name + "." + rest
+	part := at + step - 1
+	return under(n, part, place(n.Content[part], line))
 }
