@@ -104,7 +104,7 @@ func TestBadFlags(t *testing.T) {
 		{"train --data x.csv", "missing flags: --out=FILE"},
 		{train + "--rank 0", "--rank: 0, want at least 1"},
 		{train + "--delimiter ::", `--delimiter: "::", want one ASCII character or tab: take : and --columns`},
-		{train + "--rank many", `--rank: expected a valid 64 bit int but got "many"`},
+		{train + "--rank many", `--rank: "many", want a whole number, such as 1000`},
 		{train + "--graph bipartite",
 			`--graph must be one of "hypergraph","covariance" but got "bipartite"`},
 		{train + "--filter lowpass", `--filter must be one of "tikhonov"`},

@@ -7,6 +7,7 @@ const rooms = `
 api:
 internal/fault:
 internal/near:
+internal/cmdline:
 internal/ranking:
 internal/file:
 internal/chart:
@@ -129,8 +130,8 @@ server: api internal/event internal/fault internal/file internal/wire model stor
 # The groups of commands. None knows another; standalone does what others do.
 cmd/gsimc/internal/child:
 cmd/gsimc/internal/progress:
-cmd/gsimc/internal/cli: api internal/fault internal/file internal/num model learn/dataset client
-	cmd/gsimc/internal/progress
+cmd/gsimc/internal/cli: api internal/cmdline internal/fault internal/file internal/num model
+	learn/dataset client cmd/gsimc/internal/progress
 cmd/gsimc/internal/stores: store store/memory store/postgres store/valkey store/pebble
 	cmd/gsimc/internal/cli
 cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/file internal/num
@@ -236,7 +237,7 @@ golang.org/x/time: server/internal/doors server/internal/ingest
 # Processors, terminals and flags.
 golang.org/x/sys: internal/num internal/test kalman model learn/retrain store/internal/tcp cmd
 golang.org/x/term: cmd
-github.com/alecthomas/kong: client/internal/program cmd
+github.com/alecthomas/kong: internal/cmdline client/internal/program cmd
 github.com/KimMachineGun/automemlimit: cmd/gsimc/internal/cli
 github.com/pbnjay/memory: cmd/gsimc/internal/cli
 github.com/vbauerster/mpb/v8: cmd/gsimc/internal/progress

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/gsimc/gsimc/internal/cmdline"
 )
 
 // A Program is a command line: its grammar and the values that the grammar's tags refer to.
@@ -90,7 +91,7 @@ func (p *Program) newLine(a *App) (*line, error) {
 	if g, ok := grammar.(interface{ globals() *Root }); ok {
 		l.root = g.globals()
 	}
-	parser, err := kong.New(grammar,
+	parser, err := kong.New(grammar, append(cmdline.Values(),
 		kong.Name("gsimc"),
 		kong.Description(description),
 		kong.Writers(a.Stdout, a.Stderr),
@@ -98,11 +99,10 @@ func (p *Program) newLine(a *App) (*line, error) {
 		kong.Resolvers(l.settings),
 		kong.Bind(l.settings, a),
 		kong.TypeMapper(reflect.TypeFor[map[string]float64](), kong.MapperFunc(weights)),
-		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(duration)),
 		kong.WithHyphenPrefixedParameters(true), // --value -1
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
 		kong.PostBuild(p.insertVars),
-	)
+	)...)
 	l.parser = parser
 	return l, err
 }

@@ -164,7 +164,9 @@ func TestBadSettings(t *testing.T) {
 		{"not yaml behind a kilobyte", strings.Repeat("# a comment of many words\n", 500) +
 			"json: true\n items: 3\n", "line 502 is not YAML"},
 		{"wrong type", "items: many\n",
-			`--items: expected a valid 64 bit int but got "many" (from line 1 of `},
+			`--items: "many", want a whole number, such as 1000 (from line 1 of `},
+		{"a power of ten", "json: true\nitems: 1e6\n",
+			`--items: "1e6", want a whole number, such as 1000 (from line 2 of `},
 		{"out of range", "json: true\r\nitems: 0\r\n",
 			"--items: 0, want 1 to 1000 (from line 2 of "},
 	} {
@@ -187,9 +189,9 @@ func TestSourcesInErrors(t *testing.T) {
 	file := writeFile(t, "gsimc.yaml", "items: 0\nreappear-after: -1s\n")
 	for _, c := range []struct{ name, args, env, want string }{
 		{"variable of the wrong type", "", "GSIMC_ITEMS=x",
-			`--items: expected a valid 64 bit int but got "x" (from GSIMC_ITEMS)`},
+			`--items: "x", want a whole number, such as 1000 (from GSIMC_ITEMS)`},
 		{"optional variable of the wrong type", "", "GSIMC_MIN_REVISION=x",
-			`--min-revision: expected a valid 64 bit uint but got "x" (from GSIMC_MIN_REVISION)`},
+			`--min-revision: "x", want a whole number of 0 or more (from GSIMC_MIN_REVISION)`},
 		{"variable out of range", "", "GSIMC_ITEMS=0",
 			"--items: 0, want 1 to 1000 (from GSIMC_ITEMS)"},
 		{"no such choice in a variable", "", "GSIMC_SEEN=maybe",

@@ -3,12 +3,9 @@ package cli
 import (
 	"fmt"
 	"math"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/alecthomas/kong"
 )
 
 // ByteSize is a number of bytes, written with a unit: 64MiB, 1GB, 4096B.
@@ -62,25 +59,6 @@ func (b ByteSize) String() string {
 		}
 	}
 	return strconv.FormatInt(int64(b), 10) + "B"
-}
-
-// duration reads a duration as Go has it, or a whole number of days, such as 30d.
-func duration(ctx *kong.DecodeContext, target reflect.Value) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("duration", &text); err != nil {
-		return err
-	}
-	d, err := time.ParseDuration(text)
-	if days, whole := strings.CutSuffix(text, "d"); whole {
-		var n uint64
-		n, err = strconv.ParseUint(days, 10, 16)
-		d = time.Duration(n) * 24 * time.Hour
-	}
-	if err != nil {
-		return fmt.Errorf("%q is not a duration: want one such as 90s, 1h30m or 30d", text)
-	}
-	target.SetInt(int64(d))
-	return nil
 }
 
 // BytesText formats a number of bytes in binary units for people: 1.50 GiB.
