@@ -130,8 +130,8 @@ server: api internal/event internal/fault internal/file internal/wire model stor
 # The groups of commands. None knows another; standalone does what others do.
 cmd/gsimc/internal/child:
 cmd/gsimc/internal/progress:
-cmd/gsimc/internal/cli: api internal/cmdline internal/fault internal/file internal/num model
-	learn/dataset client cmd/gsimc/internal/progress
+cmd/gsimc/internal/cli: api internal/cmdline internal/fault internal/file internal/near
+	internal/num model learn/dataset client cmd/gsimc/internal/progress
 cmd/gsimc/internal/stores: store store/memory store/postgres store/valkey store/pebble
 	cmd/gsimc/internal/cli
 cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/file internal/num

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/gsimc/gsimc/internal/file/yamltext"
+	"github.com/gsimc/gsimc/internal/near"
 )
 
 // settings gives flags that are not on the command line their value from the environment, or else
@@ -240,8 +241,7 @@ func (s *settings) parse(text []byte, known []string) error {
 			return fmt.Errorf("line %d: --%s stands on the command line alone", key.Line, key.Value)
 		}
 		if !slices.Contains(known, key.Value) {
-			return fmt.Errorf("line %d: unknown key %q: no command has a flag --%s", key.Line,
-				key.Value, key.Value)
+			return fmt.Errorf("line %d: %w", key.Line, unknownKey(key.Value, known))
 		}
 		if _, twice := s.values[key.Value]; twice {
 			return fmt.Errorf("line %d: the key %q stands twice", key.Line, key.Value)
@@ -253,6 +253,17 @@ func (s *settings) parse(text []byte, known []string) error {
 		s.values[key.Value], s.lines[key.Value] = value, node.Line
 	}
 	return nil
+}
+
+// unknownKey is the error of a key that is the name of no flag.
+func unknownKey(key string, known []string) error {
+	known = slices.DeleteFunc(slices.Clone(known), func(name string) bool {
+		return slices.Contains(commandLineOnly, name)
+	})
+	if at := near.Index(key, known); at >= 0 {
+		return fmt.Errorf("unknown key %q: did you mean %s?", key, known[at])
+	}
+	return fmt.Errorf("unknown key %q: no command has a flag --%s", key, key)
 }
 
 // flagValue turns a YAML value into what kong reads: text, or a list of texts; or into a [mapping].

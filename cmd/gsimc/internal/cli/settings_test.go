@@ -143,8 +143,13 @@ func TestMistypedVariables(t *testing.T) {
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct{ name, yaml, want string }{
 		{"unknown key", "items: 3\nitmes: 4\n",
-			`line 2: unknown key "itmes": no command has a flag --itmes`},
-		{"key with underscore", "min_revision: 4\n", `unknown key "min_revision"`},
+			`line 2: unknown key "itmes": did you mean items?`},
+		{"key with underscore", "min_revision: 4\n",
+			`line 1: unknown key "min_revision": did you mean min-revision?`},
+		{"key like none", "colour: red\n",
+			`line 1: unknown key "colour": no command has a flag --colour`},
+		{"key like a flag of the command line alone", "confg: x.yaml\n",
+			`line 1: unknown key "confg": no command has a flag --confg`},
 		{"twice", "items: 3\nitems: 4\n", `line 2: the key "items" stands twice`},
 		{"not a mapping", "- items\n", "want a mapping of flag names to values"},
 		{"no value", "items:\n", "line 1: items: want a value, a list or a mapping"},
