@@ -225,8 +225,12 @@ func (s *settings) load(known []string) error {
 func (s *settings) parse(text []byte, known []string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
+		at := "this"
 		line, problem := yamltext.Fault(text, err)
-		return fmt.Errorf("line %d is not YAML: want flag-name: value: %s", line, problem)
+		if line > 0 { // of a long file it may not be known
+			at = fmt.Sprintf("line %d", line)
+		}
+		return fmt.Errorf("%s is not YAML: want flag-name: value: %s", at, problem)
 	}
 	if len(doc.Content) == 0 {
 		return nil // an empty file

@@ -168,6 +168,8 @@ func TestBadSettings(t *testing.T) {
 		{"a change", "items: 3\nshare: next=25\n", "line 2: --share stands on the command line alone"},
 		{"not yaml behind a kilobyte", strings.Repeat("# a comment of many words\n", 500) +
 			"json: true\n items: 3\n", "line 502 is not YAML"},
+		{"not yaml at a line that is not known", strings.Repeat("# a comment of many words\n", 2000) +
+			"server: \xff\n", ": this is not YAML: want flag-name: value: invalid leading UTF-8"},
 		{"wrong type", "items: many\n",
 			`--items: "many", want a whole number, such as 1000 (from line 1 of `},
 		{"a power of ten", "json: true\nitems: 1e6\n",
