@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -53,5 +54,19 @@ func TestValues(t *testing.T) {
 	} {
 		_, _, err := parse(t, "put", arg)
 		check.Says(t, err, want, "%s", arg)
+	}
+}
+
+// A flag at the end that wants a value is found below its command too.
+func TestWalk(t *testing.T) {
+	_, k, _ := parse(t)
+	for args, want := range map[string]string{"": "", "--name": "name", "--name x": "",
+		"--name=": "", "-v": "", "put --part": "part", "put --name": "name", "--part": "",
+		"put --name put -v": "", "--name --part": "", "put -- --name": ""} {
+		got := ""
+		if _, wanting := Walk(k.Model.Node, strings.Fields(args)); wanting != nil {
+			got = wanting.Name
+		}
+		check.Same(t, want, got, "the flag of %q that wants a value", args)
 	}
 }

@@ -10,10 +10,13 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gsimc/gsimc/internal/cmdline"
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
@@ -40,8 +43,8 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 
 // Parser returns the parser of flags, a pointer to a struct with the tags of Kong.
 func (p *Program) Parser(flags any, options ...kong.Option) (*kong.Kong, error) {
-	return kong.New(flags, append(append(options, p.Options...), kong.Name(p.Name),
-		kong.Description(p.Description), kong.Vars{"version": p.Version})...)
+	return kong.New(flags, slices.Concat(cmdline.Values(), options, p.Options, []kong.Option{
+		kong.Name(p.Name), kong.Description(p.Description), kong.Vars{"version": p.Version}})...)
 }
 
 // Run reads args into flags, unless they ask for help or the version, and calls do with the name of
@@ -56,12 +59,16 @@ func (p *Program) Run(args []string, flags any, stdout, stderr io.Writer,
 	if err != nil {
 		panic(err) // the tags of flags
 	}
+	if _, wanting := cmdline.Walk(parser.Model.Node, args); wanting != nil {
+		err := fmt.Errorf("--%s: want a value after it", wanting.Name)
+		return p.fails(stderr, Usage, p.misused(err))
+	}
 	parsed, err := parser.Parse(args)
 	switch {
 	case exit >= 0: // help or version
 		return exit
 	case err != nil:
-		return p.fails(stderr, Usage, err)
+		return p.fails(stderr, Usage, p.misused(err))
 	}
 	command := ""
 	if at := parsed.Selected(); at != nil {
@@ -81,6 +88,46 @@ func (p *Program) Run(args []string, flags any, stdout, stderr io.Writer,
 
 // ErrInterrupted is that of a program that a signal ended before it was done.
 var ErrInterrupted = errors.New("interrupted")
+
+// misused is what is wrong with a command line that cannot be read, and where it is explained.
+func (p *Program) misused(err error) string {
+	text, help := err.Error(), p.Name
+	if e := new(kong.ParseError); errors.As(err, &e) {
+		if command := e.Context.Selected(); command != nil {
+			help += " " + command.Name
+		}
+		if want := missing(e.Context); e.Context.Error == nil && want != "" {
+			text = want
+		}
+	}
+	return fmt.Sprintf("%s (see %s --help)", text, help)
+}
+
+// missing says which command or arguments a command line lacks; "": none.
+func missing(line *kong.Context) string {
+	command := line.Selected()
+	if command == nil {
+		text, before := "", "want the command "
+		for _, child := range line.Model.Children {
+			text, before = text+before+child.Name, " or "
+		}
+		return text
+	}
+	left := len(command.Positional)
+	for _, at := range line.Path {
+		if at.Positional != nil {
+			left--
+		}
+	}
+	if left == 0 {
+		return ""
+	}
+	text := command.Name + ": want the arguments"
+	for _, argument := range command.Positional {
+		text += " " + strings.ToUpper(argument.Name)
+	}
+	return text
+}
 
 func (p *Program) fails(stderr io.Writer, code int, why any) int {
 	_, _ = fmt.Fprintf(stderr, "%s: %v\n", p.Name, why)

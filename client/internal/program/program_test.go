@@ -3,7 +3,9 @@ package program
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -14,27 +16,56 @@ import (
 // Each end has its exit code, and each error but that of a signal its text.
 func TestRun(t *testing.T) {
 	for _, c := range []struct {
-		args []string
+		args string
 		err  error
 		code int
 		said string // to both
 	}{
-		{nil, nil, 0, ""},
-		{[]string{"--version"}, nil, 0, "v1\n"},
-		{[]string{"--lanes=x"}, nil, Usage, "p: --lanes: expected a valid 64 bit int but got \"x\"\n"},
-		{nil, fault.New("Lanes", 0, "at least 1"), Usage, "p: the flag of Lanes: 0, want at least 1\n"},
-		{nil, errors.New("no"), Failure, "p: no\n"},
-		{nil, ErrInterrupted, Interrupted, ""},
+		{"", nil, 0, ""},
+		{"--version", nil, 0, "v1\n"},
+		{"--lanes=x", nil, Usage, "p: --lanes: \"x\", want a whole number, such as 1000 (see p --help)\n"},
+		{"--lanes", nil, Usage, "p: --lanes: want a value after it (see p --help)\n"},
+		{"--every 3", nil, Usage, "p: --every: \"3\" is not a duration: want one such as 90s, 1h30m " +
+			"or 30d (see p --help)\n"},
+		{"--none", nil, Usage, "p: unknown flag --none (see p --help)\n"},
+		{"", fault.New("Lanes", 0, "at least 1"), Usage, "p: the flag of Lanes: 0, want at least 1\n"},
+		{"", errors.New("no"), Failure, "p: no\n"},
+		{"", ErrInterrupted, Interrupted, ""},
 	} {
 		var flags struct {
 			Lanes   int
+			Every   time.Duration
 			Version kong.VersionFlag
 		}
 		p := Program{Name: "p", Version: "v1",
 			FlagOf: func(field string) string { return "the flag of " + field }}
 		var said bytes.Buffer
-		code := p.Run(c.args, &flags, &said, &said, func(string) error { return c.err })
+		code := p.Run(strings.Fields(c.args), &flags, &said, &said, func(string) error { return c.err })
 		check.Same(t, c.code, code, "the exit code of %+v", c)
 		check.Same(t, c.said, said.String(), "what was said of %+v", c)
+	}
+}
+
+// A command without its arguments is refused with all of them.
+func TestMissingArguments(t *testing.T) {
+	for args, want := range map[string]string{
+		"":               "p: want the command put or list (see p --help)\n",
+		"put":            "p: put: want the arguments FROM TO (see p put --help)\n",
+		"put a":          "p: put: want the arguments FROM TO (see p put --help)\n",
+		"put --nonesuch": "p: unknown flag --nonesuch (see p put --help)\n",
+		"list":           "",
+		"put a bc":       "",
+	} {
+		var flags struct {
+			Put struct {
+				From string `arg:""`
+				To   string `arg:""`
+			} `cmd:""`
+			List struct{} `cmd:""`
+		}
+		var said bytes.Buffer
+		(&Program{Name: "p"}).Run(strings.Fields(args), &flags, &said, &said,
+			func(string) error { return nil })
+		check.Same(t, want, said.String(), "what was said of %q", args)
 	}
 }

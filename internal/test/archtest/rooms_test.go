@@ -53,6 +53,7 @@ learn/evaluate: internal/fault internal/num internal/ranking spectral kalman mod
 learn/retrain: internal/fault internal/file model store learn/train
 
 client: api internal/fault internal/file
+client/internal/program: internal/cmdline internal/fault
 
 # The parts of the server. No service (recommend, ingest, users, operate, items) knows another.
 server/internal/background:

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/gsimc/gsimc/internal/cmdline"
 )
 
 // CompletionCmd is `gsimc completion`.
@@ -69,7 +71,7 @@ func (c *CompleteCmd) Run(a *App, k *kong.Kong) error {
 // complete returns the words that may follow: the choices of a flag that wants a value, or the
 // commands and flags of the command that the words name.
 func complete(root *kong.Node, words []string) []string {
-	node, wanting := walk(root, words)
+	node, wanting := cmdline.Walk(root, words)
 	if wanting != nil {
 		if words := wanting.Tag.Get("words"); words != "" { // some of what the flag takes
 			return strings.Split(words, ",")
@@ -91,42 +93,4 @@ func complete(root *kong.Node, words []string) []string {
 		}
 	}
 	return found
-}
-
-// walk returns the command that words name, and the flag that wants a value after them; nil: none
-// does.
-func walk(root *kong.Node, words []string) (node *kong.Node, wanting *kong.Flag) {
-	node = root
-	for _, word := range words {
-		if word == "--" {
-			return node, nil
-		}
-		if wanting != nil {
-			wanting = nil
-			continue
-		}
-		if strings.HasPrefix(word, "-") {
-			wanting = findFlag(node, word)
-			if wanting != nil && wanting.IsBool() {
-				wanting = nil
-			}
-			continue
-		}
-		if next := findNode(node, []string{word}); next != nil {
-			node = next
-		}
-	}
-	return node, wanting
-}
-
-// findFlag returns the flag that a word names without its value; nil: there is none.
-func findFlag(node *kong.Node, word string) *kong.Flag {
-	for _, level := range node.AllFlags(true) {
-		for _, flag := range level {
-			if word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short) {
-				return flag
-			}
-		}
-	}
-	return nil
 }

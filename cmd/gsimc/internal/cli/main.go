@@ -150,7 +150,8 @@ func (p *Program) insertVars(k *kong.Kong) error {
 
 // parse reads and checks args. The context is not nil if the command is known.
 func (l *line) parse(args []string) (*kong.Context, error) {
-	if _, wanting := walk(l.parser.Model.Node, args); wanting != nil { // kong takes it for empty
+	// Kong takes a value that is missing for an empty one.
+	if _, wanting := cmdline.Walk(l.parser.Model.Node, args); wanting != nil {
 		return nil, Usagef("--%s: want a value after it", wanting.Name)
 	}
 	ctx, err := l.parser.Parse(args)

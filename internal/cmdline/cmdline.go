@@ -1,0 +1,47 @@
+package cmdline
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Walk returns the command that words name, and the flag that wants a value after them; nil: none
+// does.
+func Walk(root *kong.Node, words []string) (node *kong.Node, wanting *kong.Flag) {
+	node = root
+	for _, word := range words {
+		if word == "--" {
+			return node, nil
+		}
+		if wanting != nil {
+			wanting = nil
+			continue
+		}
+		if strings.HasPrefix(word, "-") {
+			wanting = findFlag(node, word)
+			if wanting != nil && wanting.IsBool() {
+				wanting = nil
+			}
+			continue
+		}
+		named := func(child *kong.Node) bool { return child.Name == word }
+		if at := slices.IndexFunc(node.Children, named); at >= 0 {
+			node = node.Children[at]
+		}
+	}
+	return node, wanting
+}
+
+// findFlag returns the flag that a word names without its value; nil: there is none.
+func findFlag(node *kong.Node, word string) *kong.Flag {
+	for _, level := range node.AllFlags(true) {
+		for _, flag := range level {
+			if word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short) {
+				return flag
+			}
+		}
+	}
+	return nil
+}
