@@ -36,7 +36,7 @@ func main() {
 }
 
 // version is set by the linker: -X main.version=$(git describe).
-var version = "unknown"
+var version = ""
 
 // grammar is the command line. Each flag has a twin in the environment: --group is GSIMC_GROUP.
 type grammar struct {

@@ -23,7 +23,7 @@ import (
 )
 
 // version is set by the linker: -X main.version=$(git describe).
-var version = "unknown"
+var version = ""
 
 // flags are the command line. Each has a twin in the environment: --http-listen is
 // GSIMC_HTTP_LISTEN.

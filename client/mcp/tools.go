@@ -12,6 +12,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/client"
+	"github.com/gsimc/gsimc/internal/cmdline"
 )
 
 // Most items of an answer: an agent reads all of it, and the server explains lists up to 100.
@@ -42,8 +43,8 @@ func newTools(server *client.Client) *tools {
 func (t *tools) newServer() *mcp.Server {
 	s := &server{arguments: map[string][]argument{}}
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "gsimc", Title: "gsimc recommendations",
-		Version: version}, &mcp.ServerOptions{Instructions: "Recommendations of a gsimc server. " +
-		"Items are named by ids: find them by search_items. " +
+		Version: cmdline.Version(version)}, &mcp.ServerOptions{Instructions: "Recommendations of " +
+		"a gsimc server. Items are named by ids: find them by search_items. " +
 		"Scores compare only within one answer."})
 	add(s, "recommend", "The items that fit a user, or somebody with a history, best first, "+
 		"with why. Also what is popular or rising now, less what they had.", t.recommend)

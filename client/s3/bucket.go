@@ -18,6 +18,7 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 
+	"github.com/gsimc/gsimc/internal/cmdline"
 	"github.com/gsimc/gsimc/internal/fault"
 )
 
@@ -60,7 +61,7 @@ func (f *flags) store(log *slog.Logger) (*store, error) {
 	if err != nil {
 		return nil, &fault.Fault{Field: "Endpoint", Got: f.Endpoint, Err: err}
 	}
-	c.SetAppInfo("gsimc-s3", version)
+	c.SetAppInfo("gsimc-s3", cmdline.Version(version))
 	if keys, err := c.GetCreds(); err != nil || keys.SignerType.IsAnonymous() {
 		return nil, errors.Join(err, errors.New("there are no keys of the store: set "+
 			"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile of "+

@@ -22,7 +22,7 @@ import (
 )
 
 // version is set by the linker: -X main.version=$(git describe).
-var version = "unknown"
+var version = ""
 
 // flags are the command line. The variables have the names by which all programs for S3 know them.
 type flags struct {

@@ -29,6 +29,7 @@ import (
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/serve"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/standalone"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/train"
+	"github.com/gsimc/gsimc/internal/cmdline"
 )
 
 func main() {
@@ -88,7 +89,7 @@ func vars() kong.Vars {
 // program is gsimc.
 func program() *cli.Program {
 	return &cli.Program{
-		Version: cli.BuildVersion(version), New: func() any { return new(grammar) }, Vars: vars(),
+		Version: cmdline.Version(version), New: func() any { return new(grammar) }, Vars: vars(),
 	}
 }
 

@@ -1,11 +1,24 @@
 package cmdline
 
 import (
+	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 )
+
+// Version returns the version of a program that the linker has set or else, of a binary that
+// `go install MODULE@VERSION` or `go build` made, that of the build info.
+func Version(linked string) string {
+	if linked != "" {
+		return linked
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
 
 // Walk returns the command that words name, and the flag that wants a value after them; nil: none
 // does.

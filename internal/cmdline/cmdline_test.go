@@ -1,6 +1,8 @@
 package cmdline
 
 import (
+	"cmp"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -69,4 +71,11 @@ func TestWalk(t *testing.T) {
 		}
 		check.Same(t, want, got, "the flag of %q that wants a value", args)
 	}
+}
+
+// A binary that the linker gave no version has that of its build, as this one has.
+func TestVersion(t *testing.T) {
+	check.Same(t, "v1", Version("v1"), "the version that was linked")
+	info, _ := debug.ReadBuildInfo()
+	check.Same(t, cmp.Or(info.Main.Version, "unknown"), Version(""), "the version of the build")
 }

@@ -29,9 +29,10 @@ const (
 
 // Program is one of them.
 type Program struct {
-	Name, Description, Version string
-	FlagOf                     func(field string) string // of a fault
-	Options                    []kong.Option
+	Name, Description string
+	Version           string                    // that the linker has set
+	FlagOf            func(field string) string // of a fault
+	Options           []kong.Option
 }
 
 // Main runs a program with a context that ends with the first signal, and exits.
@@ -44,7 +45,8 @@ func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer)
 // Parser returns the parser of flags, a pointer to a struct with the tags of Kong.
 func (p *Program) Parser(flags any, options ...kong.Option) (*kong.Kong, error) {
 	return kong.New(flags, slices.Concat(cmdline.Values(), options, p.Options, []kong.Option{
-		kong.Name(p.Name), kong.Description(p.Description), kong.Vars{"version": p.Version}})...)
+		kong.Name(p.Name), kong.Description(p.Description),
+		kong.Vars{"version": cmdline.Version(p.Version)}})...)
 }
 
 // Run reads args into flags, unless they ask for help or the version, and calls do with the name of

@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/gsimc/gsimc/internal/cmdline"
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
@@ -68,4 +69,12 @@ func TestMissingArguments(t *testing.T) {
 			func(string) error { return nil })
 		check.Same(t, want, said.String(), "what was said of %q", args)
 	}
+}
+
+// A program that the linker gave no version has that of its build.
+func TestVersion(t *testing.T) {
+	var flags struct{ Version kong.VersionFlag }
+	var said bytes.Buffer
+	(&Program{Name: "p"}).Run([]string{"--version"}, &flags, &said, &said, nil)
+	check.Same(t, cmdline.Version("")+"\n", said.String(), "the version")
 }

@@ -158,7 +158,7 @@ cmd/gsimc/internal/evaluate: internal/chart spectral kalman model learn/dataset 
 cmd/gsimc/internal/standalone: learn/dataset cmd/gsimc/internal/cli cmd/gsimc/internal/look
 cmd/gsimc/internal/serve: internal/event model store store/pebble learn/retrain server
 	cmd/gsimc/internal/cli cmd/gsimc/internal/stores
-cmd/gsimc: cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/call
+cmd/gsimc: internal/cmdline cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/call
 	cmd/gsimc/internal/demo cmd/gsimc/internal/repair cmd/gsimc/internal/migrate
 	cmd/gsimc/internal/export
 	cmd/gsimc/internal/look cmd/gsimc/internal/train cmd/gsimc/internal/evaluate

@@ -2,24 +2,11 @@ package cli
 
 import (
 	"runtime"
-	"runtime/debug"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/gsimc/gsimc/internal/num/vec"
 )
-
-// BuildVersion returns the version that the linker has set or else, for a binary of
-// `go install MODULE@VERSION`, that of the build info.
-func BuildVersion(linked string) string {
-	if linked != "" {
-		return linked
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "unknown"
-}
 
 // versionFlag is --version.
 type versionFlag bool
