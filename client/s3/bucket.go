@@ -101,7 +101,8 @@ type place struct {
 	bucket, key string
 }
 
-// placeOf reads s3://BUCKET/KEY.
+// placeOf reads s3://BUCKET/KEY. Names of old buckets of AWS, and of buckets of other stores, may
+// have capitals and underscores.
 func placeOf(field, text string) (place, error) {
 	rest, is := strings.CutPrefix(text, "s3://")
 	bucket, key, _ := strings.Cut(rest, "/")

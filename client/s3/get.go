@@ -34,6 +34,10 @@ func (c *getCommand) prepare() (transfer, error) {
 		return nil, fault.New("To", c.To,
 			"a place in a folder that is there: make "+filepath.Dir(to))
 	}
+	if info, err := os.Stat(to); err == nil && info.IsDir() {
+		return nil, fault.New("To", c.To,
+			"the name of a file, or of a folder that is not there yet: this folder is")
+	}
 	return func(ctx context.Context, s *store) error {
 		atomicfile.Sweep(to)
 		last := ""
@@ -159,9 +163,6 @@ func (s *store) read(ctx context.Context, from place, info *minio.ObjectInfo,
 
 // intoFile writes a file, which gets its name when it is kept.
 func intoFile(to string, mode fs.FileMode, r io.Reader) (end, error) {
-	if info, err := os.Stat(to); err == nil && info.IsDir() {
-		return end{}, fault.New("To", to, "the name of a file: this is a folder")
-	}
 	f, err := atomicfile.CreateMode(to, mode)
 	if err != nil {
 		return end{}, &fault.Fault{Field: "To", Err: fault.PathError(err)}

@@ -152,7 +152,8 @@ func TestBackup(t *testing.T) {
 	does(t, "get", at, back+"/")
 	gsimcDoes(t, "restore", "--from", back, "--data-dir", restored)
 	gsimcDoes(t, "verify", "--data-dir", restored)
-	refuses(t, program.Usage, "TO: "+back+", want a folder that is not there yet", "get", at, back)
+	events := filepath.Join(dir, "events.csv")
+	refuses(t, program.Usage, "TO: "+events+", want a folder that is not there yet", "get", at, events)
 
 	object := filepath.Join(objects, "backups", "monday")
 	content := check.Get(os.ReadFile(object))(t)
@@ -222,8 +223,6 @@ func TestRefusals(t *testing.T) {
 		"FROM: s3://shop, want s3://BUCKET/KEY": {program.Usage, []string{"get", "s3://shop", file}},
 		"FROM: s3://s/file names no bucket: Bucket name cannot": {program.Usage,
 			[]string{"get", "s3://s/file", file, "--every", "1s"}},
-		"TO: " + dir + ", want the name of a file": {program.Usage,
-			[]string{"get", "s3://shop/file", dir, "--every", "1s"}},
 		"FROM: s3://shop/a/../b, want": {program.Usage, []string{"get", "s3://shop/a/../b", file}},
 		"which has a BACKUP.json":      {program.Usage, []string{"put", dir, "s3://shop/b"}},
 		"--every: 1ms, want at least 1s": {program.Usage,
@@ -295,16 +294,20 @@ func TestNoKeys(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none")
-	refuses(t, program.Failure, "set AWS_ACCESS_KEY_ID", "get", "s3://shop/file", none)
+	for _, from := range []string{"s3://shop/file", "s3://My_Bucket/file"} {
+		refuses(t, program.Failure, "set AWS_ACCESS_KEY_ID", "get", from, none)
+	}
 	for want, args := range map[string][]string{
 		"FROM: shop/file, want s3://BUCKET/KEY":                      {"get", "shop/file", none},
 		"--every: 1ms, want at least 1s":                             {"get", "s3://shop/file", none, "--every", "1ms"},
 		"TO: s3://b/file names no bucket":                            {"put", dir, "s3://b/file"},
 		"FROM: " + none + ": no such file or directory, want a file": {"put", none, "s3://shop/file"},
 		"FROM: " + dir + ", want a file, or a backup":                {"put", dir, "s3://shop/file"},
-		"a folder that is there: make " + none:                       {"get", "s3://shop/file", filepath.Join(none, "file")},
-		"--ca-file: " + none + ": no such file":                      {"get", "s3://shop/file", none, "--ca-file", none},
-		"--endpoint: is no address alone":                            {"get", "s3://shop/file", none, "--endpoint", "shop:1"},
+		"TO: " + dir + ", want the name of a file, or of a folder that is not there yet": {"get",
+			"s3://shop/file", dir, "--every", "1s"},
+		"a folder that is there: make " + none:  {"get", "s3://shop/file", filepath.Join(none, "file")},
+		"--ca-file: " + none + ": no such file": {"get", "s3://shop/file", none, "--ca-file", none},
+		"--endpoint: is no address alone":       {"get", "s3://shop/file", none, "--endpoint", "shop:1"},
 	} {
 		refuses(t, program.Usage, want, args...)
 	}
