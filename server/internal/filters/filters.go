@@ -203,14 +203,14 @@ func parse(texts [][]byte) (table, error) {
 func decode(text []byte) (read map[string]conditions, document *yaml.Node, err error) {
 	document = new(yaml.Node)
 	if err := yaml.Unmarshal(text, document); err != nil {
-		return nil, nil, bad(worded(text, err, nil))
+		return nil, nil, bad(notYAML(text, err))
 	}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
 	if err := d.Decode(&read); errors.Is(err, io.EOF) {
 		return nil, nil, badText("has no filters") // as a file that is being written
 	} else if err != nil {
-		return nil, nil, bad(worded(text, err, document))
+		return nil, nil, bad(worded(err, document))
 	}
 	if err := d.Decode(&read); !errors.Is(err, io.EOF) {
 		return nil, nil, badText("has more than one document")

@@ -57,11 +57,9 @@ func noField(name, of string) string {
 
 // worded are the faults of an error of the library, without the types of Go. They name the entry
 // and the field, as far as the lines of the document tell them.
-func worded(text []byte, err error, document *yaml.Node) error {
+func worded(err error, document *yaml.Node) error {
 	kinds, ok := errors.AsType[*yaml.TypeError](err)
-	if !ok && document == nil {
-		return notYAML(text, err)
-	} else if !ok { // such as that of a merge with a number
+	if !ok { // such as that of a merge with a number
 		return faults{{text: err.Error()}}
 	}
 	all := make(faults, len(kinds.Errors)) // a bad file has one on each line
@@ -137,7 +135,7 @@ func under(n *yaml.Node, part int, at string) string {
 
 // place names what stands on a line, such as summer.ranges[1].gt, as far as it is one thing.
 func place(n *yaml.Node, line int) string {
-	if n == nil || len(n.Content) == 0 {
+	if len(n.Content) == 0 {
 		return ""
 	}
 	step := 1
