@@ -66,13 +66,13 @@ func lineOf(document *yaml.Node, name, field string) (line int) {
 		if n.Kind == yaml.AliasNode {
 			n = n.Alias
 		}
-		at := -1
+		at := len(n.Content)
 		if i, err := strconv.Atoi(s); n.Kind == yaml.SequenceNode && err == nil {
-			at = min(i, len(n.Content)-1)
+			at = min(i, max(0, at-1))
 		} else if n.Kind == yaml.MappingNode {
 			at = keyOf(n, s)
 		}
-		if at < 0 {
+		if at == len(n.Content) {
 			return line
 		}
 		line = n.Content[at].Line
@@ -84,14 +84,13 @@ func lineOf(document *yaml.Node, name, field string) (line int) {
 	return line
 }
 
-// keyOf is the place of a key in a mapping, which has keys and values in turns; -1: there is none.
-func keyOf(n *yaml.Node, name string) int {
-	for at := 0; at < len(n.Content); at += 2 {
-		if n.Content[at].Value == name {
-			return at
-		}
+// keyOf is the place of a key in a mapping, which has keys and values in turns, or the place behind
+// the end if the key is not there.
+func keyOf(n *yaml.Node, name string) (at int) {
+	for at < len(n.Content) && n.Content[at].Value != name {
+		at += 2
 	}
-	return -1
+	return at
 }
 
 // entryFault is the fault err of an entry, whose fields are those of the file.

@@ -13,7 +13,6 @@ import (
 	"os"
 	"reflect"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -172,18 +171,9 @@ func (c *content) with(name string, one *content) (*content, error) {
 	return nil, &FileError{text}
 }
 
-// place is that of the name of an entry in the root; none: behind the end.
-func (c *content) place(name string) (at int) {
-	pairs := c.root().Content
-	for at < len(pairs) && pairs[at].Value != name {
-		at += 2
-	}
-	return at
-}
-
 // borrower is the name of another entry that has an alias of a part of that of name; empty: none.
 func (c *content) borrower(name string) string {
-	pairs, at := c.root().Content, c.place(name)
+	pairs, at := c.root().Content, keyOf(c.root(), name)
 	for other := 0; other < len(pairs) && at < len(pairs); other += 2 {
 		if other != at && has(pairs[other+1], func(n *yaml.Node) bool {
 			return n.Alias != nil &&
@@ -234,9 +224,8 @@ func encodeEntry(name string, value *yaml.Node) ([]byte, error) {
 
 // has tells whether a node or a part of it is what is sought.
 func has(n *yaml.Node, sought func(*yaml.Node) bool) bool {
-	return sought(n) || slices.ContainsFunc(n.Content, func(part *yaml.Node) bool {
-		return has(part, sought)
-	})
+	found, _ := seek(n, sought)
+	return found != nil
 }
 
 // partsOf is the number of names and values of a node. An alias is more than any bound, as it may
@@ -266,7 +255,7 @@ func (c *content) splice(name, entry string) []byte {
 	lines := strings.SplitAfter(text, "\n")
 	lines = lines[:len(lines)-1] // nothing
 	pairs, begin, end := c.root().Content, len(lines), len(lines)
-	at := c.place(name)
+	at := keyOf(c.root(), name)
 	if len(pairs) == 0 && entry != "" { // {}
 		begin, end = c.root().Line-1, c.root().Line
 	} else if at < len(pairs) {
