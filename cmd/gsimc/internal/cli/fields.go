@@ -2,7 +2,8 @@ package cli
 
 import (
 	"strings"
-	"unicode"
+
+	"github.com/gsimc/gsimc/client"
 )
 
 // flagOf is the one table from fields of libraries to flags. It has the fields that are spelled in
@@ -11,18 +12,11 @@ var flagOf = map[string]string{
 	"Arms":              "arm",
 	"EventWeights":      "event-weight",
 	"Every":             "retrain-every",
-	"JSONListen":        "json-listen",
 	"JSONOrigins":       "json-origin",
 	"MaxCatalogueBytes": "max-catalogue-size",
 	"MaxRecvBytes":      "max-recv-size",
 	"MaxSendBytes":      "max-send-size",
 	"StateCacheBytes":   "state-cache",
-	"TLSCA":             "tls-ca",
-	"Token":             "client-token-file",
-	"TLS":               "tls",
-	"TLSCert":           "tls-cert",
-	"TLSKey":            "tls-key",
-	"TLSClientCA":       "tls-client-ca",
 	"CacheBytes":        "store-cache",
 }
 
@@ -33,12 +27,5 @@ func flagName(field string) string {
 	if name, ok := flagOf[field]; ok {
 		return name
 	}
-	var name strings.Builder
-	for i, r := range field {
-		if unicode.IsUpper(r) && i > 0 {
-			name.WriteByte('-')
-		}
-		name.WriteRune(unicode.ToLower(r))
-	}
-	return name.String()
+	return strings.TrimPrefix(client.FlagOf(field), "--")
 }
