@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
-	"maps"
-	"slices"
 	"strings"
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
@@ -283,9 +280,4 @@ func (h *history) String() string {
 		b.WriteByte('\n')
 	}
 	return b.String()
-}
-
-// batches splits ids into as many as BatchGetItems takes, in an order that does not change.
-func batches(ids map[string]bool) iter.Seq[[]string] {
-	return slices.Chunk(slices.Sorted(maps.Keys(ids)), 100)
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -276,11 +278,14 @@ func (t *tools) history(ctx context.Context, in historyIn) (*history, error) {
 	return out, nil
 }
 
+// mostNamed is the number of ids that BatchGetItems takes.
+const mostNamed = 100
+
 // named returns what the catalogue has of items, by their ids. A token that may not read the
 // catalogue gets items without titles.
 func (t *tools) named(ctx context.Context, ids map[string]bool) (func(id string) item, error) {
 	all := make(map[string]item, len(ids))
-	for ask := range batches(ids) {
+	for ask := range slices.Chunk(slices.Sorted(maps.Keys(ids)), mostNamed) {
 		answer, err := t.items.BatchGetItems(ctx, &pb.BatchGetItemsRequest{ItemIds: ask})
 		if failed := new(client.Error); errors.As(t.server.Explain(err), &failed) &&
 			failed.Code == codes.PermissionDenied {
