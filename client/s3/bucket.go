@@ -117,12 +117,9 @@ func placeOf(field, text string) (place, error) {
 
 func (p place) String() string { return "s3://" + p.bucket + "/" + p.key }
 
-// isMissing tells whether there is no such object.
-func isMissing(err error) bool { return minio.ToErrorResponse(err).Code == minio.NoSuchKey }
-
 // told adds to an error about an object its place, and what to do.
 func told(at place, err error) error {
-	if err == nil || errors.As(err, new(*fault.Fault)) {
+	if errors.As(err, new(*fault.Fault)) {
 		return fault.In(at.String(), err)
 	}
 	advice := advices[minio.ToErrorResponse(err).Code]

@@ -76,7 +76,7 @@ func (s *store) follow(
 // the last one then.
 func (s *store) bring(ctx context.Context, from place, to string, last *string) error {
 	info, err := s.StatObject(ctx, from.bucket, from.key, minio.StatObjectOptions{})
-	if isMissing(err) {
+	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
 		return fmt.Errorf("%v: there is no such object, or no such bucket: put it there, or name "+
 			"another one", from)
 	} else if err != nil {
