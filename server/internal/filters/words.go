@@ -27,12 +27,15 @@ var (
 	wanted = map[string]string{"string": "text", "[]string": "a list of texts",
 		"float64":   "a number",
 		"[]float64": "a list of numbers", "[]filters.bounds": "a list of ranges",
-		"filters.bounds":                "a range such as {name: price, gte: 10}",
-		"filters.circle":                "latitude, longitude and radius_km",
-		"filters.curve":                 "number, shape, origin and scale",
-		"filters.conditions":            "conditions such as {any_labels: [new]}",
-		"map[string]filters.conditions": "a mapping of names to conditions"}
+		"filters.bounds":     "a range such as {name: price, gte: 10}",
+		"filters.circle":     "latitude, longitude and radius_km",
+		"filters.curve":      "number, shape, origin and scale",
+		"filters.conditions": "conditions such as {any_labels: [new]}",
+		whole:                "a mapping of names to conditions"}
 )
+
+// whole is the type of Go of the file.
+const whole = "map[string]filters.conditions"
 
 // fields are the names in the file that the types of Go have.
 var fields = map[string][]string{"filters.conditions": namesOf[conditions](),
@@ -88,9 +91,32 @@ func wordedFault(text string, document *yaml.Node) (f faultAt) {
 		if m[2] != "" {
 			got = fmt.Sprintf("%q", m[2])
 		}
-		text = strings.Replace(text, m[0], "want "+wanted[m[3]]+", not "+got, 1)
+		f.text = "want " + wanted[m[3]] + ", not " + got
+		if m[3] != whole {
+			f.place = placeOfValue(document, m[1], m[2], f.line)
+		}
+		return f
 	}
-	return faultAt{f.line, place(document, f.line), text}
+	f.text = text
+	return f
+}
+
+// placeOfValue is the place of the innermost value of a kind on a line. The library cuts long ones.
+func placeOfValue(document *yaml.Node, tag, value string, line int) string {
+	value, cut := strings.CutSuffix(value, "...")
+	_, at := seek(document, func(n *yaml.Node) bool {
+		switch {
+		case n.Line != line:
+			return false
+		case tag == "seq":
+			return n.Kind == yaml.SequenceNode
+		case tag == "map":
+			return n.Kind == yaml.MappingNode
+		}
+		return n.Kind == yaml.ScalarNode &&
+			(n.Value == value || cut && strings.HasPrefix(n.Value, value))
+	})
+	return at
 }
 
 // placeOfKey is the place of the mapping that has a name on a line.
@@ -106,15 +132,16 @@ func placeOfKey(document *yaml.Node, name string, line int) string {
 	return at
 }
 
-// seek returns the first node that is what is sought, and its place; nil: there is none.
+// seek returns the first node that is what is sought, and its place; nil: there is none. Parts of a
+// node come before it.
 func seek(n *yaml.Node, sought func(*yaml.Node) bool) (found *yaml.Node, at string) {
-	if sought(n) {
-		return n, ""
-	}
 	for i, part := range n.Content {
 		if found, at := seek(part, sought); found != nil {
 			return found, under(n, i, at)
 		}
+	}
+	if sought(n) {
+		return n, ""
 	}
 	return nil, ""
 }
@@ -131,36 +158,4 @@ func under(n *yaml.Node, part int, at string) string {
 		return name + at
 	}
 	return name + "." + at
-}
-
-// place names what stands on a line, such as summer.ranges[1].gt, as far as it is one thing.
-func place(n *yaml.Node, line int) string {
-	if len(n.Content) == 0 {
-		return ""
-	}
-	step := 1
-	switch n.Kind {
-	case yaml.DocumentNode:
-		if root := n.Content[0]; root.Kind == yaml.MappingNode {
-			return place(root, line)
-		}
-		return "" // of no entry
-	case yaml.MappingNode:
-		step = 2 // a key and a value
-	case yaml.SequenceNode:
-	default:
-		return ""
-	}
-	at := -1
-	for i := 0; i < len(n.Content) && n.Content[i].Line <= line; i += step {
-		if at >= 0 && n.Content[i].Line == n.Content[at].Line && n.Content[i].Line == line {
-			return "" // one of several on the line
-		}
-		at = i
-	}
-	if at < 0 {
-		return ""
-	}
-	part := at + step - 1
-	return under(n, part, place(n.Content[part], line))
 }
