@@ -138,7 +138,7 @@ func (f *Updater) foldItem(m *model.Model, u *User, e *store.Event, item int32, 
 		if w := u.table.weights.Of(e.Type, e.Value); w != 0 && m.Personal() {
 			event := model.Event{Item: item, Weight: w, Time: e.Time.Unix()}
 			m.Fold(u.Kalman, event)
-			u.Tail.add(m, u.Revision, event)
+			u.Tail.add(m, u.Revision, event, u.Kalman)
 		}
 	} else {
 		u.Pending++

@@ -17,23 +17,31 @@ type Tail struct {
 	Before *kalman.State // state before Events; it must not be changed once Events has begun
 	Events model.History
 
-	revisions []uint64 // of Events
+	revisions []uint64      // of Events
+	half      *kalman.State // after the first TailEvents of Events; nil: it is not known
 }
 
 // NewTail returns a tail of an empty history.
 func NewTail(m *model.Model) *Tail { return &Tail{Before: m.NewState()} }
 
-// add records the event of a revision that is part of the state. What is too old may stay until
-// there is as much again, so that few events are moved.
-func (t *Tail) add(m *model.Model, revision uint64, e model.Event) {
+// add records the event of a revision that led to the state after. What is too old may stay until
+// there is as much again: few events are moved, and a copy of a state saves a second fold of each.
+func (t *Tail) add(m *model.Model, revision uint64, e model.Event, after *kalman.State) {
 	if t == nil {
 		return
 	}
-	if len(t.Events) >= 2*TailEvents {
+	t.Events, t.revisions = append(t.Events, e), append(t.revisions, revision)
+	switch {
+	case len(t.Events) < 2*TailEvents:
+	case t.half == nil:
 		t.Cut(m, revision)
+	default:
+		t.Before = t.half
+		t.drop(TailEvents)
 	}
-	t.Events = append(t.Events, e)
-	t.revisions = append(t.revisions, revision)
+	if len(t.Events) == TailEvents {
+		t.half = after.Clone()
+	}
 }
 
 // Cut leaves the last TailEvents events of a history of this revision, whether they are part of the
@@ -47,8 +55,16 @@ func (t *Tail) Cut(m *model.Model, revision uint64) {
 		m.Fold(t.Before, t.Events[old])
 		old++
 	}
-	t.Events = t.Events[:copy(t.Events, t.Events[old:])]
-	t.revisions = t.revisions[:copy(t.revisions, t.revisions[old:])]
+	t.drop(old)
+}
+
+// drop forgets the n oldest events, which are part of Before.
+func (t *Tail) drop(n int) {
+	if n > 0 {
+		t.half = nil
+	}
+	t.Events = t.Events[:copy(t.Events, t.Events[n:])]
+	t.revisions = t.revisions[:copy(t.revisions, t.revisions[n:])]
 }
 
 // ViewTail is [Cache.View] with the tail of the history. It reads the store alone, once: a cached
