@@ -234,6 +234,26 @@ class TestClient(Case):
               self.assertRaisesRegex(ValueError, "window: 0, want at least 1")):
             next(client.observe_many(EVENTS, window=0))
 
+    def test_addresses(self) -> None:
+        bad = ("", "foo", "foo:", ":80", "foo:0", "foo:65536", "foo:99999", "foo:http", "foo:-1",
+               "foo:8\u0665", " foo:80", "foo:80\n", "::1", "::1:80", "[]:80", "[::1]", "1.2.3.4")
+        good = ("foo:1", "foo:65535", "1.2.3.4:80", "[::1]:80", "unix:/x", "dns:///foo",
+                "ipv4:1.2.3.4:80,1.2.3.5:80")
+
+        async def later() -> None:
+            for address in good:
+                await gsimc.AsyncClient(address).close()
+            for address in bad:
+                with self.subTest(address), self.assertRaisesRegex(ValueError, "address: .*PORT"):
+                    gsimc.AsyncClient(address)
+
+        for address in good:
+            gsimc.Client(address).close()
+        for address in bad:
+            with self.subTest(address), self.assertRaisesRegex(ValueError, "address: .*PORT"):
+                gsimc.Client(address)
+        asyncio.run(later())
+
     def refused(self, client: gsimc.Client, code: str) -> None:
         with self.assertRaises(gsimc.Error) as caught:
             client.observe("alice", "i1")

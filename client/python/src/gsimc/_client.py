@@ -7,6 +7,7 @@ import functools
 import inspect
 import ipaddress
 import json
+import re
 import ssl
 import time
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Iterator
@@ -48,6 +49,20 @@ def _options(attempts: int) -> dict[str, Any]:
         "grpc.keepalive_time_ms": 20_000,
         "grpc.keepalive_timeout_ms": 10_000,
     }
+
+
+# Forms of an address that are for grpc alone to read.
+_SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:")
+
+
+def _check_address(address: str) -> None:
+    """Refuses what grpc would take for a host with the port 443, or try to connect to for ever."""
+    if address.startswith(("http://", "https://")):
+        raise ValueError(f"address: {address}, want HOST:PORT alone, and tls=True for https")
+    match = re.fullmatch(r"(?:\[[^\s\]]+\]|[^\s:\[\]]+):([0-9]{1,5})", address)
+    if not (address.startswith(_SCHEMES) or match and 0 < int(match[1]) < 65536):
+        raise ValueError(f"address: {address!r}, want HOST:PORT with a port from 1 to 65535, "
+                         "[HOST]:PORT for an IPv6 address, or unix:/PATH")
 
 
 def _on_this_machine(address: str) -> bool:
@@ -102,8 +117,7 @@ class _Base:
         cert: str | PathLike[str] | None = None, key: str | PathLike[str] | None = None,
         timeout: float = 5.0, attempts: int = 4,
     ) -> None:
-        if address.startswith(("http://", "https://")):
-            raise ValueError(f"address: {address}, want HOST:PORT alone, and tls=True for https")
+        _check_address(address)
         ca, cert, key = (p or None for p in (ca, cert, key))  # "": a variable that is not set
         tls = tls or any((ca, server_name, cert, key))
         token = token.strip()
