@@ -16,7 +16,7 @@ import (
 
 // NewToken draws a token for a client of a server and returns it with its line for the file of
 // Config.TokenFile, which has the token's hash only. roles is a list with commas of [Roles]. The
-// error is a [fault.Fault] of the field Name or Roles.
+// error is a [fault.Fault] of the field name or roles.
 func NewToken(name, roles string) (token, line string, err error) {
 	return doors.NewToken(name, roles)
 }

@@ -170,7 +170,7 @@ func TestBadFlags(t *testing.T) {
 		{serve + "--console on --ops-listen :9090", "--console: "},
 		{serve + "--console maybe", "--console must be one of"},
 		{"token web --roles root", `--roles: "root", want some of recommend, observe, user, items, admin`},
-		{"token a/b --roles user", `Name: "a/b", want up to 64 letters`},
+		{"token a/b --roles user", `name: "a/b", want up to 64 letters`},
 		{serve + "--admin-listen 90", `--admin-listen: "90" is not a HOST:PORT address`},
 		{serve + "--admin-listen unix:x", `--admin-listen: "unix:x" is not unix: and an absolute path`},
 		{serve + "--ops-listen 90", `--ops-listen: "90" is not a HOST:PORT address`},

@@ -115,7 +115,7 @@ func TestCheckWithoutTokens(t *testing.T) {
 }
 
 // A bad file is refused with the number of its line, and nothing of the line is shown: it may be a
-// token.
+// token. The forms of a line, at length, are told of a line of neither form. A $ is the end.
 func TestBadTokenFiles(t *testing.T) {
 	_, good := newToken(t, "a", "recommend")
 	const canary = "gsimc_canary"
@@ -127,13 +127,13 @@ func TestBadTokenFiles(t *testing.T) {
 			signedForm,
 		"a recommend " + canary:              "line 1 has no hash of 64 hexadecimal digits",
 		"a recommend " + hash[2:]:            "line 1 has no hash",
-		"a " + canary + " " + hash:           "line 1 has a role that is not one of",
+		"a " + canary + " " + hash:           "line 1 has a role that is not one of " + roleNames() + "$",
 		"a recommend, " + hash:               "line 1 has a role that is not one of",
-		canary + "/ recommend " + hash:       "line 1 has a name that is not of",
+		canary + "/ recommend " + hash:       "tokens: line 1 has a name that is not " + nameForm + "$",
 		good + "\n" + good:                   "line 3 has the hash of an earlier line",
 		good + "b admin " + hash + " " + "x": "line 2 has 4 words",
 		"a observe " + hash + " new-users=0": "line 1 has a number of new users a minute that is " +
-			"not from 1 to 1000000: a line is",
+			"not from 1 to 1000000$",
 		"a observe " + hash + " new-users=" + canary:         "line 1 has a number of new users",
 		"a observe " + hash + " calls=1 calls=2":             "line 1 has two numbers of calls a second",
 		"a observe " + hash + " new-users=1 x new-users=2":   "line 1 has 6 words, and what follows",
@@ -144,7 +144,7 @@ func TestBadTokenFiles(t *testing.T) {
 		_, err := Open(Files{Tokens: path}, roles, time.Now, slog.New(slog.DiscardHandler),
 			NewMetrics())
 		if err == nil || !strings.Contains(err.Error(), "TokenFile: ") ||
-			!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
+			!strings.Contains(err.Error()+"$", want) || strings.Contains(err.Error(), canary) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

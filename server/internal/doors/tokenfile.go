@@ -19,6 +19,7 @@ const (
 	knownForm  = "NAME ROLES SHA-256 [calls=N] [new-users=N], as `gsimc token` prints it"
 	signedForm = "NAME ROLES jwt ISSUER AUDIENCE [CLAIM=VALUE ...] [user=CLAIM] [keys=URL|FILE] " +
 		"[calls=N] [new-users=N]"
+	anyForm = knownForm + ", or " + signedForm
 )
 
 // parseTokenFile reads lines of words with blanks between them. It skips a byte order mark at the
@@ -35,12 +36,8 @@ func parseTokenFile(text []byte, all *issuers) (*tokens, error) {
 			continue
 		}
 		if err := t.add(words, all); err != nil {
-			form := knownForm + ", or " + signedForm
-			if signs(words) {
-				form = signedForm
-			}
 			return nil, &fault.Fault{Field: "TokenFile",
-				Problem: fmt.Sprintf("line %d has %v: a line is %s", number, err, form)}
+				Problem: fmt.Sprintf("line %d has %v", number, err)}
 		}
 	}
 	if len(t.known)+len(t.signed) == 0 { // as while it is being written; nobody could call
@@ -50,18 +47,18 @@ func parseTokenFile(text []byte, all *issuers) (*tokens, error) {
 	return t, nil
 }
 
-// signs reports whether a line is about signed tokens.
-func signs(words []string) bool { return len(words) > 2 && words[2] == "jwt" }
+// misshapen is the error of a line whose words are not those of a form.
+func misshapen(form, problem string) error { return errors.New(problem + ": a line is " + form) }
 
 // add takes the words of a line. The error completes "the line has"; it shows no word.
 func (t *tokens) add(words []string, all *issuers) error {
 	if len(words) < 3 {
-		return fmt.Errorf("%d words", len(words))
+		return misshapen(anyForm, fmt.Sprint(len(words), " words"))
 	}
 	has, err := parseRoles(words[1])
 	switch {
 	case !tokenName.MatchString(words[0]):
-		return errors.New("a name that is not of letters, digits, dots, _ and -")
+		return errors.New("a name that is not " + nameForm)
 	case err != nil:
 		return err
 	case len(t.known)+len(t.signed) == maxTokens:
@@ -70,7 +67,7 @@ func (t *tokens) add(words []string, all *issuers) error {
 	who := caller{name: words[0], roles: has,
 		rates:    &rates{what: "calls a second", period: time.Second},
 		newUsers: &rates{what: "new users a minute", period: time.Minute}}
-	if signs(words) {
+	if words[2] == "jwt" {
 		err = t.addSigned(who, words[3:], all)
 	} else {
 		err = t.addKnown(who, words[2:])
@@ -83,14 +80,14 @@ func (t *tokens) add(words []string, all *issuers) error {
 func (t *tokens) addKnown(who caller, words []string) error {
 	hash, err := hex.DecodeString(words[0])
 	if err != nil || len(hash) != sha256.Size {
-		return errors.New("no hash of 64 hexadecimal digits")
+		return misshapen(anyForm, "no hash of 64 hexadecimal digits")
 	}
 	for _, word := range words[1:] {
 		option, value, _ := strings.Cut(word, "=")
 		limit := who.limit(option)
 		if limit == nil {
-			return fmt.Errorf("%d words, and what follows the hash is not calls=N or new-users=N",
-				2+len(words))
+			return misshapen(knownForm, fmt.Sprint(2+len(words),
+				" words, and what follows the hash is not calls=N or new-users=N"))
 		}
 		if err := limit.parse(value); err != nil {
 			return err
@@ -106,7 +103,7 @@ func (t *tokens) addKnown(who caller, words []string) error {
 // addSigned takes a line about tokens that an issuer signs.
 func (t *tokens) addSigned(who caller, words []string, all *issuers) error {
 	if len(words) < 2 {
-		return errors.New("no issuer or no audience")
+		return misshapen(signedForm, "no issuer or no audience")
 	}
 	l := &signedLine{caller: who, audience: words[1]}
 	for _, word := range words[2:] {
@@ -141,7 +138,7 @@ func (l *signedLine) option(word string) error {
 	limit := l.limit(name)
 	switch {
 	case name == "" || value == "":
-		return errors.New("a word behind the audience that is not CLAIM=VALUE")
+		return misshapen(signedForm, "a word behind the audience that is not CLAIM=VALUE")
 	case name == "user" && l.userClaim == "":
 		l.userClaim = value
 	case name == "keys" && l.keys == "":

@@ -94,19 +94,20 @@ func bearer(values []string) string {
 // tokenName is the form of the names in the file, which are for people.
 var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+const nameForm = "up to 64 letters, digits, dots, _ and -, a letter or digit first"
+
 // tokenBytes is the entropy of a token.
 const tokenBytes = 32
 
 // NewToken draws a token with these roles, such as "recommend,observe", and returns it with its
-// line for the file. The error is a [fault.Fault] of the field Name or Roles.
+// line for the file. The error is a [fault.Fault] of the field name or roles.
 func NewToken(name, roles string) (token, line string, err error) {
 	var errs []error
 	if !tokenName.MatchString(name) {
-		errs = append(errs, fault.New("Name", fmt.Sprintf("%q", name),
-			"up to 64 letters, digits, dots, _ and -, the first a letter or a digit"))
+		errs = append(errs, fault.New("name", fmt.Sprintf("%q", name), nameForm))
 	}
 	if _, err := parseRoles(roles); err != nil {
-		errs = append(errs, fault.New("Roles", fmt.Sprintf("%q", roles),
+		errs = append(errs, fault.New("roles", fmt.Sprintf("%q", roles),
 			"some of "+roleNames()+", with commas"))
 	}
 	if err := errors.Join(errs...); err != nil {
