@@ -69,11 +69,6 @@ func (m *Model) learnFilter(u, response []float64, validation []History) error {
 // flatPrior has the variance 1 for each of k coordinates.
 func flatPrior(k int) []float32 { return slices.Repeat([]float32{1}, k) }
 
-func (m *Model) readDiagonalFilter(r *safetensors.Reader) {
-	p0 := safetensors.Array[float32](r, "p0", int64(m.k))
-	m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, p0)}
-}
-
 func (m *Model) readRotatedFilter(r *safetensors.Reader) {
 	n, k := int64(m.n), int64(m.k)
 	p0 := safetensors.Array[float32](r, "p0", k)

@@ -64,6 +64,7 @@ func (m *Model) readTransition(r *safetensors.Reader) {
 	case m.spec.Covariance == CovarianceFull:
 		m.readRotatedFilter(r)
 	default:
-		m.readDiagonalFilter(r)
+		p0 := safetensors.Array[float32](r, "p0", int64(m.k))
+		m.transition = &diagonalFilter{newPaperFilter(&m.spec, m.response, p0)}
 	}
 }

@@ -22,7 +22,9 @@ func (s *Server) openEventTypes() error {
 		Reloaded: func(good bool) {
 			s.metrics.typesTaken(good)
 			if good {
-				s.weighAnew()
+				// States by the old weights are folded anew as users come back.
+				s.updater.SetWeights(s.types.Get())
+				s.follow.Reweighed()
 			}
 		},
 	}
@@ -35,10 +37,3 @@ func (s *Server) openEventTypes() error {
 
 // EventWeights returns the weights of event types as of now.
 func (s *Server) EventWeights() event.Weights { return maps.Clone(s.updater.Weights()) }
-
-// weighAnew takes the weights that the file has now. States by the old weights are folded anew as
-// users come back.
-func (s *Server) weighAnew() {
-	s.updater.SetWeights(s.types.Get())
-	s.follow.Reweighed()
-}

@@ -37,16 +37,10 @@ func listenAll(ctx context.Context, cfg *Config) (l Listeners, err error) {
 			for _, o := range opened {
 				err = errors.Join(err, o.Close())
 			}
-			return Listeners{}, cannotListen(door.field, err)
+			return Listeners{}, &fault.Fault{Field: door.field,
+				Err: fmt.Errorf("%w; give another address, or port 0 for any", err)}
 		}
 		opened = append(opened, *door.to)
 	}
 	return l, nil
-}
-
-// cannotListen returns the fault of a configuration field with an address on which the server
-// cannot listen.
-func cannotListen(field string, err error) error {
-	return &fault.Fault{Field: field,
-		Err: fmt.Errorf("%w; give another address, or port 0 for any", err)}
 }

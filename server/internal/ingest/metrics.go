@@ -54,11 +54,6 @@ func NewMetrics() *Metrics {
 	return m
 }
 
-// count counts one event; the type has to be that of [credit.Book.TypeLabel].
-func (m *Metrics) count(d pb.EventDisposition, eventType string) {
-	m.total.WithLabelValues(dispositions[d], eventType).Inc()
-}
-
 // dispositions are the values of the label of that name.
 var dispositions = func() (names [pb.EventDisposition_EVENT_DISPOSITION_REJECTED + 1]string) {
 	for i := range names {
@@ -74,7 +69,7 @@ func (s *service) countSettled(
 	m, visible := s.Metrics, false
 	for i := range outcomes {
 		o, e := &outcomes[i], &batch[i].record.Event
-		m.count(o.disposition, s.Credits.TypeLabel(e.Type))
+		m.total.WithLabelValues(dispositions[o.disposition], s.Credits.TypeLabel(e.Type)).Inc()
 		switch o.fault {
 		case outcome.ErrNewUsers:
 			m.tooMany.ofServer.Inc()

@@ -22,9 +22,6 @@ import (
 // scope is the name of the instrumentation.
 const scope = "github.com/gsimc/gsimc/server"
 
-// Headers are the names of the headers by which a client hands its trace on (W3C Trace Context).
-var Headers = propagation.TraceContext{}.Fields()
-
 // Handler makes a span for each call of the methods that traced reports. The parent is that of the
 // client, if its metadata names one.
 func Handler(p trace.TracerProvider, traced func(method string) bool) stats.Handler {

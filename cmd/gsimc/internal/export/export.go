@@ -134,7 +134,9 @@ func (f *files) write(
 	p.Begin("writing items", progress.Rows)
 	err = from.EachItem(ctx, "", func(i store.Item) error {
 		p.Update(f.items.rows, 0)
-		return cli.Flag("--to", cli.PathError(f.items.add(itemOf(i))))
+		return cli.Flag("--to", cli.PathError(f.items.add(itemRow{ID: i.ID, Title: i.Title,
+			Categories: i.Categories, Labels: i.Labels, Hidden: i.Hidden, From: micros(i.From),
+			Until: micros(i.Until), Embedding: i.Embedding, Numbers: i.Numbers})))
 	})
 	if damaged, ok := errors.AsType[*store.DamagedItemsError](err); ok {
 		skipped, err = errors.Join(skipped, damaged), nil

@@ -48,12 +48,6 @@ func micros(t time.Time) *int64 {
 	return new(t.UnixMicro())
 }
 
-func itemOf(i store.Item) itemRow {
-	return itemRow{ID: i.ID, Title: i.Title, Categories: i.Categories, Labels: i.Labels,
-		Hidden: i.Hidden, From: micros(i.From), Until: micros(i.Until), Embedding: i.Embedding,
-		Numbers: i.Numbers}
-}
-
 // Numbers of rows that are in memory before they are written. An embedding may have 4 kB.
 const (
 	eventGroup = 1 << 17

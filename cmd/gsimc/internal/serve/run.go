@@ -40,7 +40,10 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 		return err
 	}
 	// Before anything is open: a signal that comes meanwhile is kept and must not end the process.
-	ctx, stop := shutdownContext(cfg.Logger)
+	ctx, stop := cli.UntilSignal(func(s os.Signal) {
+		cfg.Logger.Info("signal: draining, again to exit at once",
+			slog.String("signal", s.String()))
+	}, func() { cfg.Logger.Warn("second signal: exiting at once") })
 	defer stop()
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -243,4 +246,15 @@ func (c *Cmd) checkDoors() error {
 		doors = append(doors, [2]string{"--admin-listen", c.AdminListen})
 	}
 	return cli.CanListen(doors)
+}
+
+// reloadOnHangup loads the model anew at each SIGHUP, until ctx ends; from then on it ignores them.
+// The signal stays caught until the process ends, because by default it would cut a drain short.
+// The server logs the outcome.
+func reloadOnHangup(ctx context.Context, hangups <-chan os.Signal, s *server.Server) {
+	for range hangups {
+		if ctx.Err() == nil {
+			_ = s.Reload(ctx)
+		}
+	}
 }
