@@ -179,14 +179,14 @@ func (c *counter) row(i int32, keep int) []pair {
 			if p >= len(c.item) || c.item[p] < 0 {
 				break
 			}
-			c.at(i, c.item[p]).after += c.weights[g]
+			c.at(c.item[p]).after += c.weights[g]
 		}
 		for g := 1; g <= MaxGap; g++ {
 			p := int(at) - g
 			if p < 0 || c.item[p] < 0 {
 				break
 			}
-			c.at(i, c.item[p]).before += c.weights[g]
+			c.at(c.item[p]).before += c.weights[g]
 		}
 	}
 	all := make([]pair, 0, len(c.touched))
@@ -228,8 +228,8 @@ func (c *counter) strongest(all []pair, keep int) []pair {
 	return append(kept, tied[:keep-len(kept)]...)
 }
 
-// at returns the sums of item j in row i.
-func (c *counter) at(i, j int32) *pair {
+// at returns the sums of item j in the row.
+func (c *counter) at(j int32) *pair {
 	s := &c.sums[j]
 	if s.after == 0 && s.before == 0 {
 		c.touched = append(c.touched, j)

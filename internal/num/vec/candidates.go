@@ -31,11 +31,6 @@ func (c *Candidates) Move(to, from int) {
 // Drop keeps the candidates whose High is at least floor, in their order.
 func (c *Candidates) Drop(floor float32) { c.Truncate(inUse.drop(c, floor)) }
 
-// grow makes room for n more candidates. Kernels may write into all of the room.
-func (c *Candidates) grow(n int) {
-	c.Place, c.Low, c.High = slices.Grow(c.Place, n), slices.Grow(c.Low, n), slices.Grow(c.High, n)
-}
-
 // Bounds are intervals that contain the scores of the rows of a block. d[r] is the dot product of
 // row r with a query of integers:
 //
@@ -54,7 +49,7 @@ type Bounds struct {
 func (b *Bounds) CollectTo(
 	c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte,
 ) {
-	b.check(c, block, q, BlockBytes(len(q.h)), next)
+	b.check(c, block, BlockBytes(len(q.h)), next)
 	c.Truncate(len(c.Place) + inUse.collect(c, block, q, b, floor, first, next))
 }
 
@@ -62,7 +57,7 @@ func (b *Bounds) CollectTo(
 func (b *Bounds) CollectFiveBitsTo(
 	c *Candidates, block []byte, q *Digits, floor float32, first int32, next []byte,
 ) {
-	b.check(c, block, q, FiveBitBlockBytes(len(q.h)), next)
+	b.check(c, block, FiveBitBlockBytes(len(q.h)), next)
 	collect := inUse.collectFive
 	if collect == nil {
 		collect = generic.collectFive
@@ -71,7 +66,7 @@ func (b *Bounds) CollectFiveBitsTo(
 }
 
 // check checks the lengths, and makes room for a block's rows.
-func (b *Bounds) check(c *Candidates, block []byte, q *Digits, size int, next []byte) {
+func (b *Bounds) check(c *Candidates, block []byte, size int, next []byte) {
 	if len(block) != size || next != nil && len(next) != size {
 		panic("vec: a block of another width than the query's")
 	}
@@ -79,7 +74,8 @@ func (b *Bounds) check(c *Candidates, block []byte, q *Digits, size int, next []
 		panic("vec: Bounds of less than a block")
 	}
 	if n := len(c.Place) + BlockRows; n > cap(c.Place) || n > cap(c.Low) || n > cap(c.High) {
-		c.grow(BlockRows)
+		c.Place, c.Low = slices.Grow(c.Place, BlockRows), slices.Grow(c.Low, BlockRows)
+		c.High = slices.Grow(c.High, BlockRows)
 	}
 }
 
