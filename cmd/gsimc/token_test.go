@@ -26,11 +26,11 @@ func TestTokenAddTo(t *testing.T) {
 	check.Same(t, want, mustRead(t, path), "the file")
 	check.Same(t, os.FileMode(0o600), check.Get(os.Stat(path))(t).Mode().Perm(), "the mode")
 	for text, refusal := range map[string]string{
-		want: "--add-to: line 2 of " + path + " has the name ops, so no token was drawn: choose another " +
-			"name; if a shell's > has emptied the file with the token of that name, remove the line",
-		"\ufeffops jwt jwt\r\n": "--add-to: line 1 of " + path + " has the name ops",
-		"gsimc_abc\n":           "--add-to: line 1 of " + path + " is not of a file of tokens",
-		"# a\nx y z w":          "--add-to: line 2 of " + path + " is not of a file of tokens",
+		want: "--add-to: " + path + ": line 2 has the name ops: choose another name, or remove the " +
+			"line if its token is lost",
+		"\ufeffops jwt jwt\r\n": "--add-to: " + path + ": line 1 has the name ops",
+		"gsimc_abc\n":           "--add-to: " + path + ": line 1 is no line of a file of tokens",
+		"# a\nx y z w":          "--add-to: " + path + ": line 2 is no line of a file of tokens",
 	} {
 		write(t, path, text)
 		code, stdout, stderr := runCLI(t, nil, "token", "ops", "--roles", "admin", "--add-to", path)

@@ -86,11 +86,10 @@ func addToken(path, name, line string, show func() error) (err error) {
 		switch {
 		case len(words) == 0 || strings.HasPrefix(words[0], "#"):
 		case len(words) < 3 || len(words[2]) != 2*sha256.Size && words[2] != "jwt":
-			return fmt.Errorf("line %d of %s is not of a file of tokens", number, path)
+			return fmt.Errorf("%s: line %d is no line of a file of tokens", path, number)
 		case words[0] == name:
-			return fmt.Errorf("line %d of %s has the name %s, so no token was drawn: choose "+
-				"another name; if a shell's > has emptied the file with the token of that name, "+
-				"remove the line and draw it again", number, path, name)
+			return fmt.Errorf("%s: line %d has the name %s: choose another name, or remove the "+
+				"line if its token is lost", path, number, name)
 		}
 	}
 	if len(text) > 0 && text[len(text)-1] != '\n' {
