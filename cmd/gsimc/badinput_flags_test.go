@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -23,6 +24,7 @@ func testBadSettings(t *testing.T) {
 	events, model := smallModel(t)
 	b := newBadCommands(t, "$DATA", events, "$MODEL", model)
 	check.Must(t, syscall.Mkfifo(filepath.Join(b.dir, "pipe"), 0o600))
+	testBadOutputs(t, b)
 	for _, c := range []struct {
 		args string
 		exit int
@@ -44,10 +46,6 @@ func testBadSettings(t *testing.T) {
 		{"train --data $DATA --out $DIR", cli.ExitUsage, []string{"--out:", "is a directory"}},
 		{"train --data $DATA --out $DIR/pipe", cli.ExitUsage, []string{"--out: $DIR/pipe is a " +
 			"device, pipe or socket, which a file would replace: give the name of a file"}},
-		{"train --data $DATA --out $DATA", cli.ExitUsage,
-			[]string{"--out: $DATA would replace the file of --data: choose another name"}},
-		{"recommend --users $DATA --out $DATA", cli.ExitUsage,
-			[]string{"--out: $DATA would replace the file of --users"}},
 		{"train --data $DATA --out $DIR/none/model.gsimc", cli.ExitFailure,
 			[]string{"--out: cannot write to the folder $DIR/none: no such file or directory",
 				"make it"}},
@@ -90,4 +88,61 @@ func testBadSettings(t *testing.T) {
 		env: []string{"GSIMC_CONFIG=$DIR/settings.yaml", "GSIMC_RANK=0"},
 		want: []string{"--alpha: 7, want 0 to 1 (from line 1 of $DIR/settings.yaml)",
 			"--rank: 0, want at least 1 (from GSIMC_RANK)"}})
+}
+
+// testBadOutputs names as outputs what a command reads, and paths in the folder of a store.
+func testBadOutputs(t *testing.T, b *badCommands) {
+	b.write(t, "read.csv", "alpha: 1\n")
+	b.write(t, "read.ranges", "")
+	store := filepath.Join(b.dir, "store")
+	check.Must(t, os.MkdirAll(filepath.Join(store, "histories"), 0o700))
+	b.write(t, "store/MARK", "")
+	check.Must(t, os.Symlink(filepath.Join(store, "MARK"), filepath.Join(b.dir, "link")))
+	for _, c := range []struct{ args, want string }{
+		{"train --data $DATA --out $DATA", "file of --data"},
+		{"train --data $DATA --split $READ --out $READ", "file of --split"},
+		{"train --config $READ --data $DATA --out $READ", "file of --config"},
+		{"train --data $DATA --type-column t --event-types-file $DIR/types --out $DIR/types",
+			"file of --event-types-file"},
+		{"train --data $DATA --like $READ --out $READ", "file of --like"},
+		{"train --data - --out $READ", "file of standard input"},
+		{"generate --config $READ --out $READ", "file of --config"},
+		{"recommend --users $READ --out $READ", "file of --users"},
+		{"recommend --users $DATA --items-file $READ --out $READ", "file of --items-file"},
+		{"verify --config $READ --list $READ", "file of --config"},
+		{"salvage --config $DIR/read.ranges --to $OUT/new --list $DIR/read", "file of --config"},
+		{"train --data $DATA --out -", "--out: - is not standard output: give a name"},
+		{"export --from $DIR --to -", "--to: - is not standard output: give a name"},
+
+		{"train --data $DATA --out $STORE/new.csv", "--out: $STORE/new.csv is in the data folder"},
+		{"train --data $DATA --out $STORE/histories/a.gsimc", "is in the data folder"},
+		{"generate --out $STORE/MARK", "is in the data folder of the store $STORE: give a path"},
+		{"recommend --users $DATA --out $STORE/a/b.csv", "is in the data folder"},
+		{"verify --list $DIR/link", "--list: $DIR/link is in the data folder of the store $STORE"},
+		{"salvage --to $OUT/new --list $STORE/MARK", "--list: "},
+		{"salvage --to $STORE/new", "--to: "},
+		{"backup --to $STORE/new", "--to: "},
+		{"restore --from $DIR --data-dir $STORE/new", "--data-dir: "},
+		{"migrate --from valkey://h:1/n --to $STORE/new", "--to: "},
+		{"export --from valkey://h:1/n --to $STORE", "--to: "},
+		{"evaluate --data $DATA --svg $STORE", "--svg: "},
+		{"model show $MODEL --svg $STORE/new", "--svg: "},
+		{"standalone $DATA --dir $STORE", "--dir: "},
+		{"demo --dir $STORE/new", "--dir: "},
+		{"token web --roles user --add-to $STORE/MARK", "--add-to: "},
+	} {
+		b.write(t, "types", "view 1\n")
+		paths := strings.NewReplacer("$READ", "$DIR/read.csv", "$STORE", "$DIR/store").Replace
+		want := []string{c.want}
+		if strings.HasPrefix(c.want, "file of") {
+			want = []string{"would replace the " + c.want + ": choose another name"}
+		} else if strings.HasSuffix(c.want, ": ") {
+			want = append(want, "is in the data folder of the store $STORE: give a path outside")
+		}
+		for i := range want {
+			want[i] = paths(want[i])
+		}
+		b.run(t, badCommand{input: c.args, args: paths(c.args), exit: cli.ExitUsage, want: want,
+			stdin: filepath.Join(b.dir, "read.csv")})
+	}
 }

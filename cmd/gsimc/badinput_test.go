@@ -29,6 +29,7 @@ type badCommand struct {
 	input string // what is wrong; empty: the command line itself
 	args  string // split at blanks; $NAME stands for a path
 	env   []string
+	stdin string // path of the file; empty: none
 	exit  int
 	want  []string // parts of the message; $NAME as in args
 }
@@ -100,6 +101,11 @@ func (b *badCommands) execute(t *testing.T, c badCommand) (code int, stdout, std
 	}
 	p := proctest.New(t, nil, binary(t), args...)
 	p.Cmd.Env, p.Cmd.Dir = []string{}, b.dir
+	if c.stdin != "" {
+		in := check.Get(os.Open(c.stdin))(t)
+		defer in.Close()
+		p.Cmd.Stdin = in
+	}
 	for _, variable := range c.env {
 		p.Cmd.Env = append(p.Cmd.Env, b.paths.Replace(variable))
 	}

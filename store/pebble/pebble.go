@@ -68,6 +68,7 @@ import (
 	"github.com/gsimc/gsimc/store"
 	"github.com/gsimc/gsimc/store/internal/calls"
 	"github.com/gsimc/gsimc/store/pebble/internal/engine"
+	"github.com/gsimc/gsimc/store/pebble/internal/manifest"
 	"github.com/gsimc/gsimc/store/pebble/internal/mark"
 	"github.com/gsimc/gsimc/store/pebble/internal/recent"
 )
@@ -136,6 +137,42 @@ func Begins(dir string) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// Around returns the folder of a store or of a backup that a path is or lies in, and what of the
+// path is inside of it. Both are empty if there is none.
+func Around(path string) (dir, inside string) {
+	real, err := filepath.EvalSymlinks(path)
+	for ; err != nil; real, err = filepath.EvalSymlinks(path) { // it is not there
+		up := filepath.Dir(path)
+		if up == path {
+			return "", ""
+		}
+		path, inside = up, filepath.Join(filepath.Base(path), inside)
+	}
+	if dir, err = filepath.Abs(real); err != nil {
+		return "", ""
+	}
+	for !isStore(dir) {
+		up := filepath.Dir(dir)
+		if up == dir {
+			return "", ""
+		}
+		dir, inside = up, filepath.Join(filepath.Base(dir), inside)
+	}
+	return dir, inside
+}
+
+// isStore reports whether a folder has two of the names that a store or a backup has: other folders
+// may have one of them.
+func isStore(dir string) bool {
+	found := 0
+	for _, name := range []string{engine.DataName, engine.LockName, mark.Name, manifest.Name} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			found++
+		}
+	}
+	return found > 1
 }
 
 // start makes an engine a store. It closes the engine if there is an error.

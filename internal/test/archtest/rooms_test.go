@@ -132,7 +132,7 @@ server: api internal/event internal/fault internal/file internal/wire model stor
 cmd/gsimc/internal/child:
 cmd/gsimc/internal/progress:
 cmd/gsimc/internal/cli: api internal/cmdline internal/fault internal/file internal/near
-	internal/num model learn/dataset client cmd/gsimc/internal/progress
+	internal/num model store/pebble learn/dataset client cmd/gsimc/internal/progress
 cmd/gsimc/internal/stores: store store/memory store/postgres store/valkey store/pebble
 	cmd/gsimc/internal/cli
 cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/file internal/num

@@ -17,7 +17,7 @@ import (
 // listsFlags are the flags for the lists of many users.
 type listsFlags struct {
 	Users string `group:"For whom:" placeholder:"FILE" help:"Many users, for --out: the column user_id of a file in any of the forms that train reads, each user once; it may be one of events. - is standard input."`
-	Out   string `group:"Output:" placeholder:"FILE" help:"With --users, the file of all lists: a row for each place if its name ends in .parquet or .csv, an object for each user if in .jsonl, the last two also with .gz or .zst behind it. It is replaced in one step when it is complete."`
+	Out   string `writes:"file" group:"Output:" placeholder:"FILE" help:"With --users, the file of all lists: a row for each place if its name ends in .parquet or .csv, an object for each user if in .jsonl, the last two also with .gz or .zst behind it. It is replaced in one step when it is complete."`
 }
 
 // checkLists checks the flags for many users against the others.
@@ -46,8 +46,7 @@ func (c *Recommend) checkLists() error {
 
 // writeLists asks for the list of each user and writes them all.
 func (c *Recommend) writeLists(a *cli.App, titles map[string]string) (err error) {
-	err = errors.Join(cli.Writable("--out", c.Out), cli.NotRead("--out", c.Out, "--users", c.Users))
-	if err != nil {
+	if err = cli.Writable("--out", c.Out); err != nil {
 		return err
 	}
 	users, err := dataset.ReadUsers(c.Users, a.Stdin)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"time"
 
@@ -108,21 +107,6 @@ func Writable(flag, path string) error {
 	case err != nil:
 		return &fault.Fault{Field: flag, Problem: "cannot write to the folder " + dir + ":",
 			Err: fmt.Errorf("%w: make it, or choose another", err)}
-	}
-	return nil
-}
-
-// NotRead refuses an output flag with the path of one of the files that another flag reads.
-func NotRead(flag, path, other string, read ...string) error {
-	out, err := os.Stat(path)
-	if err != nil {
-		return nil // it replaces nothing
-	}
-	for _, name := range read {
-		if in, err := os.Stat(name); err == nil && os.SameFile(in, out) {
-			return Usage(Flagf(flag, "%s would replace the file of %s: choose another name", path,
-				other))
-		}
 	}
 	return nil
 }

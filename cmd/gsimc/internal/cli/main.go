@@ -171,6 +171,9 @@ func (l *line) parse(args []string) (*kong.Context, error) {
 		if c, ok := node.Target.Addr().Interface().(lineChecker); ok && err == nil {
 			err = c.CheckLine(ctx)
 		}
+		if err == nil {
+			err = l.checkOutputs(ctx)
+		}
 	}
 	return ctx, err
 }

@@ -2,12 +2,121 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/gsimc/gsimc/internal/fault"
 	"github.com/gsimc/gsimc/internal/file/atomicfile"
+	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/store/pebble"
 )
+
+// Flags that name what a command writes have the tag writes, whose value is one of these.
+const (
+	writesFile  = "file"
+	writesList  = "list"  // a file, and those of two more endings
+	writesModel = "model" // a model file, for which there is a place beside a store
+	writesDir   = "dir"   // a new folder, or the end of a file
+	writesInto  = "into"  // a folder that may have other files
+)
+
+// checkOutputs refuses what a command would write to at the cost of something else.
+func (l *line) checkOutputs(ctx *kong.Context) (err error) {
+	for _, flag := range ctx.Flags() {
+		kind := flag.Tag.Get("writes")
+		path, _ := flag.Target.Interface().(string)
+		if kind == "" || path == "" || strings.Contains(path, "://") {
+			continue
+		}
+		name := "--" + flag.Name
+		if path == dataset.Stdin {
+			err = errors.Join(err, Flagf(name, "- is not standard output: give a name"))
+			continue
+		}
+		err = errors.Join(err, notInStore(name, kind, path))
+		switch kind {
+		case writesList:
+			err = errors.Join(err, l.notRead(ctx, name, path+".doubtful"),
+				l.notRead(ctx, name, path+".ranges"))
+			fallthrough
+		case writesFile, writesModel:
+			err = errors.Join(err, l.notRead(ctx, name, path))
+		}
+	}
+	return Usage(err)
+}
+
+// notInStore refuses a path in the folder of a store.
+func notInStore(flag, kind, path string) error {
+	dir, inside := pebble.Around(path)
+	if dir == "" || inside == "" && kind != writesInto {
+		return nil // a command that makes a folder looks at it by itself
+	}
+	if kind == writesModel && !strings.HasPrefix(inside, "histories") &&
+		(strings.Contains(inside, ".gsimc") || strings.HasSuffix(inside, ".retrained") ||
+			strings.HasSuffix(path, "/")) {
+		return nil // as `serve` without --model and with --retrain-every has it
+	}
+	return Flagf(flag, "%s is in the data folder of the store %s: give a path outside of it", path,
+		dir)
+}
+
+// notRead refuses a path of a file that the command reads.
+func (l *line) notRead(ctx *kong.Context, flag, path string) error {
+	out, err := os.Stat(path)
+	if err != nil || out.IsDir() {
+		return nil // it replaces nothing
+	}
+	same := func(read string) bool {
+		in, err := os.Stat(read)
+		return err == nil && os.SameFile(in, out)
+	}
+	refuse := func(of string) error {
+		return Flagf(flag, "%s would replace the file of %s: choose another name", path, of)
+	}
+	if same(l.settings.path) {
+		return refuse("--config")
+	}
+	for _, other := range ctx.Flags() {
+		for _, read := range texts(other) {
+			switch {
+			case read == dataset.Stdin && isFile(l.app.Stdin, out):
+				return refuse("standard input")
+			case same(read):
+				return refuse("--" + other.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// texts are those of a flag that may name files to be read.
+func texts(flag *kong.Flag) []string {
+	if flag.Tag.Has("writes") || flag.Enum != "" {
+		return nil
+	}
+	switch value := flag.Target.Interface().(type) {
+	case string:
+		return []string{value}
+	case []string:
+		return value
+	}
+	return nil
+}
+
+// isFile reports whether a stream is of the file.
+func isFile(stream io.Reader, file os.FileInfo) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && os.SameFile(info, file)
+}
 
 var errIsDir = errors.New("is a directory")
 

@@ -22,7 +22,7 @@ import (
 
 // Cmd is `gsimc demo`.
 type Cmd struct {
-	Dir    string `placeholder:"DIR" help:"Folder for the files of the demonstration; kept. Default: a temporary one, removed at the end."`
+	Dir    string `writes:"into" placeholder:"DIR" help:"Folder for the files of the demonstration; kept. Default: a temporary one, removed at the end."`
 	Users  int    `default:"3000" help:"Users of the synthetic catalogue."`
 	Items  int    `default:"1000" help:"Items of the synthetic catalogue."`
 	Events int    `default:"120000" help:"Events of the synthetic catalogue."`

@@ -45,7 +45,7 @@ type Cmd struct {
 	Verbose bool `group:"Output:" short:"v" help:"Also print the graphs, the figures of the eigensolver, and how right the reported uncertainty of scores is; with --json and last-item, the rank of each target."`
 
 	JSON bool   `group:"Output:" name:"json" help:"Print one JSON object."`
-	SVG  string `group:"Output:" name:"svg" placeholder:"DIR" help:"Draw to SVG files in this folder, which is made if it is missing. last-item: accuracy by history length and by popularity, energy by frequency, and the reliability of variances. time: accuracy by the age of the model."`
+	SVG  string `group:"Output:" name:"svg" writes:"into" placeholder:"DIR" help:"Draw to SVG files in this folder, which is made if it is missing. last-item: accuracy by history length and by popularity, energy by frequency, and the reliability of variances. time: accuracy by the age of the model."`
 }
 
 // Help is the manual under the flags.

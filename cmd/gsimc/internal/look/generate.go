@@ -19,7 +19,7 @@ type Generate struct {
 	Items  int    `default:"2000" help:"Items."`
 	Events int64  `default:"500000" help:"Events in total: from one for each user to every item for every user."`
 	Seed   uint64 `default:"1" help:"Another seed gives another catalogue and other users."`
-	Out    string `required:"" placeholder:"FILE" help:"CSV file to write, compressed if it ends in .gz or .zst; it is replaced in one step when the new one is complete."`
+	Out    string `writes:"file" required:"" placeholder:"FILE" help:"CSV file to write, compressed if it ends in .gz or .zst; it is replaced in one step when the new one is complete."`
 }
 
 // Help is the manual under the flags.

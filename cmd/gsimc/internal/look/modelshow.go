@@ -23,7 +23,7 @@ import (
 type ModelShow struct {
 	File string `arg:"" help:"Model file."`
 
-	SVG string `name:"svg" placeholder:"DIR" help:"Draw the spectrum, the response and the local term to SVG files in this folder, which is made if it is missing."`
+	SVG string `name:"svg" writes:"into" placeholder:"DIR" help:"Draw the spectrum, the response and the local term to SVG files in this folder, which is made if it is missing."`
 }
 
 // Run checks the file as serve would, and describes it.

@@ -15,7 +15,7 @@ import (
 // Backup is `gsimc backup`.
 type Backup struct {
 	DataDir string `default:"./state" help:"Data folder of the server. The server must be stopped, or be asked for a checkpoint with --server."`
-	To      string `required:"" placeholder:"DIR" help:"Folder of the backup, which must be empty or not be there."`
+	To      string `writes:"dir" required:"" placeholder:"DIR" help:"Folder of the backup, which must be empty or not be there."`
 	Server  string `group:"Server:" placeholder:"HOST:PORT" help:"Admin address (serve --admin-listen) of the running server. It copies its store and goes on serving."`
 
 	cli.AccessFlags
@@ -68,7 +68,7 @@ func (c *Backup) Run(a *cli.App) error {
 // Restore is `gsimc restore`.
 type Restore struct {
 	From    string `required:"" placeholder:"DIR" help:"Folder of the backup."`
-	DataDir string `default:"./state" help:"Data folder of the server to be, which must be empty or not be there."`
+	DataDir string `writes:"dir" default:"./state" help:"Data folder of the server to be, which must be empty or not be there."`
 }
 
 // Help is the manual under the flags.

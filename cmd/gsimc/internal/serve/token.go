@@ -16,7 +16,7 @@ import (
 type Token struct {
 	Name  string `arg:"" help:"Whose token it is, for people: web, nightly-import."`
 	Roles string `required:"" placeholder:"ROLE,..." help:"What it is good for: ${serve_roles}. No role includes another."`
-	AddTo string `placeholder:"FILE" help:"Append the line to this file of tokens, which is made if it is not there, and print the token alone."`
+	AddTo string `writes:"dir" placeholder:"FILE" help:"Append the line to this file of tokens, which is made if it is not there, and print the token alone."`
 }
 
 // Help is the manual under the flags.

@@ -22,7 +22,7 @@ import (
 type Cmd struct {
 	look.SurveyFlags
 
-	Dir   string `group:"Files:" placeholder:"DIR" help:"Folder for the model and the histories; kept, and a later run adds to the histories. Default: a temporary one, removed at the end."`
+	Dir   string `writes:"into" group:"Files:" placeholder:"DIR" help:"Folder for the model and the histories; kept, and a later run adds to the histories. Default: a temporary one, removed at the end."`
 	Quick bool   `group:"Files:" help:"Keep the default rank, ridge and bands instead of choosing them."`
 
 	Listen      string `group:"Network:" default:"127.0.0.1:50051" help:"gRPC address; port 0 takes a free one, here and below."`

@@ -40,7 +40,7 @@ type Cmd struct {
 
 	Verbose bool `short:"v" help:"Also print the figures of the eigensolver."`
 
-	Out string `placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete. DIR/ is a file of its own in a folder, as for serve --model-dir. Needed unless --plan."`
+	Out string `writes:"model" placeholder:"FILE" help:"Model file to write; it is replaced in one step when the new one is complete. DIR/ is a file of its own in a folder, as for serve --model-dir. Needed unless --plan."`
 
 	like *train.Pattern // of --like, once Run has read it
 }
@@ -114,10 +114,7 @@ func (c *Cmd) run(a *cli.App) error {
 		if intoFolder(path) {
 			path = filepath.Join(path, "model.gsimc")
 		}
-		if err := errors.Join(cli.Writable("--out", path),
-			cli.NotRead("--out", path, "--data", c.Data...),
-			cli.NotRead("--out", path, "--split", c.Split),
-			cli.NotRead("--out", path, "--from-spectrum", c.FromSpectrum)); err != nil {
+		if err := cli.Writable("--out", path); err != nil {
 			return err
 		}
 	}

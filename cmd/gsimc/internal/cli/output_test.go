@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gsimc/gsimc/internal/test/check"
+)
+
+// A server without --model takes model.gsimc in its data folder, and has a training write beside
+// it: model files may stand there, and nothing else.
+func TestModelsBesideAStore(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"store/histories", "store/MARK", "other/histories"} {
+		check.Must(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
+	}
+	for path, refused := range map[string]bool{
+		"store/model.gsimc": false, "store/model.gsimc.retrained": false, "store/": false,
+		"store/m.retrained": false, "store/models/": false, "storeroom/m": false,
+		"other/new/m": false, "other/m": false,
+		"store/m": true, "store/models/m": true, "store/histories/m.gsimc": true,
+		"store/histories/": true, "store/MARK": true,
+	} {
+		err := notInStore("--out", writesModel, dir+"/"+path)
+		check.Same(t, refused, err != nil, "%s is refused: %v", path, err)
+	}
+	for kind, refused := range map[string]bool{writesDir: false, writesInto: true} {
+		err := notInStore("--to", kind, filepath.Join(dir, "store"))
+		check.Same(t, refused, err != nil, "the store for %s is refused: %v", kind, err)
+	}
+}
