@@ -41,8 +41,8 @@ func testBadSettings(t *testing.T) {
 		{"$TRAIN --rank 64 --solver nystrom --landmarks 32", cli.ExitFailure,
 			[]string{"--landmarks: 32 does not fit rank 64", "want 64 to 120"}},
 		{"$TRAIN --alpha 0.9 --phi 3", cli.ExitUsage,
-			[]string{"--alpha: has no effect on learned dynamics", "--phi: has no effect",
-				"choose a --filter"}},
+			[]string{"--alpha: has no effect with learned dynamics", "--phi: has no effect",
+				"only with a --filter: leave it out"}},
 		{"train --data $DATA --out $DIR", cli.ExitUsage, []string{"--out:", "is a directory"}},
 		{"train --data $DATA --out $DIR/pipe", cli.ExitUsage, []string{"--out: $DIR/pipe is a " +
 			"device, pipe or socket, which a file would replace: give the name of a file"}},

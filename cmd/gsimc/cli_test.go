@@ -89,6 +89,7 @@ func TestExitCodes(t *testing.T) {
 func TestBadFlags(t *testing.T) {
 	const (
 		train     = "train --data x.csv --out y.gsimc "
+		filtered  = train + "--filter power "
 		evaluate  = "evaluate --data x.csv "
 		generate  = "generate --out x.csv "
 		serve     = "serve --model m.gsimc "
@@ -97,8 +98,19 @@ func TestBadFlags(t *testing.T) {
 	cases := []struct{ args, want string }{
 		{"train --out y.gsimc", "missing flags: --data=FILE or --from-store=DIR"},
 		{"train --from-store d --out y.gsimc --user-column u",
-			"--user-column: has no effect with --from-store, leave one of the two out"},
+			"--user-column: has no effect with --from-store: leave it out"},
 		{"evaluate --from-store d --time-unit ms", "--time-unit: has no effect with --from-store"},
+		{"train --from-store d --out y.gsimc --columns a,b",
+			"--columns: has no effect with --from-store: leave it out (see"},
+		{"train --from-store d --out y.gsimc --max-bad-rows 5",
+			"--max-bad-rows: has no effect with --from-store"},
+		{"train --from-store d --out y.gsimc --weight-column w",
+			"--weight-column: has no effect with --from-store"},
+		{train + "--filter power --dynamics learned",
+			"--filter: has no effect with --dynamics learned"},
+		{evaluate + "--time-cuts 2", "--time-cuts: has no effect without --protocol time"},
+		{evaluate + "--new-share 0.1", "--new-share: has no effect without --protocol new-items"},
+		{evaluate + "--items-separator ,", "--items-separator: has no effect without --items-file"},
 		{"evaluate --data x --server h:1", "--server: has no effect without --from-store"},
 		{"train --data x --out y.gsimc --tls", "--tls: has no effect without --server"},
 		{"train --data x.csv", "missing flags: --out=FILE"},
@@ -117,15 +129,15 @@ func TestBadFlags(t *testing.T) {
 		{train + "--degree-exponent 2.5", "--degree-exponent: 2.5, want 0 to 2"},
 		{train + "--window 1", "--window: 1, want 2 to 10000, or 0 for whole histories"},
 		{train + "--degree-rescale -3", "--degree-rescale: -3, want -2 to 2"},
-		{train + "--phi 0", "--phi: 0, want a number above 0"},
-		{train + "--gamma -1", "--gamma: -1, want at least 0"},
-		{train + "--a 1.5", "--a: 1.5, want at least 2"},
-		{train + "--power 0", "--power: 0, want a number above 0"},
-		{train + "--alpha 0", "--alpha: 0, want a number above 0"},
-		{train + "--half-life -1h", "--half-life: -1h0m0s, want 0s or at least 1s"},
-		{train + "--half-life 5", "--half-life"},
-		{train + "--sigma-nu 1e-30", "--sigma-nu: 1e-30, want 1e-12 to 1e+12"},
-		{train + "--sigma-eta 1e13", "--sigma-eta: 1e+13, want 1e-12 to 1e+12"},
+		{filtered + "--phi 0", "--phi: 0, want a number above 0"},
+		{filtered + "--gamma -1", "--gamma: -1, want at least 0"},
+		{filtered + "--a 1.5", "--a: 1.5, want at least 2"},
+		{filtered + "--power 0", "--power: 0, want a number above 0"},
+		{filtered + "--alpha 0", "--alpha: 0, want a number above 0"},
+		{filtered + "--half-life -1h", "--half-life: -1h0m0s, want 0s or at least 1s"},
+		{filtered + "--half-life 5", "--half-life"},
+		{filtered + "--sigma-nu 1e-30", "--sigma-nu: 1e-30, want 1e-12 to 1e+12"},
+		{filtered + "--sigma-eta 1e13", "--sigma-eta: 1e+13, want 1e-12 to 1e+12"},
 		{train + "--filter power --ridge 2", "--ridge: has no effect without learned dynamics"},
 		{train + "--preset paper --bands 0", "--bands: has no effect without learned dynamics"},
 		{train + "--bands 0,2", `--bands: "2" is not a number from 0 to 1`},
@@ -233,7 +245,7 @@ func TestBadFlags(t *testing.T) {
 		{"observe", "want --user and --item, or --data"},
 		{"observe --user u --item i --time-unit ms", "--time-unit: has no effect without --data"},
 		{"observe --data x.csv --items-file i.csv", "--items-file: has no effect with --data"},
-		{"observe --data x.csv --user u", "--data does not go with --user"},
+		{"observe --data x.csv --user u", "--user: has no effect with --data: leave it out"},
 		{"observe --data x.csv --in-flight 0", "--in-flight: 0, want 1 to 100000"},
 		{"observe --user u --item i --type Purchase", `--type: "Purchase", want 1 to 64 small letters`},
 		{"observe --user u --item i --time yesterday", `--time: "yesterday" is not a time`},

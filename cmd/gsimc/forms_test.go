@@ -194,6 +194,6 @@ func TestObserveTypes(t *testing.T) {
 		provenance(t, byFile, "data_hash"); got != want || want == "" {
 		t.Errorf("the events of the store have the hash %q, those of the file %q", got, want)
 	}
-	refused(t, cli.ExitUsage, "--type does not go with --type-column", "observe", "--data", data,
+	refused(t, cli.ExitUsage, "--type: has no effect with --type-column", "observe", "--data", data,
 		"--type-column", "action", "--type", "buy")
 }

@@ -138,7 +138,6 @@ func TestStoreWeights(t *testing.T) {
 		{"--event-weight view=0,buy=0", "no interactions: 72 events"},
 		{"--event-weight view=5000",
 			`--event-weight: weight of "view" is 5000, want a number from -1000 to 1000`},
-		{"--weight-column w", "--weight-column: a store has none"},
 		{"--data x.csv", "--from-store: leave out --data"},
 		{"--server 127.0.0.1:1", "cannot connect to 127.0.0.1:1"},
 	} {

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 
@@ -63,16 +61,8 @@ server knows the events.
 // Check checks the flags together.
 func (c *Observe) Check() error {
 	errs := []error{c.ServerFlags.Check(), cli.InRange("--in-flight", float64(c.InFlight), 1, 1e5)}
-	switch {
-	case len(c.Data) == 0 && (c.User == "" || c.Item == ""):
+	if len(c.Data) == 0 && (c.User == "" || c.Item == "") {
 		errs = append(errs, cli.About("want %s and %s, or %s", "--user", "--item", "--data"))
-	case len(c.Data) > 0 && (c.User != "" || c.Item != "" || c.Time != "" || c.Value != nil ||
-		c.EventID != "" || c.RecommendationID != ""):
-		errs = append(errs, cli.About("%s does not go with %s, %s, %s, %s, %s or %s", "--data",
-			"--user", "--item", "--time", "--value", "--event-id", "--recommendation-id"))
-	}
-	if len(c.Data) > 0 && c.Type != "" && c.TypeColumn != "" {
-		errs = append(errs, cli.About("%s does not go with %s", "--type", "--type-column"))
 	}
 	if len(c.Data) > 0 {
 		errs = append(errs, c.FormFlags.Check(c.fileOptions(nil)))
@@ -87,17 +77,15 @@ func (c *Observe) Check() error {
 	return errors.Join(errs...)
 }
 
-// CheckLine refuses flags of the command line that would do nothing.
-func (c *Observe) CheckLine(ctx *kong.Context) error {
-	return cli.RefuseIdle(ctx, func(flag *kong.Flag) string {
-		switch {
-		case len(c.Data) == 0 && flag.Group != nil && flag.Group.Key == "A file of events:":
-			return "without --data"
-		case len(c.Data) > 0 && flag.Name == "items-file":
-			return "with --data: no title is printed for the events of files"
-		}
-		return ""
-	})
+// Idle lists the flags that do nothing.
+func (c *Observe) Idle() []cli.Idle {
+	file := len(c.Data) > 0
+	return []cli.Idle{
+		cli.When(!file, "A file of events:", "without --data"),
+		cli.When(file, "user, item, time, value, event-id, recommendation-id, items-file",
+			"with --data"),
+		cli.When(c.TypeColumn != "", "type", "with --type-column"),
+	}
 }
 
 // Run sends one event or a file of them.

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -81,15 +83,33 @@ func AtLeast(flag string, d, low time.Duration) error {
 	return fault.New(flag, d, "at least "+low.String())
 }
 
-// RefuseIdle returns the faults of the flags of the command line for which withoutEffect has a
-// reason. Settings of files and of the environment may be for other commands, and stay silent.
-func RefuseIdle(ctx *kong.Context, withoutEffect func(*kong.Flag) (reason string)) (err error) {
+// An Idle is a reason why flags of a command do nothing.
+type Idle struct {
+	holds  bool
+	flags  []string
+	reason string
+}
+
+// When is the [Idle] of flags while a condition holds. The text has names of flags and of groups of
+// flags, with ", " between them. A reason is such as "without --server".
+func When(holds bool, flags, reason string) Idle {
+	return Idle{holds, strings.Split(flags, ", "), reason}
+}
+
+// refuseIdle returns the faults of the flags of the command line that do nothing. Settings of files
+// and of the environment may be for other commands, and stay silent.
+func refuseIdle(ctx *kong.Context, table []Idle) (err error) {
 	for _, on := range ctx.Path {
 		if on.Flag == nil || on.Resolved {
 			continue // not from the command line
 		}
-		if reason := withoutEffect(on.Flag); reason != "" {
-			err = errors.Join(err, Flagf("--"+on.Flag.Name, "has no effect %s", reason))
+		at := slices.IndexFunc(table, func(i Idle) bool {
+			return i.holds && (slices.Contains(i.flags, on.Flag.Name) ||
+				on.Flag.Group != nil && slices.Contains(i.flags, on.Flag.Group.Key))
+		})
+		if at >= 0 {
+			err = errors.Join(err, Flagf("--"+on.Flag.Name, "has no effect %s: leave it out",
+				table[at].reason))
 		}
 	}
 	return err

@@ -28,10 +28,8 @@ type Program struct {
 // checker is a command that checks its flags together. Its errors are wrong usage.
 type checker interface{ Check() error }
 
-// lineChecker is a command that checks, after [checker], which of its flags were given together.
-type lineChecker interface {
-	CheckLine(ctx *kong.Context) error
-}
+// idler is a command with a table of flags that do nothing beside others, the first reason first.
+type idler interface{ Idle() []Idle }
 
 // Run runs the command line args and returns the exit code. env holds NAME=VALUE strings.
 func (p *Program) Run(stdin io.Reader, stdout, stderr io.Writer, env []string, args ...string) int {
@@ -165,11 +163,11 @@ func (l *line) parse(args []string) (*kong.Context, error) {
 		l.app.Quiet = l.root.Quiet
 	}
 	if node := ctx.Selected(); node != nil && node.Target.CanAddr() {
-		if c, ok := node.Target.Addr().Interface().(checker); ok {
-			err = c.Check()
+		if c, ok := node.Target.Addr().Interface().(idler); ok {
+			err = refuseIdle(ctx, c.Idle())
 		}
-		if c, ok := node.Target.Addr().Interface().(lineChecker); ok && err == nil {
-			err = c.CheckLine(ctx)
+		if c, ok := node.Target.Addr().Interface().(checker); ok && err == nil {
+			err = c.Check()
 		}
 		if err == nil {
 			err = l.checkOutputs(ctx)

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/event"
 	"github.com/gsimc/gsimc/internal/fault"
@@ -53,10 +51,6 @@ func (f *Flags) Check() error {
 		err = cli.About("missing flags: %s=FILE or %s=DIR", "--data", "--from-store")
 	case len(f.Data) > 0 && f.FromStore != "":
 		err = cli.Flagf("--from-store", "leave out --data, or this")
-	case f.FromStore != "" && f.WeightColumn != "":
-		err = cli.Flagf("--weight-column", "a store has none, see --event-weight")
-	case f.FromStore != "" && f.TypeColumn != "":
-		err = cli.Flagf("--type-column", "a store has none, see --event-weight")
 	}
 	if f.FromStore != "" {
 		err = errors.Join(err, f.storeFlags.check())
@@ -64,28 +58,14 @@ func (f *Flags) Check() error {
 	return errors.Join(err, f.FormFlags.Check(f.options(nil)))
 }
 
-// filesOnly are the flags that say how files are read. --weight-column and --type-column have
-// advice of their own.
-var filesOnly = []string{
-	"user-column", "item-column", "time-column", "time-unit", "columns", "delimiter",
-}
-
-// CheckLine refuses flags of the command line that would do nothing.
-func (f *Flags) CheckLine(ctx *kong.Context) error {
-	return cli.RefuseIdle(ctx, f.WithoutEffect)
-}
-
-// WithoutEffect says why a flag would do nothing; it is empty for one that does something.
-func (f *Flags) WithoutEffect(flag *kong.Flag) string {
-	switch {
-	case f.FromStore != "" && slices.Contains(filesOnly, flag.Name):
-		return "with --from-store, leave one of the two out"
-	case f.FromStore == "" && flag.Name == "server":
-		return "without --from-store: events of files need no server"
-	case f.Server == "" && flag.Group != nil && flag.Group.Key == "Access:":
-		return "without --server"
+// Idle lists the flags that do nothing.
+func (f *Flags) Idle() []cli.Idle {
+	return []cli.Idle{
+		cli.When(f.FromStore != "", "user-column, item-column, time-column, time-unit, "+
+			"weight-column, type-column, columns, delimiter, max-bad-rows", "with --from-store"),
+		cli.When(f.FromStore == "", "server", "without --from-store"),
+		cli.When(f.Server == "", "Access:", "without --server"),
 	}
-	return ""
 }
 
 // Read reads the events with progress, and notes on standard error what is odd about them.

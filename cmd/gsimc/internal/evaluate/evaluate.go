@@ -105,6 +105,16 @@ func (c *Cmd) Check() error {
 		c.checkSVG(), err)
 }
 
+// Idle lists the flags that do nothing.
+func (c *Cmd) Idle() []cli.Idle {
+	return append(c.Flags.Idle(), []cli.Idle{
+		cli.When(c.Protocol != protocolTime, "test-share, time-cuts, time-users",
+			"without --protocol time"),
+		cli.When(c.Protocol != protocolNewItems, "new-share", "without --protocol new-items"),
+		cli.When(c.ItemsFile == "", "items-separator", "without --items-file"),
+	}...)
+}
+
 // Run measures the methods and prints a table or a JSON object.
 func (c *Cmd) Run(a *cli.App) error {
 	p := a.Progress()

@@ -2,7 +2,6 @@ package train
 
 import (
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
@@ -17,27 +16,6 @@ type spectrumFlags struct {
 
 // weightColumn is the column of the weights in a sample.
 const weightColumn = "weight"
-
-// spectrumStands are the groups of flags, and the flags of other groups, that a spectrum stands in
-// for or that need the training users' events.
-var (
-	spectrumStands  = []string{"Item graph:", "Kind of model:", "Filter:", "Online state:"}
-	spectrumFlagsOf = []string{
-		"split", "from-store", "server", "event-weight", "event-types-file", "type-column",
-		"min-user-events", "min-item-events", "solver", "landmarks", "nystrom-form", "seed",
-		"bands", "positions", "local-neighbours", "like", "compare", "estimator", "plan",
-		"memory-limit",
-	}
-)
-
-// withoutEffect says why a flag would do nothing beside a spectrum.
-func (f *spectrumFlags) withoutEffect(name, group string) string {
-	if f.FromSpectrum != "" &&
-		(slices.Contains(spectrumStands, group) || slices.Contains(spectrumFlagsOf, name)) {
-		return "with --from-spectrum, leave one of the two out"
-	}
-	return ""
-}
 
 // readSpectrum reads the file and the sample, and deals the latter out.
 func (c *Cmd) readSpectrum(

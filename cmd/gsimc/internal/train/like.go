@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/train"
@@ -22,43 +20,25 @@ type likeFlags struct {
 	JSON      bool   `group:"Retraining:" name:"json" help:"Print the summary as JSON."`
 }
 
-// likeGroups are the groups of the flags that --like stands in for.
-var likeGroups = []string{
-	"Item graph:", "Kind of model:", "Filter:", "Online state:", "Learned dynamics:",
-}
-
-// CheckLine refuses flags of the command line that would silently do nothing: beside --like those
-// that it stands in for, and else the constants of the kind of model that is not trained.
-func (c *Cmd) CheckLine(ctx *kong.Context) error { return cli.RefuseIdle(ctx, c.withoutEffect) }
-
-// withoutEffect says why a flag would do nothing; it is empty for one that does something.
-func (c *Cmd) withoutEffect(flag *kong.Flag) string {
-	group := ""
-	if flag.Group != nil {
-		group = flag.Group.Key
-	}
-	if reason := c.spectrumFlags.withoutEffect(flag.Name, group); reason != "" {
-		return reason
-	}
-	if reason := c.Flags.WithoutEffect(flag); reason != "" {
-		return reason
-	}
+// Idle lists the flags that do nothing: beside a spectrum those of what was done with the events,
+// beside --like those of a kind of model, and else those of the kind that is not trained.
+func (c *Cmd) Idle() []cli.Idle {
 	learned := c.dynamics() == model.DynamicsLearned
-	switch {
-	case c.Like != "" && (flag.Name == "rank" || flag.Name == "quick" ||
-		slices.Contains(likeGroups, group)):
-		return "with --like, leave one of the two out"
-	case c.Like == "" && !learned && flag.Name == "quick":
-		return "without learned dynamics, which alone choose constants"
-	case c.Like != "" || flag.Name == "filter" || flag.Name == "degree-rescale":
-		return ""
-	case learned && (group == "Filter:" || group == "Online state:"):
-		return "on learned dynamics: leave it out, or choose a --filter"
-	case !learned && group == "Learned dynamics:":
-		return "without learned dynamics: leave it out, or leave out --filter, " +
-			"--preset paper and --dynamics none"
-	}
-	return ""
+	spectrum := cli.When(c.FromSpectrum != "", "Item graph:, Kind of model:, Filter:, "+
+		"Online state:, split, from-store, server, event-weight, event-types-file, type-column, "+
+		"min-user-events, min-item-events, solver, landmarks, nystrom-form, seed, bands, "+
+		"positions, local-neighbours, like, compare, estimator, plan, memory-limit",
+		"with --from-spectrum")
+	return slices.Concat([]cli.Idle{spectrum}, c.Flags.Idle(), []cli.Idle{
+		cli.When(c.Like != "", "rank, quick, Item graph:, Kind of model:, Filter:, Online state:, "+
+			"Learned dynamics:", "with --like"),
+		cli.When(!learned, "quick", "without learned dynamics, which alone choose constants"),
+		cli.When(c.Like == "" && learned, "phi, gamma, a, power, Online state:",
+			"with learned dynamics, only with a --filter"),
+		cli.When(learned, "filter", "with --dynamics learned"),
+		cli.When(c.Like == "" && !learned, "Learned dynamics:",
+			"without learned dynamics, so with --filter, --preset paper or --dynamics none"),
+	})
 }
 
 // follow reads the model of --like, and takes over the filters of rare users and items.

@@ -48,12 +48,8 @@ type Cmd struct {
 // Check checks the flags together.
 func (c *Cmd) Check() error {
 	var err error
-	if c.Filter != nil && cli.Given(c.Dynamics, model.DynamicsNone) == model.DynamicsLearned {
-		err = cli.Flagf("--filter",
-			"has no effect with --dynamics learned, leave one of the two out")
-	}
 	if c.Out == "" && !c.Plan {
-		err = errors.Join(err, cli.About("missing flags: %s=FILE", "--out"))
+		err = cli.About("missing flags: %s=FILE", "--out")
 	}
 	return errors.Join(c.Flags.Check(), c.GraphFlags.Check(), c.ModelFlags.Check(), err)
 }
