@@ -53,9 +53,9 @@ func TestForms(t *testing.T) {
 			"user_id^item_id^timestamp\nu^a^1700086400\nu^b^1700000000\nv^a^1700000002\n",
 			Options{Delimiter: '^'}, "^", "s"},
 		{"SQL dates", "user_id,item_id,timestamp\nu,a,2023-11-15 22:13:20.123\nu,b,2023-11-14 " +
-			"22:13:20\nv,a,2023-11-14 22:13:22+00\n", Options{}, ",", "s"},
+			"22:13:20\nv,a,2023-11-14 22:13:22+00\n", Options{TimeUnit: "ms"}, ",", ""},
 		{"RFC 3339",
-			"user_id,item_id,timestamp\nu,a,2023-11-15T22:13:20Z\nu,b,2023-11-15T00:13:20+02:00\nv,a,2023-11-14t17:13:22.5-05:00\n", Options{}, ",", "s"},
+			"user_id,item_id,timestamp\nu,a,2023-11-15T22:13:20Z\nu,b,2023-11-15T00:13:20+02:00\nv,a,2023-11-14t17:13:22.5-05:00\n", Options{TimeUnit: "ms"}, ",", ""},
 		{"milliseconds", "user_id,item_id,timestamp\n" + millis, Options{}, ",", "ms"},
 		{"microseconds",
 			"user_id,item_id,timestamp\nu,a,1700086400999999\nu,b,1.7e15\nv,a,1700000002000000\n",
@@ -77,8 +77,9 @@ func TestForms(t *testing.T) {
 				check.Same(t, plain, got, "interactions")
 				f := report.Files[0]
 				if f.Delimiter != tt.delimiter || f.TimeUnit != tt.unit ||
-					f.Compression != compression || report.OrdinalTimes {
-					t.Errorf("report %+v, want delimiter %q and unit %s", f, tt.delimiter, tt.unit)
+					f.Compression != compression || report.OrdinalTimes ||
+					report.IdleTimeUnit != (tt.unit == "") {
+					t.Errorf("report %+v, want delimiter %q and unit %q", f, tt.delimiter, tt.unit)
 				}
 			})
 		}
@@ -128,10 +129,10 @@ func TestFormErrors(t *testing.T) {
 		{"another unit later",
 			"user_id,item_id,timestamp\nu,a,0\nu,b,1700000000\nu,c,1700000000000\n",
 			Options{TimeUnit: "auto"}, "MaxBadRows",
-			[]string{`f:4: column timestamp: time "1700000000000" in the unit s is outside the years 0 to 9999`, "TimeUnit: s, want the unit of the times"}},
+			[]string{`f:4: column timestamp: time "1700000000000" in the unit s is outside the years 0 to 9999 and is 2023-11-14 in the unit ms: the file mixes units, write one`}},
 		{"seconds among milliseconds",
 			"user_id,item_id,timestamp\nu,a,0\nu,b,1700000000000\nu,c,1700000000001\nu,d,1700000000\n", Options{TimeUnit: "auto"}, "MaxBadRows",
-			[]string{`f:5: column timestamp: time "1700000000" in the recognised unit ms is outside the years 1991 to 2199`, "TimeUnit: ms, want the unit of the times"}},
+			[]string{`f:5: column timestamp: time "1700000000" in the recognised unit ms is outside the years 1991 to 2199 and is 2023-11-14 in the unit s: the file mixes units, write one`}},
 		{"decimal seconds among milliseconds",
 			strings.Repeat(`{"user_id":"u","item_id":"a","timestamp":1700000000000}`+"\n", 2) +
 				`{"user_id":"u","item_id":"b","timestamp":1.7e9}`,

@@ -95,6 +95,7 @@ type loader struct {
 	before, total int64 // bytes of the files read before, and of all; total is 0 if unknown
 
 	dated          bool  // a time was a date
+	numbered       bool  // a time of this file was a number
 	oldest, newest int64 // of the times, if there are any
 }
 
@@ -145,6 +146,9 @@ func (l *loader) readAll(data []string) error {
 		}
 		l.before += size
 	}
+	given, _ := rows.TicksOf(l.opt.TimeUnit)
+	l.report.IdleTimeUnit = given != 0 && !slices.ContainsFunc(l.report.Files,
+		func(f FileReport) bool { return f.TimeUnit != "" })
 	l.progress(l.before)
 	if l.opt.Sorting != nil {
 		l.opt.Sorting()
@@ -168,6 +172,7 @@ func (l *loader) readSource(s *rows.Source) error {
 		l.report.UnusedTimeColumn = l.opt.unused(s.Columns, timeNames)
 	}
 	before := l.report.Rows
+	l.numbered = false
 	l.surveyor.begin()
 	var r rows.Row
 	for {
@@ -189,15 +194,20 @@ func (l *loader) readSource(s *rows.Source) error {
 			l.progress(l.before + s.BytesRead())
 		}
 	}
+	unit := ""
+	if l.numbered {
+		unit = rows.UnitName(from.Ticks())
+	}
 	l.report.Files = append(l.report.Files, FileReport{
 		Path: s.Path, Format: s.Format, Compression: s.Compression, Delimiter: s.Delimiter,
-		TimeUnit: rows.UnitName(from.Ticks()), Rows: l.report.Rows - before,
+		TimeUnit: unit, Rows: l.report.Rows - before,
 	})
 	return nil
 }
 
 // add takes a good row up.
 func (l *loader) add(r *rows.Row) error {
+	l.numbered = l.numbered || l.kept.time && !r.Dated
 	if r.Weight <= 0 {
 		l.report.Unliked++
 		return nil
@@ -234,7 +244,7 @@ func (l *loader) tolerate(err error) error {
 	l.report.BadRows++
 	if l.opt.MaxBadRows == 0 {
 		err := errors.Join(err, fault.New("MaxBadRows", 0, "more to skip bad rows"))
-		if outside := (*rows.TimeRangeError)(nil); errors.As(err, &outside) {
+		if outside := (*rows.TimeRangeError)(nil); errors.As(err, &outside) && !outside.Mixed() {
 			unit := fault.New("TimeUnit", outside.Unit(), "the unit of the times")
 			err = errors.Join(err, unit)
 		}

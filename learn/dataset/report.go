@@ -37,6 +37,9 @@ type Report struct {
 	// to 2099, as which spreadsheets write times that have no format.
 	SheetDays bool
 
+	// IdleTimeUnit tells that Options.TimeUnit is a unit and no time is a number.
+	IdleTimeUnit bool
+
 	// UnusedTypeColumn is the column that looks like one of event types although
 	// Options.TypeColumn is empty, such as "event_type" or "action". Empty: there is none.
 	UnusedTypeColumn string
@@ -57,7 +60,7 @@ type FileReport struct {
 	Format      string `json:"format"`      // "csv", "tsv", "jsonl" or "parquet"
 	Compression string `json:"compression"` // "none", "gzip" or "zstd"
 	Delimiter   string `json:"delimiter"`   // between the fields of "csv" and "tsv"
-	// TimeUnit is the unit in which numbers were read as times; empty: the file has no times.
+	// TimeUnit is the unit in which numbers were read as times; empty: there were none.
 	TimeUnit string `json:"time_unit"`
 	Rows     int64  `json:"rows"` // rows read, bad ones included
 }

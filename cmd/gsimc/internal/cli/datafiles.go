@@ -91,6 +91,9 @@ func DataNotes(w io.Writer, r *dataset.Report, ordinals string) {
 			"--time-column %s uses it\n",
 			name, ShellWord(name))
 	}
+	if r.IdleTimeUnit {
+		fmt.Fprintln(w, "note: --time-unit has no effect: no time is a number")
+	}
 	AbsentTypesNote(w, r)
 	if r.SheetDays {
 		fmt.Fprintf(w, "note: times look like the days of a spreadsheet: %s; give the column the "+

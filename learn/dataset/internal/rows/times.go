@@ -49,10 +49,15 @@ type TimeRangeError struct {
 	value      string // as it stands in the file, quoted
 	ticks      int64
 	recognised bool
+	other      int64 // ticks of the unit in which it is a time; 0: none
+	seconds    int64 // in that unit
 }
 
 // Unit returns the name of the unit.
 func (e *TimeRangeError) Unit() string { return UnitName(e.ticks) }
+
+// Mixed reports whether the number is a time in another unit.
+func (e *TimeRangeError) Mixed() bool { return e.other != 0 }
 
 // Error implements error.
 func (e *TimeRangeError) Error() string {
@@ -60,7 +65,13 @@ func (e *TimeRangeError) Error() string {
 	if e.recognised {
 		text, years = "time %s in the recognised unit %s is outside the years %s", "1991 to 2199"
 	}
-	return fmt.Sprintf(text, e.value, UnitName(e.ticks), years)
+	text = fmt.Sprintf(text, e.value, UnitName(e.ticks), years)
+	if e.Mixed() {
+		day := time.Unix(e.seconds, 0).UTC().Format(time.DateOnly)
+		text += fmt.Sprintf(" and is %s in the unit %s: the file mixes units, write one", day,
+			UnitName(e.other))
+	}
+	return text
 }
 
 // A clock reads the times of one file. It is shared by goroutines, which do not change it.
@@ -99,7 +110,13 @@ func (c *clock) accepts(seconds float64) bool {
 
 // outside is the refusal of a number.
 func (c *clock) outside(b []byte) error {
-	return &TimeRangeError{value: Quote(b), ticks: c.ticks, recognised: c.narrow}
+	e := &TimeRangeError{value: Quote(b), ticks: c.ticks, recognised: c.narrow}
+	x, _ := strconv.ParseFloat(string(b), 64)
+	var m magnitude
+	if m.add(x); m.ticks() != c.ticks && m.plausible() {
+		e.other, e.seconds = m.ticks(), int64(x)/m.ticks()
+	}
+	return e
 }
 
 // read returns a time in seconds since 1970: a number, or a date as parseDate takes it. dated tells
