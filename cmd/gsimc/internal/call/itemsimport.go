@@ -89,6 +89,10 @@ func (c *ItemsImport) Run(a *cli.App) (err error) {
 		return cli.Interrupted("the server keeps the %d written items; the same command writes "+
 			"all again", i.written)
 	}
+	if i.written > 0 {
+		return cli.AdviseAfter(cli.PathError(err), fmt.Sprintf("the server keeps the %d written "+
+			"items; the same command writes all again", i.written))
+	}
 	return cli.Advise(cli.PathError(err))
 }
 

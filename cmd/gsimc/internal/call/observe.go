@@ -170,13 +170,15 @@ func (c *Observe) sendFile(a *cli.App) (err error) {
 		sent.Acknowledged, events.Len(), time.Since(begin).Round(time.Millisecond),
 		sent.Applied(), sent.Pending, cli.Counted(sent.Duplicates, "duplicate"), sent.Rejected,
 		cli.Counted(sent.Reconnects, "reconnect"))
+	kept := fmt.Sprintf("the server keeps the %d acknowledged events; the same command sends the "+
+		"other %d (it sends all again; the server skips the events that it has)",
+		sent.Acknowledged, events.Len()-sent.Acknowledged)
 	switch {
 	case ctx.Err() != nil:
-		return cli.Interrupted("the server keeps the %d acknowledged events; the same command "+
-			"sends the other %d (it sends all again; the server skips the events that it has)",
-			sent.Acknowledged, events.Len()-sent.Acknowledged)
+		return cli.Interrupted("%s", kept)
 	case errors.As(err, new(*client.GaveUpError)):
-		return cli.Advised(err, "see %s and %s", "--give-up", "--server")
+		return cli.Advised(fmt.Errorf("%w; %s", err, kept), "see %s and %s", "--give-up",
+			"--server")
 	case err != nil:
 		return cli.Advise(err)
 	case sent.Rejected > 0:

@@ -77,6 +77,17 @@ func (f *ServerFlags) Call(fn func(context.Context, grpc.ClientConnInterface) er
 // Advise adds to the error of a call what to do about it: which flags to look at.
 func Advise(err error) error { return advise(err, "--server") }
 
+// AdviseAfter is [Advise] after calls that went well: an address that answered is right. kept says
+// what is left of them, and how to go on.
+func AdviseAfter(err error, kept string) error {
+	e := new(client.Error)
+	if !errors.As(err, &e) || e.Reason == client.Repeated || e.Code != codes.Unavailable &&
+		e.Code != codes.DeadlineExceeded || len(status.Convert(e.Err).Details()) > 0 {
+		return Advise(err)
+	}
+	return fmt.Errorf("%w: the connection was lost; %s", err, kept)
+}
+
 // advise is Advise for the server that this flag names.
 func advise(err error, server string) error {
 	e := new(client.Error)
