@@ -99,8 +99,9 @@ func (s spot) member(key string) (name string, of spot) {
 	return string(field.Name()), spot{message: field.Message(), field: field}
 }
 
-// bodyNames are the names of the fields of a message, which may be nil, and those of its parts with
-// their paths. A list is a part if it is the first field: the call is about its elements.
+// bodyNames are the names in JSON of the fields of a message, which may be nil, and those of its
+// parts with their paths. A list is a part if it is the first field: the call is about its
+// elements.
 func bodyNames(of protoreflect.MessageDescriptor) (names []string) {
 	if of == nil {
 		return nil
@@ -108,7 +109,7 @@ func bodyNames(of protoreflect.MessageDescriptor) (names []string) {
 	var parts []string // behind the fields, of which one that is as near is meant
 	for i := range of.Fields().Len() {
 		field := of.Fields().Get(i)
-		name := string(field.Name())
+		name := field.JSONName()
 		names = append(names, name)
 		if field.Message() == nil || field.IsList() && i > 0 || field.IsMap() ||
 			wantedByMessage[field.Message().FullName()] != "" {
@@ -118,7 +119,7 @@ func bodyNames(of protoreflect.MessageDescriptor) (names []string) {
 			name += "[0]"
 		}
 		for j := range field.Message().Fields().Len() {
-			parts = append(parts, name+"."+string(field.Message().Fields().Get(j).Name()))
+			parts = append(parts, name+"."+field.Message().Fields().Get(j).JSONName())
 		}
 	}
 	return append(names, parts...)
