@@ -103,5 +103,13 @@ func TestEvaluateHides(t *testing.T) {
 		foreign := writeFile(t, "foreign.csv", "item_id,title\nnobody's,A film\n")
 		refused(t, cli.ExitFailure, "--items-file: "+foreign+": none of its 1 item is in the data",
 			"evaluate", "--data", events, "--protocol", protocol, "--items-file", foreign)
+		for text, want := range map[string]string{
+			"item_id,title,hiden\ni001,A film,1\n":               `"hiden" is no field of an item: did you mean hidden?`,
+			`{"item_id": "i001", "title": "a", "lables": ["b"]}`: `"lables" is no field of an item: did you mean labels?`,
+		} {
+			odd := writeFile(t, "odd", text)
+			refused(t, cli.ExitFailure, "--items-file: "+odd+": column "+want, "evaluate", "--data",
+				events, "--protocol", protocol, "--items-file", odd)
+		}
 	}
 }

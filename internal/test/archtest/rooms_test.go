@@ -153,7 +153,7 @@ cmd/gsimc/internal/look: internal/chart internal/event internal/fault spectral k
 cmd/gsimc/internal/train: internal/fault internal/file spectral kalman model
 	learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data
 	cmd/gsimc/internal/progress
-cmd/gsimc/internal/evaluate: internal/chart spectral kalman model learn/dataset learn/train
+cmd/gsimc/internal/evaluate: internal/chart internal/near spectral kalman model learn/dataset learn/train
 	learn/evaluate cmd/gsimc/internal/cli cmd/gsimc/internal/data cmd/gsimc/internal/progress
 cmd/gsimc/internal/standalone: learn/dataset cmd/gsimc/internal/cli cmd/gsimc/internal/look
 cmd/gsimc/internal/serve: internal/event model store store/pebble learn/retrain server

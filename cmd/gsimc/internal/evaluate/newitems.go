@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/data"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/progress"
+	"github.com/gsimc/gsimc/internal/near"
 	"github.com/gsimc/gsimc/learn/dataset"
 	"github.com/gsimc/gsimc/learn/evaluate"
 	"github.com/gsimc/gsimc/learn/train"
@@ -78,7 +80,11 @@ func (c *Cmd) readItems(
 		return nil, nil, nil
 	}
 	all, hidden = map[string]content.Document{}, map[string]bool{}
+	met, unread := map[string]bool{}, map[string]bool{} // fields and other columns
 	take := func(row dataset.ItemRow) error {
+		for _, field := range row.Fields {
+			met[field] = true
+		}
 		all[row.ID] = content.Document{
 			Title: row.Title, Categories: row.Categories, Labels: row.Labels,
 			Embedding: row.Embedding,
@@ -86,8 +92,16 @@ func (c *Cmd) readItems(
 		hidden[row.ID] = row.Hidden
 		return nil
 	}
-	err = dataset.ReadItemRows(c.ItemsFile, dataset.ItemRowsOptions{Separator: c.Separator}, take,
+	err = dataset.ReadItemRows(c.ItemsFile, dataset.ItemRowsOptions{Separator: c.Separator,
+		Unread: func(name string) { unread[name] = true }}, take,
 		func(bad *dataset.RowError) error { return bad })
+	for _, name := range slices.Sorted(maps.Keys(unread)) {
+		at := near.Index(name, dataset.ItemFields)
+		if err == nil && at >= 0 && !met[dataset.ItemFields[at]] {
+			err = fmt.Errorf("%s: column %.40q is no field of an item: did you mean %s? rename or "+
+				"remove it", c.ItemsFile, name, dataset.ItemFields[at])
+		}
+	}
 	described := func(id string) bool { _, is := hidden[id]; return is }
 	if err == nil && !slices.ContainsFunc(known, described) {
 		err = fmt.Errorf("%s: none of its %s is in the data: are the ids those of the data?",
