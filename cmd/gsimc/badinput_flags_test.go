@@ -104,7 +104,6 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 		{"train --config $READ --data $DATA --out $READ", "file of --config"},
 		{"train --data $DATA --type-column t --event-types-file $DIR/types --out $DIR/types",
 			"file of --event-types-file"},
-		{"train --data $DATA --like $READ --out $READ", "file of --like"},
 		{"train --data - --out $READ", "file of standard input"},
 		{"generate --config $READ --out $READ", "file of --config"},
 		{"recommend --users $READ --out $READ", "file of --users"},

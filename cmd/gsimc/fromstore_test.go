@@ -95,7 +95,7 @@ func TestTrainHidesByTheStore(t *testing.T) {
 	st = check.Get(pebble.Open(t.Context(), dir, pebble.Options{}))(t)
 	check.Get(st.Append(t.Context(), later))(t)
 	check.Must(t, st.Close())
-	out = mustRun(t, append(args, "--compare", model, "--out", model+".new")...)
+	out = mustRun(t, append(args, "--compare", model)...)
 	check.Same(t, true, strings.Contains(out, " 42 recent events"), "42 events in: %s", out)
 }
 

@@ -94,9 +94,10 @@ func (l *line) notRead(ctx *kong.Context, flag, path string) error {
 	return nil
 }
 
-// texts are those of a flag that may name files to be read.
+// texts are those of a flag that may name files to be read. A model of a flag with the tag renewed
+// is one that a training may replace.
 func texts(flag *kong.Flag) []string {
-	if flag.Tag.Has("writes") || flag.Enum != "" {
+	if flag.Tag.Has("writes") || flag.Tag.Has("renewed") || flag.Enum != "" {
 		return nil
 	}
 	switch value := flag.Target.Interface().(type) {

@@ -14,8 +14,8 @@ import (
 
 // likeFlags train after the model of another file.
 type likeFlags struct {
-	Like      string `group:"Retraining:" placeholder:"FILE" help:"Train with the constants of this model instead of those of the flags: graph, rank, dynamics or filter, noise, and the filters of rare users and items."`
-	Compare   string `group:"Retraining:" placeholder:"FILE" help:"Compare with this model: keep the last events of up to 2000 recently active users from the training, and print for both models the share of these events whose item is among the first 50 (recall@50). Only items that both models know count."`
+	Like      string `renewed:"" group:"Retraining:" placeholder:"FILE" help:"Train with the constants of this model instead of those of the flags: graph, rank, dynamics or filter, noise, and the filters of rare users and items."`
+	Compare   string `renewed:"" group:"Retraining:" placeholder:"FILE" help:"Compare with this model: keep the last events of up to 2000 recently active users from the training, and print for both models the share of these events whose item is among the first 50 (recall@50). Only items that both models know count."`
 	Estimator string `group:"Retraining:" default:"bgs-imc" enum:"bgs-imc,gs-imc" help:"Source of the scores of --compare, as for serve."`
 	JSON      bool   `group:"Retraining:" name:"json" help:"Print the summary as JSON."`
 }
