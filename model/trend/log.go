@@ -1,64 +1,114 @@
 package trend
 
 import (
-	"cmp"
+	"math/bits"
 	"slices"
 	"sort"
+
+	"github.com/gsimc/gsimc/internal/num/parallel"
 )
 
 // Log holds first events of users on items in the order of their times: all of [Counts] at once,
 // for a past that is looked at again and again. Methods are safe for concurrent use, but for Keep.
 type Log struct {
-	events []logged
-	spec   Spec
+	logged
+	spec Spec
 
 	// By [Log.Divide]: the numbers of the spans that have events, rising, and where they begin.
 	spans []int64
-	ptr   []int // spans[b] has events[ptr[b]:ptr[b+1]]
+	ptr   []int // spans[b] has the events from ptr[b] to ptr[b+1]
 }
 
+// logged are events with their times and items.
 type logged struct {
-	time int64
-	item int32
+	times []int64
+	items []int32
 }
+
+func newLogged(n int) logged { return logged{make([]int64, n), make([]int32, n)} }
 
 // NewLog returns the log of events on items at times, in any order.
 func NewLog(times []int64, items []int32) *Log {
-	l := &Log{events: make([]logged, len(items))}
-	for j, item := range items {
-		l.events[j] = logged{times[j], item}
+	l := &Log{logged: newLogged(len(items))}
+	if len(items) == 0 {
+		return l
 	}
-	slices.SortFunc(l.events, func(a, b logged) int { return cmp.Compare(a.time, b.time) })
+	// The highest digit is that of the events as they are given. Only events that have it in common
+	// are in memory twice.
+	first := slices.Min(times)
+	shift := max(0, bits.Len64(uint64(slices.Max(times)-first))-digitBits)
+	ends := l.take(logged{times, items}, first, shift)
+	parallel.Tasks(len(ends)-1, func(d int) {
+		lo, hi := ends[d], ends[d+1]
+		logged{l.times[lo:hi], l.items[lo:hi]}.sort(first, shift)
+	})
 	return l
 }
 
+// digitBits is the number of bits of a digit by which events are sorted.
+const digitBits = 11
+
+// take makes e the events of from, sorted by a digit of the time since the first: the lowest one
+// after the shift. Events with the same digit keep their order: those with d end at ends[d+1].
+func (e logged) take(from logged, first int64, shift int) (ends [1<<digitBits + 1]int) {
+	digit := func(t int64) uint64 { return uint64(t-first) >> shift % (1 << digitBits) }
+	for _, t := range from.times {
+		ends[digit(t)+1]++
+	}
+	for d := range len(ends) - 1 {
+		ends[d+1] += ends[d]
+	}
+	at := ends
+	for j, t := range from.times {
+		to := &at[digit(t)]
+		e.times[*to], e.items[*to] = t, from.items[j]
+		*to++
+	}
+	return ends
+}
+
+// sort sorts events whose times since the first differ in their low bits alone, digit by digit.
+func (e logged) sort(first int64, low int) {
+	if len(e.times) < 2 {
+		return
+	}
+	other := newLogged(len(e.times))
+	for shift := 0; shift < low; shift += digitBits {
+		other.take(e, first, shift)
+		copy(e.times, other.times)
+		copy(e.items, other.items)
+	}
+}
+
 // Time returns the time of the j-th event, from 0.
-func (l *Log) Time(j int) int64 { return l.events[j].time }
+func (l *Log) Time(j int) int64 { return l.times[j] }
 
 // Before returns the number of events before a time.
 func (l *Log) Before(time int64) int {
-	return sort.Search(len(l.events), func(j int) bool { return l.events[j].time >= time })
+	n, _ := slices.BinarySearch(l.times, time)
+	return n
 }
 
 // Keep numbers the items anew by their places. The events on items with the place −1 go.
 func (l *Log) Keep(place []int32) {
-	kept := l.events[:0]
-	for _, e := range l.events {
-		if e.item = place[e.item]; e.item >= 0 {
-			kept = append(kept, e)
+	kept := 0
+	for j, i := range l.items {
+		if place[i] >= 0 {
+			l.times[kept], l.items[kept] = l.times[j], place[i]
+			kept++
 		}
 	}
-	l.events = kept
+	l.times, l.items = l.times[:kept], l.items[:kept]
 }
 
 // Divide returns the log with the spans of spec, for RatesAfter. The two share their events.
 func (l *Log) Divide(spec Spec) *Log {
-	x := &Log{events: l.events, spec: spec, ptr: []int{0}}
-	for end := 0; end < len(l.events); x.ptr = append(x.ptr, end) {
-		at := spec.SpanOf(l.events[end].time)
+	x := &Log{logged: l.logged, spec: spec, ptr: []int{0}}
+	for end := 0; end < len(l.times); x.ptr = append(x.ptr, end) {
+		at := spec.SpanOf(l.times[end])
 		x.spans = append(x.spans, at)
-		end += sort.Search(len(l.events)-end, func(j int) bool {
-			return spec.SpanOf(l.events[end+j].time) > at
+		end += sort.Search(len(l.times)-end, func(j int) bool {
+			return spec.SpanOf(l.times[end+j]) > at
 		})
 	}
 	return x
@@ -79,9 +129,9 @@ func (l *Log) RatesAfter(last int64, items int) *Rates {
 		if weight == 0 {
 			break
 		}
-		events := l.events[l.ptr[b]:l.ptr[b+1]]
-		for _, e := range events {
-			r.of[e.item] += weight
+		events := l.items[l.ptr[b]:l.ptr[b+1]]
+		for _, i := range events {
+			r.of[i] += weight
 		}
 		r.total += int64(len(events)) * weight
 		since += len(events)

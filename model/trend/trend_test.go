@@ -1,6 +1,7 @@
 package trend
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -90,6 +91,34 @@ func TestLog(t *testing.T) {
 			want.since = nil // of new items alone
 			if !reflect.DeepEqual(want, got) {
 				t.Fatalf("seed %d: the rates after span %d are %v, want %v", seed, last, got, want)
+			}
+		}
+	}
+}
+
+// A log is sorted by time, whatever the range of the times, and keeps the order of equal ones.
+func TestLogSorts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for _, n := range []int{0, 1, 2, 3000} {
+		for _, width := range []int64{1, 2, 1000, 1 << 11, 1 << 30, math.MaxInt64} {
+			times, items := make([]int64, n), make([]int32, n)
+			for j := range times {
+				times[j], items[j] = rng.Int64N(width)-width/2, int32(j)
+			}
+			for j, far := range []int64{math.MinInt64, math.MaxInt64} {
+				if n > 2 && width == 1000 { // all others have the same first digits
+					times[j] = far
+				}
+			}
+			want := slices.Clone(items)
+			slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(times[a], times[b]) })
+			l := NewLog(times, items)
+			check.MustSame(t, want, l.items, "%d events, width %d", n, width)
+			for j, i := range want {
+				if l.Time(j) != times[i] || times[l.items[l.Before(times[i])]] != times[i] {
+					t.Fatalf("%d events, width %d: event %d is at %d, want %d", n, width, j,
+						l.Time(j), times[i])
+				}
 			}
 		}
 	}
