@@ -59,35 +59,37 @@ func (x *ByTime) runTrending(m *model.Model, spec trend.Spec) Result {
 func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
 	warm, shares := &x.Final.Test, m.Degrees()
 	ranks := make([]int32, warm.Len()+len(x.targets.cold))
-	groups := x.bySpan(spec)
-	spans, log := slices.Collect(maps.Keys(groups)), x.final.log(spec)
-	parallel.TasksWith(len(spans), func() func(b int) {
+	groups, log := x.byLastSpan(spec), x.final.log(spec)
+	spans := slices.Sorted(maps.Keys(groups))
+	chunks := slices.Collect(slices.Chunk(spans, trend.Together(len(shares))))
+	parallel.TasksWith(len(chunks), func() func(c int) {
 		g, scores, q := make([]float32, len(shares)), make([]float32, len(shares)), m.NewQuery()
-		return func(b int) {
-			rates := log.RatesAfter(spans[b]-1, len(shares))
-			rates.TrendsTo(g, shares)
-			s := &trend.Snapshot{G: g}
-			s.SetBy(&spec)
-			rising := m.WithTrends(s)
-			for _, u := range groups[spans[b]] {
-				if u >= warm.Len() {
-					cold := x.targets.cold[u-warm.Len()]
-					ranks[u] = rank(rates.Popular(shares), cold, warm.Hidden)
-					continue
+		return func(c int) {
+			for at, rates := range log.RatesAfter(chunks[c], len(shares)) {
+				rates.TrendsTo(g, shares)
+				s := &trend.Snapshot{G: g}
+				s.SetBy(&spec)
+				rising := m.WithTrends(s)
+				for _, u := range groups[chunks[c][at]] {
+					if u >= warm.Len() {
+						cold := x.targets.cold[u-warm.Len()]
+						ranks[u] = rank(rates.Popular(shares), cold, warm.Hidden)
+						continue
+					}
+					scoreTarget(scores, q, rising, warm, u)
+					ranks[u] = rankLast(scores, warm, u)
 				}
-				scoreTarget(scores, q, rising, warm, u)
-				ranks[u] = rankLast(scores, warm, u)
 			}
 		}
 	})
 	return ranks
 }
 
-// bySpan groups the targets, the cold ones last, by the spans of their times.
-func (x *ByTime) bySpan(spec trend.Spec) map[int64][]int {
+// byLastSpan groups the targets, the cold ones last, by the spans before those of their times.
+func (x *ByTime) byLastSpan(spec trend.Spec) map[int64][]int {
 	groups := map[int64][]int{}
 	add := func(target int, time int64) {
-		span := spec.SpanOf(time)
+		span := spec.SpanOf(time) - 1
 		groups[span] = append(groups[span], target)
 	}
 	warm := &x.Final.Test

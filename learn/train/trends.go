@@ -217,10 +217,10 @@ func (x *past) addTrends(choices []trend.Choice, times []int64, spec trend.Spec,
 	for span := range after {
 		after[span] = make([]float32, len(degrees))
 	}
-	spans, log := slices.Collect(maps.Keys(after)), x.log.Divide(spec)
-	parallel.TasksWith(len(spans), func() func(b int) {
-		return func(b int) {
-			log.RatesAfter(spans[b], len(degrees)).TrendsTo(after[spans[b]], degrees)
+	spans, log := slices.Sorted(maps.Keys(after)), x.log.Divide(spec)
+	parallel.Strips(len(spans), trend.Together(len(degrees)), func(lo, hi int) {
+		for b, rates := range log.RatesAfter(spans[lo:hi], len(degrees)) {
+			rates.TrendsTo(after[spans[lo+b]], degrees)
 		}
 	})
 	for u := range choices {

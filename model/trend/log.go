@@ -114,28 +114,94 @@ func (l *Log) Divide(spec Spec) *Log {
 	return x
 }
 
-// RatesAfter returns the faded counts of the items 0, 1, … items−1 after a span, as
+// Together is the number of spans that [Log.RatesAfter] is best asked for at a time. It takes 16
+// bytes for each span and item: of many items there are fewer spans.
+func Together(items int) int { return max(1, min(4*lanes, 1<<22/items)) }
+
+// RatesAfter returns the faded counts of the items 0, 1, … items−1 after each of the spans last, as
 // [Counts.RatesAfter] does, but none of the items is new, and the result is not for [Rates.Of]. The
-// log must not have events on other items. O(items + events).
-func (l *Log) RatesAfter(last int64, items int) *Rates {
-	r := &Rates{of: make([]int64, items), known: items}
-	var since int // N_s − N_b
-	end, found := slices.BinarySearch(l.spans, last)
-	if found {
-		end++
+// log must not have events on other items.
+func (l *Log) RatesAfter(last []int64, items int) []*Rates {
+	rates, next := make([]*Rates, len(last)), make([]int, len(last)) // next: the span after last
+	newest := 0
+	for t, span := range last {
+		rates[t] = &Rates{of: make([]int64, items), known: items}
+		at, found := slices.BinarySearch(l.spans, span)
+		if found {
+			at++
+		}
+		next[t], newest = at, max(newest, at)
 	}
-	for b := end - 1; b >= 0; b-- {
-		weight := fade(int64(since), l.spec.HalfLife)
-		if weight == 0 {
+	weights := make([][lanes]int64, (len(last)+lanes-1)/lanes)
+	s := newSums(items, len(weights))
+	for b := newest - 1; b >= 0; b-- {
+		events, faded := l.items[l.ptr[b]:l.ptr[b+1]], true
+		for t, at := range next {
+			w := int64(0)
+			if b < at { // N_s − N_b events have followed
+				w = fade(int64(l.ptr[at]-l.ptr[b+1]), l.spec.HalfLife)
+			}
+			faded = faded && b < at && w == 0
+			rates[t].total += int64(len(events)) * w
+			weights[t/lanes][t%lanes] = w
+		}
+		if faded {
 			break
 		}
-		events := l.items[l.ptr[b]:l.ptr[b+1]]
-		for _, i := range events {
-			r.of[i] += weight
-		}
-		r.total += int64(len(events)) * weight
-		since += len(events)
+		s.add(events, weights)
 	}
-	r.all = r.total
-	return r
+	for t, r := range rates {
+		for i, of := range s.of[t/lanes] {
+			r.of[i] = of[t%lanes]
+		}
+		r.all = r.total
+	}
+	return rates
+}
+
+// lanes is the number of sums of an item that lie next to each other: a line of the cache.
+const lanes = 8
+
+// sums are weighted sums over events by item, for some groups of lanes weights each.
+type sums struct {
+	of     [][][lanes]int64 // by group and item
+	counts []int32          // of the events of a span by item, 0 between spans
+	met    []int32          // the items that have some
+}
+
+func newSums(items, groups int) *sums {
+	s := &sums{of: make([][][lanes]int64, groups), counts: make([]int32, items)}
+	for g := range s.of {
+		s.of[g] = make([][lanes]int64, items)
+	}
+	return s
+}
+
+// add adds weights to the sums of an item for each of its events.
+func (s *sums) add(events []int32, weights [][lanes]int64) {
+	s.met = slices.Grow(s.met[:0], len(events))[:len(events)]
+	met := 0
+	for _, i := range events {
+		s.met[met] = i
+		if s.counts[i]++; s.counts[i] == 1 {
+			met++
+		}
+	}
+	for g, of := range s.of {
+		w := weights[g]
+		for _, i := range s.met[:met] {
+			n, sum := int64(s.counts[i]), &of[i]
+			sum[0] += n * w[0]
+			sum[1] += n * w[1]
+			sum[2] += n * w[2]
+			sum[3] += n * w[3]
+			sum[4] += n * w[4]
+			sum[5] += n * w[5]
+			sum[6] += n * w[6]
+			sum[7] += n * w[7]
+		}
+	}
+	for _, i := range s.met[:met] {
+		s.counts[i] = 0
+	}
 }

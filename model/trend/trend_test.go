@@ -86,13 +86,26 @@ func TestLog(t *testing.T) {
 		l := NewLog(times, taken)
 		l.Keep(place)
 		l = l.Divide(spec)
-		for last := int64(-22); last < 22; last++ {
-			want, got := c.RatesAfter(last, spec.HalfLife, items), l.RatesAfter(last, items)
+		lasts := make([]int64, 44)
+		for at := range lasts {
+			lasts[at] = int64(at) - 22
+		}
+		rng.Shuffle(len(lasts), func(a, b int) { lasts[a], lasts[b] = lasts[b], lasts[a] })
+		for at, got := range l.RatesAfter(lasts, items) {
+			want := c.RatesAfter(lasts[at], spec.HalfLife, items)
 			want.since = nil // of new items alone
 			if !reflect.DeepEqual(want, got) {
-				t.Fatalf("seed %d: the rates after span %d are %v, want %v", seed, last, got, want)
+				t.Fatalf("seed %d: the rates after span %d are %v, want %v", seed, lasts[at], got,
+					want)
 			}
 		}
+	}
+}
+
+// Many items leave room for few spans, and at least for one.
+func TestTogether(t *testing.T) {
+	for items, want := range map[int]int{1: 32, 17_770: 32, 1 << 20: 4, 1 << 30: 1} {
+		check.Same(t, want, Together(items), "spans for %d items", items)
 	}
 }
 
