@@ -18,11 +18,13 @@ const (
 	roundedTolerance = 5e-5
 )
 
-// newAffinity chooses between the sparse form of K and the dense one.
+// newAffinity chooses between the sparse form of K and the dense one. A hypergraph whose K is dense
+// loses its hyperedges: they take about as much memory as all events of a training.
 func newAffinity(g itemGraph, opt Options) affinity {
 	if h, ok := g.(*hypergraph); ok && h.denseIsFaster(opt) {
 		opt.meter.Begin(formingShare(g.Dim(), opt))
 		k := newGramOp(h, opt.meter)
+		*h = hypergraph{r: &Incidence{NumItems: k.n}, vScale: h.vScale}
 		return affinity{single: k, double: eigen.Rounded{Operator: k}}
 	}
 	a := affinity{single: g.single(), double: g.double()}

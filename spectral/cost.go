@@ -78,8 +78,8 @@ func graphCost(
 	case denseIsFaster(r.NumItems, events, pairs, opt):
 		moved := n * n * (chunkBytes*math.Ceil(events/gramChunk) + finishBytes)
 		graph.Seconds = (pairs+chunkWork*events)/cost.Scatter + moved/cost.Stream
-		graph.Kept += 4 * n * n
-		graph.Peak = graph.Kept + 24*gramChunk
+		graph.Peak = graph.Kept + 4*n*n + 24*gramChunk
+		graph.Kept = 8*n + 4*n*n
 		products = 2 * n * n * vectors / cost.Single
 	default:
 		products = size / 4 * sparseRows * events * vectors / eigen.BlockSize / cost.Gather

@@ -68,6 +68,30 @@ func TestGramGivesTheSameBasis(t *testing.T) {
 	}
 }
 
+// The hyperedges go where K is dense, after the pieces of the graph were found by them, and the
+// events of the caller stay.
+func TestDenseLosesHyperedges(t *testing.T) {
+	var r Incidence // two pieces of 400 items
+	r.NumItems, r.Ptr = 800, []int64{0}
+	for u := range 4000 {
+		for i := range 100 {
+			r.Item = append(r.Item, int32(u%2*400+(7*u+3*i)%400))
+		}
+		r.Ptr = append(r.Ptr, int64(len(r.Item)))
+	}
+	opt := Options{
+		Graph: Graph{Kind: Hypergraph, DegreeExponent: 1}, Rank: 50, Tolerance: DefaultTolerance,
+	}
+	h := newHypergraph(1, &r)
+	if b := check.Get(solvePieces(h, opt))(t); math.Abs(b.Kappa[1]-1) > 1e-6 {
+		t.Errorf("the second eigenvalue is %v, want 1 of two pieces", b.Kappa[1])
+	}
+	if h.r.Item != nil || h.Dim() != r.NumItems || len(r.Item) != 400_000 {
+		t.Errorf("%d hyperedges of %d items are left, and %d events", h.r.NumUsers(), h.Dim(),
+			len(r.Item))
+	}
+}
+
 // The choice follows the work: pairs are few beside the products saved where histories are long and
 // items few.
 func TestDenseWhereItPays(t *testing.T) {

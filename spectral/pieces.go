@@ -24,11 +24,10 @@ type pieces struct {
 // solvePieces is solveKrylov, but the eigenvectors of all pieces except the largest are written
 // down instead of searched.
 func solvePieces(g itemGraph, opt Options) (*Basis, error) {
-	a := newAffinity(g, opt)
 	if opt.Graph.scaled() { // the pieces have different eigenvalues, as a rule
-		return solveKrylov(a, opt.Rank, opt)
+		return solveKrylov(newAffinity(g, opt), opt.Rank, opt)
 	}
-	p := findPieces(g)
+	p, a := findPieces(g), newAffinity(g, opt)
 	if p.count < 2 {
 		return solveKrylov(a, opt.Rank, opt)
 	}

@@ -36,7 +36,10 @@ func (r *Incidence) windowed(w int) (*Incidence, error) {
 	if w == 0 {
 		return r, nil
 	}
-	out := &Incidence{NumItems: r.NumItems, Ptr: []int64{0}}
+	size, rows, _ := r.windowedSize(w)
+	out := &Incidence{
+		NumItems: r.NumItems, Item: make([]int32, 0, int(size)), Ptr: make([]int64, 1, int(rows)+1),
+	}
 	for u := range r.NumUsers() {
 		for items := range Windows(r.Item[r.Ptr[u]:r.Ptr[u+1]], w) {
 			out.Item = append(out.Item, items...)

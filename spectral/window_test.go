@@ -38,6 +38,10 @@ func TestWindowsAgainstOracle(t *testing.T) {
 		w := 2 + rng.IntN(20)
 		got := check.Get(r.windowed(w))(t)
 		check.MustSame(t, slowWindows(r, w), got, "windows of %d events", w)
+		if cap(got.Item) > len(got.Item) || cap(got.Ptr) > len(got.Ptr) {
+			t.Fatalf("room for %d items in %d windows, want %d in %d", cap(got.Item),
+				cap(got.Ptr)-1, len(got.Item), len(got.Ptr)-1)
+		}
 	}
 }
 
