@@ -59,7 +59,7 @@ func Count(
 	damp := powers(degrees, middleExponent)
 	rows := make([][]pair, n)
 	parallel.TasksWith(n, func() func(int) {
-		c := &counter{events: e, weights: weights, sums: make([]pair, n), damp: damp}
+		c := &counter{events: e, weights: weights, sums: make([]near, n), damp: damp}
 		return func(i int) { rows[i] = c.row(int32(i), keep) }
 	})
 	for i, row := range rows {
@@ -114,7 +114,7 @@ func NewSuccessions(
 }
 
 // events holds the items of all histories, one history after the other with a gap of -1 between
-// them, and the places of each item.
+// them and MaxGap of them at the ends, and the places of each item.
 type events struct {
 	item  []int32
 	ptr   []int64 // item i stands at places[ptr[i]:ptr[i+1]]
@@ -122,7 +122,7 @@ type events struct {
 }
 
 func indexEvents(n int, histories iter.Seq[kalman.History]) *events {
-	e, size := &events{ptr: make([]int64, n+1)}, 0
+	e, size := &events{ptr: make([]int64, n+1)}, 2*MaxGap
 	for h := range histories {
 		if len(h) < 2 {
 			continue
@@ -135,7 +135,7 @@ func indexEvents(n int, histories iter.Seq[kalman.History]) *events {
 	if size > math.MaxUint32 {
 		panic(fmt.Sprintf("local: %d events, more than %d", size, uint32(math.MaxUint32)))
 	}
-	e.item = make([]int32, 0, size)
+	e.item = slices.Grow(slices.Repeat([]int32{-1}, MaxGap), size-MaxGap)
 	for h := range histories {
 		if len(h) < 2 {
 			continue
@@ -145,6 +145,7 @@ func indexEvents(n int, histories iter.Seq[kalman.History]) *events {
 		}
 		e.item = append(e.item, -1)
 	}
+	e.item = append(e.item, slices.Repeat([]int32{-1}, MaxGap)...)
 	for i := range n {
 		e.ptr[i+1] += e.ptr[i]
 	}
@@ -164,29 +165,29 @@ type counter struct {
 	*events
 	weights [MaxGap + 1]float32
 	damp    []float64
-	sums    []pair // n, zero between rows
+	sums    []near // n, zero between rows
 	touched []int32
+	windows [32]window // of some places of the item
 
 	strength, scratch []float64 // of strongest
 }
 
+// near is an entry of a row that is being counted.
+type near struct{ after, before float32 }
+
+// window has the items around a place, which is in the middle.
+type window [2*MaxGap + 1]int32
+
 // row returns the keep strongest entries of row i, by item.
 func (c *counter) row(i int32, keep int) []pair {
 	c.touched = c.touched[:0]
-	for _, at := range c.place[c.ptr[i]:c.ptr[i+1]] {
-		for g := 1; g <= MaxGap; g++ {
-			p := int(at) + g
-			if p >= len(c.item) || c.item[p] < 0 {
-				break
-			}
-			c.at(c.item[p]).after += c.weights[g]
+	for places := range slices.Chunk(c.place[c.ptr[i]:c.ptr[i+1]], len(c.windows)) {
+		// The places are far from each other. Copies alone wait for the memory together.
+		for p, at := range places {
+			c.windows[p] = window(c.item[at-MaxGap:])
 		}
-		for g := 1; g <= MaxGap; g++ {
-			p := int(at) - g
-			if p < 0 || c.item[p] < 0 {
-				break
-			}
-			c.at(c.item[p]).before += c.weights[g]
+		for p := range places {
+			c.add(&c.windows[p])
 		}
 	}
 	all := make([]pair, 0, len(c.touched))
@@ -194,7 +195,7 @@ func (c *counter) row(i int32, keep int) []pair {
 		if j != i {
 			all = append(all, pair{j, c.sums[j].after, c.sums[j].before})
 		}
-		c.sums[j] = pair{}
+		c.sums[j] = near{}
 	}
 	if len(all) > keep {
 		all = c.strongest(all, keep)
@@ -228,10 +229,20 @@ func (c *counter) strongest(all []pair, keep int) []pair {
 	return append(kept, tied[:keep-len(kept)]...)
 }
 
-// at returns the sums of item j in the row.
-func (c *counter) at(j int32) *pair {
+// add adds a place of the row's item.
+func (c *counter) add(w *window) {
+	for g := 1; g <= MaxGap && w[MaxGap+g] >= 0; g++ {
+		c.at(w[MaxGap+g]).after += c.weights[g]
+	}
+	for g := 1; g <= MaxGap && w[MaxGap-g] >= 0; g++ {
+		c.at(w[MaxGap-g]).before += c.weights[g]
+	}
+}
+
+// at returns the sums of item j.
+func (c *counter) at(j int32) *near {
 	s := &c.sums[j]
-	if s.after == 0 && s.before == 0 {
+	if *s == (near{}) {
 		c.touched = append(c.touched, j)
 	}
 	return s
