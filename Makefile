@@ -134,10 +134,10 @@ $(VERSITYGW):
 		go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 	mv $(TOOLS)/versitygw $@
 
-# Of the versions in client/python/pyproject.toml and client/typescript/package.json.
-clients-pack: ## make the packages of the clients in Python and TypeScript in bin/clients, for make release
+# Of the versions in client/python/pyproject.toml, client/typescript/package.json and client/java/pom.xml.
+clients-pack: ## make the packages of the clients in Python, TypeScript and Java in bin/clients, for make release
 	rm -rf bin/clients
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) client/pack.sh bin/clients python typescript
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) client/pack.sh bin/clients python typescript java
 
 # Modules of their own, so that the server has none of what only these need.
 clients-build: ## compile bin/gsimc-kafka, which takes events from a topic of Kafka, bin/gsimc-mcp, for agents, and bin/gsimc-s3, for object stores
