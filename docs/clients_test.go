@@ -13,7 +13,9 @@ import (
 // runs.
 func TestClientsAreQuoted(t *testing.T) {
 	page := check.Get(os.ReadFile("clients.md"))(t)
-	for _, name := range []string{"python/example.py", "examples/curl/example.sh"} {
+	for _, name := range []string{
+		"python/example.py", "java/example/Example.java", "examples/curl/example.sh",
+	} {
 		file := check.Get(os.ReadFile(filepath.Join("..", "client", name)))(t)
 		if !strings.Contains(string(page), "\n"+string(file)+"```\n") {
 			t.Errorf("clients.md does not quote client/%s as it is", name)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gsimc/gsimc/internal/test/certtest"
 	"github.com/gsimc/gsimc/internal/test/check"
 )
 
@@ -25,10 +26,14 @@ type clientExample struct {
 	build   [][]string
 	command []string // gets the address of the server and the id of a user
 	json    bool     // it calls the JSON side
+	secure  bool     // it calls a server with TLS, and gets the files of its authority and a token
 	raw     bool     // it prints what that answers
 }
 
-const venv = ".venv/bin/"
+const (
+	venv = ".venv/bin/"
+	mvn  = "mvn --batch-mode --quiet -Dmaven.repo.local=$SCRATCH/maven "
+)
 
 var clientExamples = []clientExample{
 	{
@@ -50,11 +55,15 @@ var clientExamples = []clientExample{
 		command: []string{"sh", "-c", `exec $SCRATCH/venv/bin/python example.py "$@"`, "sh"},
 	},
 	{
-		name: "java", dir: "client/examples/java", tools: []string{"java", "mvn"},
-		// Of all that Maven does, only this fetches.
-		install: [][]string{{"mvn", "--batch-mode", "--quiet", "package"}},
-		command: []string{"java", "-cp", "target/example.jar:target/lib/*",
-			"com.gsimc.example.Example"},
+		name: "java", dir: "client/java/example", tools: []string{"java", "mvn"}, secure: true,
+		// Each of them fetches. The local repository of Maven has no gsimc of an earlier run.
+		install: [][]string{
+			{"sh", "-c", "../../pack.sh $SCRATCH/packages java"},
+			{"sh", "-c", mvn + "install:install-file -Dfile=$(ls $SCRATCH/packages/*[0-9].jar) " +
+				"-DpomFile=$(ls $SCRATCH/packages/*.pom)"},
+			{"sh", "-c", mvn + "clean package"},
+		},
+		command: []string{"java", "-cp", "target/example.jar:target/lib/*", "Example"},
 	},
 	{
 		name: "typescript", dir: "client/typescript", tools: []string{"node", "npm"},
@@ -73,7 +82,7 @@ func TestClients(t *testing.T) {
 	model, events := filepath.Join(dir, "model.gsimc"), filepath.Join(dir, "events.csv")
 	mustRun(t, "generate", "--users", "300", "--items", "120", "--events", "6000", "--out", events)
 	mustRun(t, "train", "--data", events, "--rank", "16", "--out", model)
-	s := startServe(t, model, filepath.Join(dir, "state"), "--json-listen", "127.0.0.1:0")
+	s := startClientServers(t, model, dir)
 	env := append(os.Environ(), "GSIMC="+binary(t), "SCRATCH="+dir)
 	printed := make([]string, len(clientExamples))
 	t.Run("each", func(t *testing.T) {
@@ -91,8 +100,28 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// clientServers are what the examples call.
+type clientServers struct {
+	plain, secure *serverProcess
+	files         []string // for clients of secure: its authority and a token
+}
+
+func startClientServers(t *testing.T, model, dir string) clientServers {
+	write := func(name, text string) string { return certtest.Write(t, dir, name, []byte(text)) }
+	a := certtest.NewAuthority(t)
+	pair := a.Issue(t, 1, time.Now().Add(time.Hour))
+	token, line, _ := strings.Cut(execute(t, "token", "shop", "--roles", "recommend,observe"), "\n")
+	return clientServers{
+		plain: startServe(t, model, filepath.Join(dir, "state"), "--json-listen", "127.0.0.1:0"),
+		secure: startServe(t, model, filepath.Join(dir, "secure"), "--token-file",
+			write("tokens", line), "--tls-cert", write("server.pem", string(pair.Cert)),
+			"--tls-key", write("server.key", string(pair.Key))),
+		files: []string{write("ca.pem", string(a.PEM)), write("token", token)},
+	}
+}
+
 // run returns what the example printed.
-func (e *clientExample) run(t *testing.T, env []string, s *serverProcess) string {
+func (e *clientExample) run(t *testing.T, env []string, s clientServers) string {
 	for _, tool := range e.tools {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(tool, "is not installed")
@@ -109,11 +138,14 @@ func (e *clientExample) run(t *testing.T, env []string, s *serverProcess) string
 	for _, args := range e.build {
 		check.Get(e.execute(t, env, args))(t)
 	}
-	address := s.GRPC
+	args := []string{s.plain.GRPC, "user-of-" + e.name}
 	if e.json {
-		address = s.JSON
+		args[0] = s.plain.JSON
 	}
-	out := check.Get(e.execute(t, env, append(e.command, address, "user-of-"+e.name)))(t)
+	if e.secure {
+		args = append([]string{s.secure.GRPC, args[1]}, s.files...)
+	}
+	out := check.Get(e.execute(t, env, append(e.command, args...)))(t)
 	if e.raw {
 		out = fromJSON(t, out)
 	}
