@@ -101,10 +101,11 @@ func wordedFault(text string, document *yaml.Node) (f faultAt) {
 	return f
 }
 
-// placeOfValue is the place of the innermost value of a kind on a line. The library cuts long ones.
+// placeOfValue is the place of the innermost value of a kind on a line, or the common place of
+// several. The library cuts long ones.
 func placeOfValue(document *yaml.Node, tag, value string, line int) string {
 	value, cut := strings.CutSuffix(value, "...")
-	_, at := seek(document, func(n *yaml.Node) bool {
+	_, at := common(document, func(n *yaml.Node) bool {
 		switch {
 		case n.Line != line:
 			return false
@@ -119,9 +120,9 @@ func placeOfValue(document *yaml.Node, tag, value string, line int) string {
 	return at
 }
 
-// placeOfKey is the place of the mapping that has a name on a line.
+// placeOfKey is the place of the mapping that has a name on a line, or the common place of several.
 func placeOfKey(document *yaml.Node, name string, line int) string {
-	_, at := seek(document, func(n *yaml.Node) bool {
+	_, at := common(document, func(n *yaml.Node) bool {
 		for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
 			if key := n.Content[i]; key.Line == line && key.Value == name {
 				return true
@@ -130,6 +131,24 @@ func placeOfKey(document *yaml.Node, name string, line int) string {
 		return false
 	})
 	return at
+}
+
+// common returns whether values of a document are what is sought, and the place of the only one or
+// what the places of several have in common. Of values in each other the innermost counts.
+func common(n *yaml.Node, sought func(*yaml.Node) bool) (found bool, at string) {
+	for i, part := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 0 { // a key
+			continue
+		}
+		within, place := common(part, sought)
+		if within && found {
+			return true, ""
+		}
+		if within {
+			found, at = true, under(n, i, place)
+		}
+	}
+	return found || sought(n), at
 }
 
 // seek returns the first node that is what is sought, and its place; nil: there is none. Parts of a
