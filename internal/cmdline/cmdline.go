@@ -47,8 +47,12 @@ func Walk(root *kong.Node, words []string) (node *kong.Node, wanting *kong.Flag)
 	return node, wanting
 }
 
-// findFlag returns the flag that a word names without its value; nil: there is none.
+// findFlag returns the flag that a word names without its value; nil: there is none. A command that
+// need not be named has flags before it is.
 func findFlag(node *kong.Node, word string) *kong.Flag {
+	if node.DefaultCmd != nil {
+		node = node.DefaultCmd
+	}
 	for _, level := range node.AllFlags(true) {
 		for _, flag := range level {
 			if word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short) {

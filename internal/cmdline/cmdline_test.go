@@ -24,6 +24,9 @@ type flags struct {
 	Put struct {
 		Part uint32
 	} `cmd:""`
+	Take struct {
+		Group string
+	} `cmd:"" default:"withargs"`
 }
 
 // parse returns the flags of a command line, and the parser.
@@ -64,7 +67,8 @@ func TestWalk(t *testing.T) {
 	_, k, _ := parse(t)
 	for args, want := range map[string]string{"": "", "--name": "name", "--name x": "",
 		"--name=": "", "-v": "", "put --part": "part", "put --name": "name", "--part": "",
-		"put --name put -v": "", "--name --part": "", "put -- --name": ""} {
+		"put --name put -v": "", "--group": "group", "-v --group": "group", "take --group": "group",
+		"put --group": "", "--group a --name": "name", "--name --part": "", "put -- --name": ""} {
 		got := ""
 		if _, wanting := Walk(k.Model.Node, strings.Fields(args)); wanting != nil {
 			got = wanting.Name
