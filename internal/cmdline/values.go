@@ -14,9 +14,9 @@ import (
 )
 
 // Values are the options of a parser whose flags refuse wrong numbers and durations by saying what
-// is wanted. A duration may be in days.
+// is wanted. A duration may be in days. A value may begin with a hyphen: --value -1.
 func Values() []kong.Option {
-	all := []kong.Option{
+	all := []kong.Option{kong.WithHyphenPrefixedParameters(true),
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(duration))}
 	for kind := reflect.Int; kind <= reflect.Float64; kind++ {
 		all = append(all, kong.KindMapper(kind, kong.MapperFunc(number)))

@@ -25,6 +25,8 @@ func TestRun(t *testing.T) {
 		{"", nil, 0, ""},
 		{"--version", nil, 0, "v1\n"},
 		{"--lanes=x", nil, Usage, "p: --lanes: \"x\", want a whole number, such as 1000 (see p --help)\n"},
+		{"--lanes -1", nil, 0, ""},
+		{"--lanes -x", nil, Usage, "p: --lanes: \"-x\", want a whole number, such as 1000 (see p --help)\n"},
 		{"--lanes", nil, Usage, "p: --lanes: want a value after it (see p --help)\n"},
 		{"--every 3", nil, Usage, "p: --every: \"3\" is not a duration: want one such as 90s, 1h30m " +
 			"or 30d (see p --help)\n"},

@@ -97,7 +97,6 @@ func (p *Program) newLine(a *App) (*line, error) {
 		kong.Resolvers(l.settings),
 		kong.Bind(l.settings, a),
 		kong.TypeMapper(reflect.TypeFor[map[string]float64](), kong.MapperFunc(weights)),
-		kong.WithHyphenPrefixedParameters(true), // --value -1
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
 		kong.PostBuild(p.insertVars),
 	)...)
