@@ -102,6 +102,10 @@ func (p *Program) misused(err error) string {
 			text = want
 		}
 	}
+	if wrong, variable, has := strings.Cut(text, " (from envar "); has {
+		return fmt.Sprintf("%s (from %s; see %s --help)", wrong,
+			strings.TrimSuffix(variable, ")"), help)
+	}
 	return fmt.Sprintf("%s (see %s --help)", text, help)
 }
 

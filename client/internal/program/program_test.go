@@ -49,6 +49,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A wrong value of the environment is told with its variable.
+func TestEnvironment(t *testing.T) {
+	t.Setenv("P_LANES", "x")
+	var flags struct {
+		Lanes int `env:"P_LANES"`
+	}
+	var said bytes.Buffer
+	(&Program{Name: "p"}).Run(nil, &flags, &said, &said, nil)
+	check.Same(t, "p: --lanes: \"x\", want a whole number, such as 1000 (from P_LANES=\"x\"; "+
+		"see p --help)\n", said.String(), "the error")
+}
+
 // A command without its arguments is refused with all of them.
 func TestMissingArguments(t *testing.T) {
 	for args, want := range map[string]string{
