@@ -28,6 +28,8 @@ func TestBadFlags(t *testing.T) {
 		{"--items-topic=i --dead-letter=topic:i", "--dead-letter: topic:i, want another topic"},
 		{"--group=", "--group: want a name"},
 		{"--lanes=0", "--lanes: 0, want at least 1"},
+		{"--lanes -1", "--lanes: -1, want at least 1"},
+		{"--topic", "--topic: want a value after it"},
 		{"--session-timeout=1ms", "--session-timeout: 1ms, want at least 1s"},
 		{"--map=value==much", "--map: value==much, want a number from -1000 to 1000"},
 		{"--map=", `--map: "", want FIELD=PLACE, such as user_id=payload.user`},
