@@ -84,7 +84,7 @@ func (c *Observe) Idle() []cli.Idle {
 		cli.When(!file, "A file of events:", "without --data"),
 		cli.When(file, "user, item, time, value, event-id, recommendation-id, items-file",
 			"with --data"),
-		cli.When(c.TypeColumn != "", "type", "with --type-column"),
+		cli.When(file && c.TypeColumn != "", "type", "with --type-column"),
 	}
 }
 
