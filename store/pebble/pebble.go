@@ -62,6 +62,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -140,7 +141,8 @@ func Begins(dir string) (bool, error) {
 }
 
 // Around returns the folder of a store or of a backup that a path is or lies in, and what of the
-// path is inside of it. Both are empty if there is none.
+// path is inside of it. Both are empty if there is none. A copy lies in the folder of its store,
+// which is the one returned.
 func Around(path string) (dir, inside string) {
 	real, err := filepath.EvalSymlinks(path)
 	for ; err != nil; real, err = filepath.EvalSymlinks(path) { // it is not there
@@ -150,17 +152,28 @@ func Around(path string) (dir, inside string) {
 		}
 		path, inside = up, filepath.Join(filepath.Base(path), inside)
 	}
-	if dir, err = filepath.Abs(real); err != nil {
+	at, err := filepath.Abs(real)
+	if err != nil {
 		return "", ""
 	}
-	for !isStore(dir) {
-		up := filepath.Dir(dir)
-		if up == dir {
-			return "", ""
+	rest := inside
+	for inside = ""; ; {
+		if isStore(at) {
+			dir, inside = at, rest
 		}
-		dir, inside = up, filepath.Join(filepath.Base(dir), inside)
+		up := filepath.Dir(at)
+		if up == at {
+			return dir, inside
+		}
+		at, rest = up, filepath.Join(filepath.Base(at), rest)
 	}
-	return dir, inside
+}
+
+// Owns reports whether a path inside of the folder of a store is one of the folders that the store
+// makes there, or lies in it.
+func Owns(inside string) bool {
+	first, _, _ := strings.Cut(inside, string(filepath.Separator))
+	return first == engine.DataName || first == engine.CreatingName || first == engine.CopiesName
 }
 
 // isStore reports whether a folder has two of the names that a store or a backup has: other folders

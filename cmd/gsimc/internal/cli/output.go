@@ -56,7 +56,7 @@ func notInStore(flag, kind, path string) error {
 	if dir == "" || inside == "" && kind != writesInto {
 		return nil // a command that makes a folder looks at it by itself
 	}
-	if kind == writesModel && !strings.HasPrefix(inside, "histories") &&
+	if kind == writesModel && !pebble.Owns(inside) &&
 		(strings.Contains(inside, ".gsimc") || strings.HasSuffix(inside, ".retrained") ||
 			strings.HasSuffix(path, "/")) {
 		return nil // as `serve` without --model and with --retrain-every has it

@@ -12,15 +12,18 @@ import (
 // it: model files may stand there, and nothing else.
 func TestModelsBesideAStore(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"store/histories", "store/MARK", "other/histories"} {
+	for _, name := range []string{"store/histories", "store/MARK", "other/histories",
+		"store/checkpoints/1/histories", "store/checkpoints/1/MARK"} {
 		check.Must(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
 	for path, refused := range map[string]bool{
 		"store/model.gsimc": false, "store/model.gsimc.retrained": false, "store/": false,
 		"store/m.retrained": false, "store/models/": false, "storeroom/m": false,
 		"other/new/m": false, "other/m": false,
+		"store/histories.gsimc": false, "store/histories.gsimc.retrained": false,
 		"store/m": true, "store/models/m": true, "store/histories/m.gsimc": true,
-		"store/histories/": true, "store/MARK": true,
+		"store/histories/": true, "store/MARK": true, "store/histories.new/m.gsimc": true,
+		"store/checkpoints/m.gsimc": true, "store/checkpoints/1/m.gsimc": true,
 	} {
 		err := notInStore("--out", writesModel, dir+"/"+path)
 		check.Same(t, refused, err != nil, "%s is refused: %v", path, err)
