@@ -101,6 +101,7 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 	check.Must(t, os.MkdirAll(filepath.Join(store, "histories"), 0o700))
 	b.write(t, "store/MARK", "")
 	check.Must(t, os.Symlink(filepath.Join(store, "MARK"), filepath.Join(b.dir, "link")))
+	check.Must(t, os.Symlink(b.dir, filepath.Join(b.dir, "x:")))
 	for _, c := range []struct{ args, want string }{
 		{"train --data $DATA --out $DATA", "file of --data"},
 		{"train --data $DATA --split $READ --out $READ", "file of --split"},
@@ -108,6 +109,7 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 		{"train --data $DATA --type-column t --event-types-file $DIR/types --out $DIR/types",
 			"file of --event-types-file"},
 		{"train --data - --out $READ", "file of standard input"},
+		{"train --data $DATA --out x://read.csv --split $READ", "file of --split"},
 		{"generate --config $READ --out $READ", "file of --config"},
 		{"recommend --users $READ --out $READ", "file of --users"},
 		{"recommend --users $DATA --items-file $READ --out $READ", "file of --items-file"},

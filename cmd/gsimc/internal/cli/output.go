@@ -22,6 +22,7 @@ const (
 	writesModel = "model" // a model file, for which there is a place beside a store
 	writesDir   = "dir"   // a new folder, or the end of a file
 	writesInto  = "into"  // a folder that may have other files
+	writesStore = "store" // a new folder, or a store at a URL
 )
 
 // checkOutputs refuses what a command would write to at the cost of something else.
@@ -29,7 +30,7 @@ func (l *line) checkOutputs(ctx *kong.Context) (err error) {
 	for _, flag := range ctx.Flags() {
 		kind := flag.Tag.Get("writes")
 		path, _ := flag.Target.Interface().(string)
-		if kind == "" || path == "" || strings.Contains(path, "://") {
+		if kind == "" || path == "" || kind == writesStore && strings.Contains(path, "://") {
 			continue
 		}
 		name := "--" + flag.Name

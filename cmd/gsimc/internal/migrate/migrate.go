@@ -21,7 +21,7 @@ import (
 // Cmd is `gsimc migrate`.
 type Cmd struct {
 	From string `required:"" placeholder:"STORE" help:"Store to copy: the data folder of a server, valkey://... or postgres://... as for serve --store."`
-	To   string `writes:"dir" required:"" placeholder:"STORE" help:"Store to copy to, likewise. A folder is made if absent."`
+	To   string `writes:"store" required:"" placeholder:"STORE" help:"Store to copy to, likewise. A folder is made if absent."`
 }
 
 // Help is the manual under the flags.
