@@ -44,6 +44,8 @@ func testBadSettings(t *testing.T) {
 			[]string{"--alpha: has no effect with learned dynamics", "--phi: has no effect",
 				"only with a --filter: leave it out"}},
 		{"train --data $DATA --out $DIR", cli.ExitUsage, []string{"--out:", "is a directory"}},
+		{"train --data $DATA --user-column types --out types", cli.ExitFailure, // types is a file
+			[]string{`--user-column: no column "types"`}},
 		{"train --data $DATA --out $DIR/pipe", cli.ExitUsage, []string{"--out: $DIR/pipe is a " +
 			"device, pipe or socket, which a file would replace: give the name of a file"}},
 		{"train --data $DATA --out $DIR/none/model.gsimc", cli.ExitFailure,

@@ -83,7 +83,7 @@ func (l *line) notRead(ctx *kong.Context, flag, path string) error {
 		return refuse("--config")
 	}
 	for _, other := range ctx.Flags() {
-		for _, read := range texts(other) {
+		for _, read := range filesRead(other) {
 			switch {
 			case read == dataset.Stdin && isFile(l.app.Stdin, out):
 				return refuse("standard input")
@@ -95,10 +95,10 @@ func (l *line) notRead(ctx *kong.Context, flag, path string) error {
 	return nil
 }
 
-// texts are those of a flag that may name files to be read. A model of a flag with the tag renewed
-// is one that a training may replace.
-func texts(flag *kong.Flag) []string {
-	if flag.Tag.Has("writes") || flag.Tag.Has("renewed") || flag.Enum != "" {
+// filesRead are the files that a flag names for reading. The placeholder of such a flag is FILE. A
+// model of a flag with the tag renewed is one that a training may replace.
+func filesRead(flag *kong.Flag) []string {
+	if flag.Tag.Has("writes") || flag.Tag.Has("renewed") || flag.PlaceHolder != "FILE" {
 		return nil
 	}
 	switch value := flag.Target.Interface().(type) {
