@@ -102,6 +102,8 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 	store := filepath.Join(b.dir, "store")
 	check.Must(t, os.MkdirAll(filepath.Join(store, "histories"), 0o700))
 	b.write(t, "store/MARK", "")
+	check.Must(t, os.MkdirAll(filepath.Join(b.dir, "kept", "histories"), 0o700))
+	b.write(t, "kept/BACKUP.json", "{}")
 	check.Must(t, os.Symlink(filepath.Join(store, "MARK"), filepath.Join(b.dir, "link")))
 	check.Must(t, os.Symlink(b.dir, filepath.Join(b.dir, "x:")))
 	for _, c := range []struct{ args, want string }{
@@ -120,15 +122,17 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 		{"train --data $DATA --out -", "--out: - is not standard output: give a name"},
 		{"export --from $DIR --to -", "--to: - is not standard output: give a name"},
 
-		{"train --data $DATA --out $STORE/new.csv", "--out: $STORE/new.csv is in the data folder"},
-		{"train --data $DATA --out $STORE/histories/a.gsimc", "is in the data folder"},
-		{"generate --out $STORE/MARK", "is in the data folder of the store $STORE: give a path"},
-		{"recommend --users $DATA --out $STORE/a/b.csv", "is in the data folder"},
-		{"verify --list $DIR/link", "--list: $DIR/link is in the data folder of the store $STORE"},
+		{"train --data $DATA --out $STORE/new.csv", "--out: $STORE/new.csv is in the folder of"},
+		{"train --data $DATA --out $STORE/histories/a.gsimc", "is in the folder of"},
+		{"generate --out $STORE/MARK", "is in the folder of the store or backup $STORE: give"},
+		{"recommend --users $DATA --out $STORE/a/b.csv", "is in the folder of"},
+		{"verify --list $DIR/link", "--list: $DIR/link is in the folder of"},
 		{"salvage --to $OUT/new --list $STORE/MARK", "--list: "},
 		{"salvage --to $STORE/new", "--to: "},
 		{"backup --to $STORE/new", "--to: "},
 		{"restore --from $DIR --data-dir $STORE/new", "--data-dir: "},
+		{"restore --from $DIR --data-dir $DIR/kept/new",
+			"--data-dir: $DIR/kept/new is in the folder of the store or backup $DIR/kept: give"},
 		{"migrate --from valkey://h:1/n --to $STORE/new", "--to: "},
 		{"export --from valkey://h:1/n --to $STORE", "--to: "},
 		{"evaluate --data $DATA --svg $STORE", "--svg: "},
@@ -143,7 +147,7 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 		if strings.HasPrefix(c.want, "file of") {
 			want = []string{"would replace the " + c.want + ": choose another name"}
 		} else if strings.HasSuffix(c.want, ": ") {
-			want = append(want, "is in the data folder of the store $STORE: give a path outside")
+			want = append(want, "is in the folder of the store or backup $STORE: give a path")
 		}
 		for i := range want {
 			want[i] = paths(want[i])

@@ -160,8 +160,8 @@ func TestTrainFromExport(t *testing.T) {
 	refused(t, cli.ExitUsage, "--server: a store that servers share is read without them", "export",
 		"--from", "valkey://a:1/n", "--server", p.Admin, "--to", out)
 	for _, inside := range []string{state, filepath.Join(state, "a")} {
-		refused(t, cli.ExitUsage, "--to: "+inside+" is in the data folder of the store", "export",
-			"--from", state, "--to", inside)
+		refused(t, cli.ExitUsage, "--to: "+inside+" is in the folder of the store or backup",
+			"export", "--from", state, "--to", inside)
 	}
 	noFolder := writeFile(t, "file", "")
 	refused(t, cli.ExitFailure, "--to: "+noFolder, "export", "--from", state, "--to", noFolder)

@@ -58,6 +58,7 @@ func TestTrainLike(t *testing.T) {
 			}
 		}
 	}
+	mustRun(t, "train", "--data", events, "--out", second, "--like", second) // which it replaces
 	for _, flag := range []string{"--rank=5", "--bands=0", "--filter=power", "--preset=paper",
 		"--window=5", "--alpha=0.5"} {
 		name, _, _ := strings.Cut(flag, "=")

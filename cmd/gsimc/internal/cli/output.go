@@ -62,8 +62,8 @@ func notInStore(flag, kind, path string) error {
 			strings.HasSuffix(path, "/")) {
 		return nil // as `serve` without --model and with --retrain-every has it
 	}
-	return Flagf(flag, "%s is in the data folder of the store %s: give a path outside of it", path,
-		dir)
+	return Flagf(flag, "%s is in the folder of the store or backup %s: give a path outside of it",
+		path, dir)
 }
 
 // notRead refuses a path of a file that the command reads.
