@@ -114,9 +114,13 @@ func (l *Log) Divide(spec Spec) *Log {
 	return x
 }
 
-// Together is the number of spans that [Log.RatesAfter] is best asked for at a time. It takes 16
-// bytes for each span and item: of many items there are fewer spans.
-func Together(items int) int { return max(1, min(4*lanes, 1<<22/items)) }
+// Together is the number of spans that [Log.RatesAfter] is best asked for at a time: of many items
+// there are fewer spans, as each takes memory for each item.
+func Together(items int) int { return max(1, min(4*lanes, 1<<22/max(1, items))) }
+
+// RatesBytes is the most memory that [Log.RatesAfter] takes for [Together] spans: 16 bytes for each
+// span and item, and 8 for each item.
+func RatesBytes(items int) int { return (16*Together(items) + 8) * items }
 
 // RatesAfter returns the faded counts of the items 0, 1, … items−1 after each of the spans last, as
 // [Counts.RatesAfter] does, but none of the items is new, and the result is not for [Rates.Of]. The
@@ -132,8 +136,8 @@ func (l *Log) RatesAfter(last []int64, items int) []*Rates {
 		}
 		next[t], newest = at, max(newest, at)
 	}
-	weights := make([][lanes]int64, (len(last)+lanes-1)/lanes)
-	s := newSums(items, len(weights))
+	weights := make([][lanes]int64, len(last)/lanes+1)
+	s := newSums(items, rates)
 	for b := newest - 1; b >= 0; b-- {
 		events, faded := l.items[l.ptr[b]:l.ptr[b+1]], true
 		for t, at := range next {
@@ -143,6 +147,7 @@ func (l *Log) RatesAfter(last []int64, items int) []*Rates {
 			}
 			faded = faded && b < at && w == 0
 			rates[t].total += int64(len(events)) * w
+			rates[t].all = rates[t].total
 			weights[t/lanes][t%lanes] = w
 		}
 		if faded {
@@ -150,11 +155,10 @@ func (l *Log) RatesAfter(last []int64, items int) []*Rates {
 		}
 		s.add(events, weights)
 	}
-	for t, r := range rates {
+	for t, r := range rates[:lanes*len(s.of)] {
 		for i, of := range s.of[t/lanes] {
 			r.of[i] = of[t%lanes]
 		}
-		r.all = r.total
 	}
 	return rates
 }
@@ -162,15 +166,18 @@ func (l *Log) RatesAfter(last []int64, items int) []*Rates {
 // lanes is the number of sums of an item that lie next to each other: a line of the cache.
 const lanes = 8
 
-// sums are weighted sums over events by item, for some groups of lanes weights each.
+// sums are weighted sums over events by item, for groups of lanes weights each. Fewer weights than
+// lanes are left: their sums are those of the rates themselves, as unused lanes would take memory.
 type sums struct {
 	of     [][][lanes]int64 // by group and item
-	counts []int32          // of the events of a span by item, 0 between spans
-	met    []int32          // the items that have some
+	rest   []*Rates
+	counts []int32 // of the events of a span by item, 0 between spans
+	met    []int32 // the items that have some, and a place for one that is met again
 }
 
-func newSums(items, groups int) *sums {
-	s := &sums{of: make([][][lanes]int64, groups), counts: make([]int32, items)}
+func newSums(items int, rates []*Rates) *sums {
+	s := &sums{of: make([][][lanes]int64, len(rates)/lanes), counts: make([]int32, items)}
+	s.rest, s.met = rates[len(s.of)*lanes:], make([]int32, items+1)
 	for g := range s.of {
 		s.of[g] = make([][lanes]int64, items)
 	}
@@ -179,7 +186,6 @@ func newSums(items, groups int) *sums {
 
 // add adds weights to the sums of an item for each of its events.
 func (s *sums) add(events []int32, weights [][lanes]int64) {
-	s.met = slices.Grow(s.met[:0], len(events))[:len(events)]
 	met := 0
 	for _, i := range events {
 		s.met[met] = i
@@ -199,6 +205,12 @@ func (s *sums) add(events []int32, weights [][lanes]int64) {
 			sum[5] += n * w[5]
 			sum[6] += n * w[6]
 			sum[7] += n * w[7]
+		}
+	}
+	for t, r := range s.rest {
+		w := weights[len(s.of)][t]
+		for _, i := range s.met[:met] {
+			r.of[i] += int64(s.counts[i]) * w
 		}
 	}
 	for _, i := range s.met[:met] {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -91,6 +92,7 @@ func TestLog(t *testing.T) {
 			lasts[at] = int64(at) - 22
 		}
 		rng.Shuffle(len(lasts), func(a, b int) { lasts[a], lasts[b] = lasts[b], lasts[a] })
+		lasts = lasts[:seed%44+1] // whole groups of lanes, some, and none
 		for at, got := range l.RatesAfter(lasts, items) {
 			want := c.RatesAfter(lasts[at], spec.HalfLife, items)
 			want.since = nil // of new items alone
@@ -104,8 +106,25 @@ func TestLog(t *testing.T) {
 
 // Many items leave room for few spans, and at least for one.
 func TestTogether(t *testing.T) {
-	for items, want := range map[int]int{1: 32, 17_770: 32, 1 << 20: 4, 1 << 30: 1} {
+	for items, want := range map[int]int{0: 32, 1: 32, 17_770: 32, 1 << 20: 4, 1 << 30: 1} {
 		check.Same(t, want, Together(items), "spans for %d items", items)
+	}
+}
+
+// The memory of the rates is what a plan counts with, whether lanes are used or not.
+func TestRatesBytes(t *testing.T) {
+	for _, items := range []int{100_000, 400_000, 1 << 20, 5 << 20} {
+		times, taken := make([]int64, 50_000), make([]int32, 50_000)
+		l := NewLog(times, taken).Divide(Spec{Span: 1, HalfLife: 1})
+		lasts := make([]int64, Together(items))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		l.RatesAfter(lasts, items)
+		runtime.ReadMemStats(&after)
+		got, most := after.TotalAlloc-before.TotalAlloc, uint64(RatesBytes(items))+1<<18
+		if got > most {
+			t.Errorf("%d items take %d bytes, want at most %d", items, got, most)
+		}
 	}
 }
 
