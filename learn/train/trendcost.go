@@ -1,9 +1,13 @@
 package train
 
 import (
+	"math"
+	"runtime"
+
 	"github.com/gsimc/gsimc/internal/num/cost"
 	"github.com/gsimc/gsimc/kalman/dynamics"
 	"github.com/gsimc/gsimc/learn/dataset"
+	"github.com/gsimc/gsimc/model/trend"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -19,8 +23,8 @@ func liveCost(p *dataset.Partition, cfg *Config, rank int) (s cost.Stage, ok boo
 		climbed    = 30e6 // scores of one in a second
 		passes     = 80   // over the events, for all candidates
 		overhead   = 3    // of the second model, as measured
-		eventBytes = 12
-		scoreBytes = 8 // and of a trend
+		eventBytes = 24   // one wrong time is enough for nearly all to be in memory twice
+		scoreBytes = 8    // and of a trend
 	)
 	early := *cfg
 	early.Rank = min(trendRank, rank)
@@ -39,7 +43,9 @@ func liveCost(p *dataset.Partition, cfg *Config, rank int) (s cost.Stage, ok boo
 	}
 	most, _ := cost.Peak(0, stages)
 	scores := min(items*mostChoices, mostScores)
-	s.Name, s.Peak = liveStage, eventBytes*events+max(most, scoreBytes*scores)
+	parts := math.Ceil(scores / items / float64(trend.Together(len(p.Items))))
+	rates := min(float64(runtime.GOMAXPROCS(0)), parts) * float64(trend.RatesBytes(len(p.Items)))
+	s.Name, s.Peak = liveStage, eventBytes*events+max(most, scoreBytes*scores+rates)
 	s.Seconds += climbs*scores/climbed + passes*events/cost.Scatter
 	return s, true
 }

@@ -3,6 +3,7 @@ package train_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -78,5 +79,20 @@ func TestPlanOfTrends(t *testing.T) {
 		if told != timed || planned != timed {
 			t.Errorf("times: %v, trends are chosen: %v, are planned: %v", timed, told, planned)
 		}
+	}
+}
+
+// The plan has the memory of the events, the scores and, on each processor, the rates.
+func TestPlanOfTrendsOfManyItems(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	const items, targets = 1 << 16, 1000 // whose spans are in 32 parts
+	p := seasonal(t, true)
+	p.Items = make([]string, items)
+	for processors, workers := range map[int]int{1: 1, 5: 5, 40: 32} {
+		runtime.GOMAXPROCS(processors)
+		stages := train.NewPlan(p, train.Config{Spec: train.Recommended(), Rank: 12}).Stages
+		at := slices.IndexFunc(stages, func(s train.Stage) bool { return s.Name == "trends" })
+		want := 24*len(p.Train.Time) + 8*targets*items + workers*trend.RatesBytes(items)
+		check.Same(t, float64(want), stages[at].Peak, "on %d processors", processors)
 	}
 }
