@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"maps"
+	"runtime"
 	"slices"
 
 	"github.com/gsimc/gsimc/internal/num/parallel"
@@ -60,8 +61,7 @@ func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
 	warm, shares := &x.Final.Test, m.Degrees()
 	ranks := make([]int32, warm.Len()+len(x.targets.cold))
 	groups, log := x.byLastSpan(spec), x.final.log(spec)
-	spans := slices.Sorted(maps.Keys(groups))
-	chunks := slices.Collect(slices.Chunk(spans, trend.Together(len(shares))))
+	chunks := chunksOf(slices.Sorted(maps.Keys(groups)), len(shares))
 	parallel.TasksWith(len(chunks), func() func(c int) {
 		g, scores, q := make([]float32, len(shares)), make([]float32, len(shares)), m.NewQuery()
 		return func(c int) {
@@ -83,6 +83,13 @@ func (x *ByTime) rankTrending(m *model.Model, spec trend.Spec) []int32 {
 		}
 	})
 	return ranks
+}
+
+// chunksOf divides spans into those whose rates are asked for together: at least four for each
+// processor, as the targets are scored chunk by chunk too.
+func chunksOf(spans []int64, items int) [][]int64 {
+	most := max(1, len(spans)/(4*runtime.GOMAXPROCS(0)))
+	return slices.Collect(slices.Chunk(spans, min(most, trend.Together(items))))
 }
 
 // byLastSpan groups the targets, the cold ones last, by the spans before those of their times.

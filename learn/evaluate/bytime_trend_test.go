@@ -3,6 +3,7 @@ package evaluate
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -132,5 +133,32 @@ func TestTrendsAddNothingWithoutFashion(t *testing.T) {
 	}
 	if warm < len(plain.Ranks)/2 { // the cold targets come last
 		t.Errorf("the ranks are %v, want those without trends, %v", trending.Ranks, plain.Ranks)
+	}
+}
+
+// All processors have something to do, and the rates of many items are not in memory at once.
+func TestChunksOfSpans(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, c := range []struct{ processors, spans, items, most, chunks int }{
+		{1, 1000, 50, 32, 32},
+		{2, 64, 50, 8, 8},
+		{16, 100, 50, 1, 100},
+		{4, 3, 50, 1, 3},
+		{2, 64, 1 << 20, 4, 16},
+		{2, 0, 50, 0, 0},
+	} {
+		runtime.GOMAXPROCS(c.processors)
+		spans, most := make([]int64, c.spans), 0
+		for j := range spans {
+			spans[j] = int64(j)
+		}
+		chunks := chunksOf(spans, c.items)
+		for _, chunk := range chunks {
+			most = max(most, len(chunk))
+		}
+		check.Same(t, spans, append([]int64{}, slices.Concat(chunks...)...), "%+v: spans", c)
+		if most != c.most || len(chunks) != c.chunks {
+			t.Errorf("%+v: %d chunks of up to %d spans", c, len(chunks), most)
+		}
 	}
 }
