@@ -98,7 +98,6 @@ func testBadSettings(t *testing.T) {
 // testBadOutputs names as outputs what a command reads, and paths in the folder of a store.
 func testBadOutputs(t *testing.T, b *badCommands) {
 	b.write(t, "read.csv", "alpha: 1\n")
-	b.write(t, "read.ranges", "")
 	store := filepath.Join(b.dir, "store")
 	check.Must(t, os.MkdirAll(filepath.Join(store, "histories"), 0o700))
 	b.write(t, "store/MARK", "")
@@ -118,7 +117,7 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 		{"recommend --users $READ --out $READ", "file of --users"},
 		{"recommend --users $DATA --items-file $READ --out $READ", "file of --items-file"},
 		{"verify --config $READ --list $READ", "file of --config"},
-		{"salvage --config $DIR/read.ranges --to $OUT/new --list $DIR/read", "file of --config"},
+		{"salvage --config $READ --to $OUT/new --list $READ", "file of --config"},
 		{"train --data $DATA --out -", "--out: - is not standard output: give a name"},
 		{"export --from $DIR --to -", "--to: - is not standard output: give a name"},
 

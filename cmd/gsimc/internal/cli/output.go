@@ -18,7 +18,6 @@ import (
 // Flags that name what a command writes have the tag writes, whose value is one of these.
 const (
 	writesFile  = "file"
-	writesList  = "list"  // a file, and those of two more endings
 	writesModel = "model" // a model file, for which there is a place beside a store
 	writesDir   = "dir"   // a new folder, or the end of a file
 	writesInto  = "into"  // a folder that may have other files
@@ -39,19 +38,14 @@ func (l *line) checkOutputs(ctx *kong.Context) (err error) {
 			continue
 		}
 		err = errors.Join(err, notInStore(name, kind, path))
-		switch kind {
-		case writesList:
-			err = errors.Join(err, l.notRead(ctx, name, path+".doubtful"),
-				l.notRead(ctx, name, path+".ranges"))
-			fallthrough
-		case writesFile, writesModel:
+		if kind == writesFile || kind == writesModel {
 			err = errors.Join(err, l.notRead(ctx, name, path))
 		}
 	}
 	return Usage(err)
 }
 
-// notInStore refuses a path in the folder of a store.
+// notInStore refuses a path in the folder of a store or of a backup.
 func notInStore(flag, kind, path string) error {
 	dir, inside := pebble.Around(path)
 	if dir == "" || inside == "" && kind != writesInto {

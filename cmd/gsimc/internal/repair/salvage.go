@@ -15,7 +15,7 @@ import (
 type Salvage struct {
 	DataDir string `default:"./state" help:"Folder of the damaged store. Its server must be stopped."`
 	To      string `writes:"dir" required:"" placeholder:"DIR" help:"Folder of the new store, which must be empty or not be there."`
-	List    string `writes:"list" placeholder:"FILE" help:"Write the ids of users who are left out to this file, one in a line; in quotes with escapes if it has control characters. FILE.doubtful and FILE.ranges have more, see below."`
+	List    string `writes:"file" placeholder:"FILE" help:"Write the ids of users who are left out to this file, one in a line; in quotes with escapes if it has control characters. FILE.doubtful and FILE.ranges have more, see below."`
 }
 
 // Help is the manual under the flags.

@@ -20,7 +20,7 @@ import (
 // Verify is `gsimc verify`.
 type Verify struct {
 	DataDir string `default:"./state" help:"Folder of the store. Its server must be stopped."`
-	List    string `writes:"list" placeholder:"FILE" help:"Write the ids of users whose histories are not whole to this file, one in a line; in quotes with escapes if it has control characters."`
+	List    string `writes:"file" placeholder:"FILE" help:"Write the ids of users whose histories are not whole to this file, one in a line; in quotes with escapes if it has control characters."`
 }
 
 // Help is the manual under the flags.
