@@ -69,6 +69,9 @@ func amongDevices(path string) bool {
 	return below("/dev") && !below("/dev/shm") || below("/proc")
 }
 
+// TempName is the name of the file until Close.
+func (f *File) TempName() string { return f.temp.Name() }
+
 // Write implements [io.Writer]. After an error Close fails and leaves no file.
 func (f *File) Write(p []byte) (int, error) {
 	f.synced = false
@@ -98,7 +101,7 @@ func (f *File) Close() error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.temp.Name()))
 	}
-	if err := syncDir(filepath.Dir(f.path)); err != nil {
+	if err := SyncDir(filepath.Dir(f.path)); err != nil {
 		return fmt.Errorf("the file is complete, but a power cut may undo its renaming: %w", err)
 	}
 	return nil
@@ -160,7 +163,8 @@ func sweep(path string, left func(os.DirEntry) bool) {
 	}
 }
 
-func syncDir(dir string) error {
+// SyncDir has the names in a folder on the disk.
+func SyncDir(dir string) error {
 	if runtime.GOOS == "windows" { // where a folder that is open for reading cannot be written out
 		return nil
 	}
