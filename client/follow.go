@@ -22,8 +22,8 @@ type FollowOptions struct {
 	// Every is the time from one pass over all users to the next; 0: there is one pass.
 	Every time.Duration
 
-	// Row takes what has changed, as a line of JSON: those of a user in their order, and a line of
-	// an erasure, after which no earlier line of the user holds. Its error ends Follow.
+	// Row takes a line of JSON: an event, or an erasure, after which no earlier line of the user
+	// holds. The lines of a user come in their order. An error ends Follow.
 	Row func(user string, line []byte) error
 	// Flush returns when all that Row took is safe. The cursor is written after it.
 	Flush func(context.Context) error
@@ -37,7 +37,9 @@ type FollowOptions struct {
 type Pass struct {
 	Users, Events int
 	Erased        int // histories that were erased, are others now, or begin again after a kill
-	Damaged       int // histories that cannot be read; 1 stands for those that no list had
+	// Damaged counts histories that cannot be read. It is at least 1 where the list of users has
+	// left some out for that reason, whose number nobody knows.
+	Damaged int
 }
 
 const (
@@ -60,8 +62,8 @@ type changeLine struct {
 
 // Follow gives all events of all users, and then what becomes of them, until ctx ends: it then
 // returns ctx.Err(), or the error of a Row, a Flush or the cursor. Each acknowledged event and each
-// erasure comes, in the order of its user's history; after a kill those since the last Flush come
-// again. It goes on after errors that may pass, if there is more than one pass.
+// erasure comes, in the order of its user's history. After a kill the lines since the last Flush
+// come again. It goes on after errors that may pass, if there is more than one pass.
 func (c *Client) Follow(ctx context.Context, opt FollowOptions) error {
 	if opt.Every < 0 {
 		return fault.New("Every", opt.Every, "at least 0s")
@@ -70,6 +72,7 @@ func (c *Client) Follow(ctx context.Context, opt FollowOptions) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = known.lock.Close() }()
 	f := &follower{opt: opt, users: pb.NewUserServiceClient(c.conn), cursor: known}
 	for {
 		err := f.pass(ctx)
@@ -104,16 +107,17 @@ type follower struct {
 	met    Pass
 	kept   time.Time // when the cursor was
 	fresh  bool      // Row has taken something since
-	news   bool      // the file of the cursor lacks users
+	news   bool      // the file of the cursor has other users
 	lacks  bool      // the last list has lacked users, whose histories are damaged
 	sunk   error     // of Row, Flush or the cursor
 }
 
 // blame names the file of the cursor in an error that the server has of its tokens.
 func (f *follower) blame(err error) error {
-	switch status.Code(err) {
-	case codes.FailedPrecondition, codes.InvalidArgument:
-		return &fault.Fault{Field: "Cursor", Got: f.opt.Cursor, Err: err}
+	switch code := status.Code(err); {
+	case f.cursor.path == "":
+	case code == codes.FailedPrecondition, code == codes.InvalidArgument:
+		return f.cursor.problem(err)
 	}
 	return err
 }
@@ -162,7 +166,7 @@ func (f *follower) list(ctx context.Context) (changed []string, err error) {
 			f.met.Users++
 		}
 	}
-	// Damaged histories are not in the list, and are asked for like those that are gone.
+	// A user whom the list lacks was erased, or has a damaged history: the answer tells which.
 	if f.lacks = status.Code(err) == codes.DataLoss; !f.lacks && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -232,6 +236,7 @@ func (f *follower) take(c *pb.UserChanges) error {
 	f.cursor.known[user] = place{token: token, listed: f.turn}
 	if token == "" && !c.GetMore() {
 		delete(f.cursor.known, user)
+		f.news = true // so that the file loses the id
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -20,6 +21,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/file/lock"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/internal/test/nettest"
 )
@@ -122,8 +124,8 @@ func (c copied) add(t *testing.T, line []byte) {
 	}
 }
 
-// Whatever fails in whichever pass, of runs that end like those that are killed too, a reader has
-// in the end what the server has.
+// Calls, rows and flushes fail at random, and some runs lose what a kill would lose. In the end a
+// reader has what the server has.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -232,22 +234,32 @@ func TestFollowGoesOn(t *testing.T) {
 func TestFollowRefusesCursors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	damaged := filepath.Join(dir, "damaged")
-	check.Must(t, os.WriteFile(damaged, []byte("no cursor"), 0o600))
-	check.Must(t, (&cursor{path: filepath.Join(dir, "whole"), known: map[string]place{
-		"ann": {token: "t"}, "bob": {token: "u"}}}).write())
-	whole := check.Get(os.ReadFile(filepath.Join(dir, "whole")))(t)
-	for _, n := range []int{0, 1, len(whole) / 2, len(whole) - 4, len(whole) - 1} {
-		path := filepath.Join(dir, fmt.Sprint(n))
-		check.Must(t, os.WriteFile(path, whole[:n], 0o600))
-		if _, err := openCursor(path); err == nil {
-			t.Errorf("%d of %d bytes are a cursor", n, len(whole))
+	file := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		check.Must(t, os.WriteFile(path, content, 0o600))
+		return path
+	}
+	whole := check.Get(openCursor(filepath.Join(dir, "whole")))(t)
+	whole.known = map[string]place{"ann": {token: "t"}, "bob": {token: "u"}}
+	check.Must(t, whole.write())
+	content := check.Get(os.ReadFile(whole.path))(t)
+	for n := range content {
+		if _, err := openCursor(file("cut", content[:n])); !errors.Is(err, errDamaged) {
+			t.Errorf("%d of %d bytes as a cursor: %v", n, len(content), err)
+		}
+		flipped := slices.Clone(content)
+		flipped[n] ^= 1 << (n % 8)
+		if _, err := openCursor(file("flipped", flipped)); !errors.Is(err, errDamaged) {
+			t.Errorf("a cursor with another byte %d: %v", n, err)
 		}
 	}
 	for path, want := range map[string]string{
-		dir:                       "is a directory",
-		damaged:                   "is damaged, or no file of this program",
-		filepath.Join(dir, "a/b"): "no such file or directory",
+		dir:                                "a folder, device or pipe",
+		os.DevNull:                         "a folder, device or pipe",
+		file("other", []byte("no cursor")): "damaged, or no file of this program",
+		filepath.Join(dir, "a/b"):          "no such file or directory",
+		filepath.Join(dir, "other/b"):      "not a directory",
+		whole.path:                         "another program writes it too",
 	} {
 		err := dialTo(t, nettest.Free(t)).Follow(t.Context(), FollowOptions{Cursor: path})
 		bad := new(fault.Fault)
@@ -255,6 +267,59 @@ func TestFollowRefusesCursors(t *testing.T) {
 			t.Errorf("%s: %v, want a fault of Cursor: %s", path, err, want)
 		}
 	}
+}
+
+// The lock of a cursor goes with each file that takes its place, and a link to it stays.
+func TestCursorIsLocked(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path, link := filepath.Join(dir, "cursor"), filepath.Join(dir, "link")
+	left, before := filepath.Join(dir, ".cursor.1.tmp"), filepath.Join(dir, "before")
+	check.Must(t, os.WriteFile(left, nil, 0o600)) // of a kill
+	first := check.Get(openCursor(path))(t)
+	if _, err := os.Stat(left); err == nil {
+		t.Error("the temporary file of a kill stays")
+	}
+	check.Must(t, os.Link(path, before))
+	first.known["ann"] = place{token: "t"}
+	check.Must(t, first.write())
+	check.Must(t, check.Get(lock.Take(before))(t).Close())
+	check.Must(t, os.Symlink(path, link))
+	check.Fails(t, check.Err(openCursor(link)), errShared, "a second program")
+	check.Must(t, first.lock.Close())
+	second := check.Get(openCursor(link))(t)
+	check.Same(t, "t", second.known["ann"].token, "by a link the token")
+	check.Same(t, path, check.Get(os.Readlink(link))(t), "the link")
+	check.Must(t, os.Rename(path, before)) // and another program makes it again
+	check.Fails(t, check.Err(openCursor(link)), errNowhere, "a link without a file")
+	check.Must(t, os.WriteFile(path, nil, 0o600))
+	check.Fails(t, second.write(), errShared, "after another program")
+}
+
+// While one program writes its cursor, no other one takes it.
+func TestCursorIsTakenOnce(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cursor")
+	first := check.Get(openCursor(path))(t)
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	for range 4 {
+		others.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					check.Fails(t, check.Err(openCursor(path)), errShared, "a second program")
+				}
+			}
+		})
+	}
+	for range 50 {
+		check.Pass(t, first.write(), "the first program")
+	}
+	close(stop)
+	others.Wait()
 }
 
 // A user whom a list had that broke off, and whose lines came just before a kill, is erased for the
