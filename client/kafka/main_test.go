@@ -68,6 +68,27 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
+// A wrong flag of tail is told before brokers are asked. Brokers that are away are a failure.
+func TestTailBesideDeadBrokers(t *testing.T) {
+	for args, want := range map[string]string{
+		"--topic=":            "--topic: want a name",
+		"--cursor=":           "--cursor: want the name of a file",
+		"--every=1ns":         "--every: 1ns, want at least 1ms",
+		"--brokers=host:port": "--brokers: ",
+		"--sasl-user=u":       "--sasl-user: goes with a mechanism: set --sasl",
+		"--server=nowhere":    "--server: ",
+		"--every=1s":          "no broker of --brokers answers: ",
+	} {
+		var stdout, stderr bytes.Buffer
+		code := run(t.Context(), []string{"tail", "--brokers=127.0.0.1:1", "--topic=t",
+			"--cursor=" + filepath.Join(t.TempDir(), "cursor"), args}, &stdout, &stderr)
+		if !strings.HasPrefix(stderr.String(), "gsimc-kafka: "+want) ||
+			(code == program.Usage) != strings.HasPrefix(want, "--") {
+			t.Errorf("%s: exit code %d, %q, want %q", args, code, stderr.String(), want)
+		}
+	}
+}
+
 // Flags with lists, and their twins in the environment.
 func TestFlagForms(t *testing.T) {
 	t.Setenv("GSIMC_BROKERS", "a:1,b:2")

@@ -24,8 +24,14 @@ type tail struct {
 
 // follow produces changes until ctx ends.
 func (f *tail) follow(ctx context.Context, log *slog.Logger) error {
-	if f.Every <= 0 {
-		return fault.New("Every", f.Every, "more than 0s")
+	if f.Topic == "" {
+		return fault.New("Topic", nil, "a name")
+	}
+	if f.Cursor == "" {
+		return fault.New("Cursor", nil, "the name of a file")
+	}
+	if f.Every < time.Millisecond {
+		return fault.New("Every", f.Every, "at least 1ms")
 	}
 	server, err := f.dial()
 	if err != nil {
@@ -79,7 +85,7 @@ func newSink(ctx context.Context, options []kgo.Opt) (*sink, error) {
 	}
 	if err := producer.Ping(ctx); err != nil {
 		producer.Close()
-		return nil, &fault.Fault{Field: "Brokers", Err: err}
+		return nil, fmt.Errorf("no broker of --brokers answers: %w", err)
 	}
 	s := &sink{Client: producer}
 	var cancel context.CancelFunc
