@@ -128,7 +128,7 @@ func TestRatesBytes(t *testing.T) {
 	}
 }
 
-// A log is sorted by time, whatever the range of the times, and keeps the order of equal ones.
+// A log is sorted by time over any range of times. Events of one time keep their order.
 func TestLogSorts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for _, n := range []int{0, 1, 2, 3000} {
