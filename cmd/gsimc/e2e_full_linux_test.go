@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,11 +23,7 @@ import (
 // and takes them when there is room.
 func TestServeOnFullDisk(t *testing.T) {
 	_, model := smallModel(t)
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprint("size=", 600<<20)); err != nil {
-		t.Skipf("needs the right to mount a small disk: %v", err)
-	}
-	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	disk := smallDisk(t, 600<<20)
 	dir, filler := filepath.Join(disk, "state"), filepath.Join(disk, "filler")
 	server := startServe(t, model, dir)
 	observe := func(id string) []string {
@@ -53,6 +50,44 @@ func TestServeOnFullDisk(t *testing.T) {
 	})
 	server.awaitLog(t, "takes events again", 1)
 	server.mustStop(t)
+}
+
+// The output of `gsimc tail` has whole lines when its disk is full, and goes on when it is not.
+func TestTailOnFullDisk(t *testing.T) {
+	t.Parallel()
+	_, model := smallModel(t)
+	server := startServe(t, model, filepath.Join(t.TempDir(), "state"))
+	disk := smallDisk(t, 1<<20)
+	out, filler := filepath.Join(disk, "lines"), filepath.Join(disk, "filler")
+	tail := []string{"tail", "--server", server.GRPC, "--every", "0", "--out", out}
+	execute(t, tail...)
+	conn := server.client(t)
+	for i := range 400 { // more than a page
+		check.Must(t, change(t.Context(), conn, 9, "u", "", fmt.Sprint(i)))
+	}
+	fillDisk(t, filler)
+	check.Must(t, os.Truncate(filler, check.Get(os.Stat(filler))(t).Size()-4096))
+	refused(t, cli.ExitFailure, "--out: write "+out+": no space left on device", tail...)
+	if text := fileOf(t, out); text != "" && !strings.HasSuffix(text, "\n") {
+		t.Errorf("the file ends with %q", text[len(text)-40:])
+	}
+	check.Must(t, os.Remove(filler))
+	execute(t, tail...)
+	got, want := lake{}, lake{}
+	got.read(t, fileOf(t, out))
+	want.read(t, execute(t, tail[:len(tail)-2]...))
+	check.Same(t, want, got, "the histories")
+}
+
+// smallDisk returns a folder on a disk of this size.
+func smallDisk(t *testing.T, bytes int) string {
+	t.Helper()
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, fmt.Sprint("size=", bytes)); err != nil {
+		t.Skipf("needs the right to mount a small disk: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	return disk
 }
 
 // fillDisk writes a file until its disk is full.

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,13 +20,10 @@ import (
 // lake is what a reader of `gsimc tail` has: the ids of events by user and revision.
 type lake map[string]map[uint64]string
 
-// read takes whole lines.
+// read takes lines.
 func (l lake) read(t *testing.T, lines string) {
 	t.Helper()
 	for line := range strings.Lines(lines) {
-		if !strings.HasSuffix(line, "\n") {
-			return // of a kill
-		}
 		var row struct {
 			User     string `json:"user_id"`
 			ID       string `json:"event_id"`
@@ -46,41 +46,64 @@ func (l lake) read(t *testing.T, lines string) {
 	}
 }
 
-// Whatever is killed while users come, send, take back and are erased, the lines that `gsimc tail`
-// has written hold in the end what the server holds.
+// The program and the server are killed while users send, take back, merge and are erased. In the
+// end the lines of the file hold what the server holds.
 func TestTail(t *testing.T) {
 	t.Parallel()
 	_, model := smallModel(t)
-	dir, cursor := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "cursor")
-	random, got := rand.New(rand.NewPCG(1, 1)), lake{}
+	dir, out := filepath.Join(t.TempDir(), "state"), filepath.Join(t.TempDir(), "lines")
+	random := rand.New(rand.NewPCG(1, 1))
 	user := func() string { return fmt.Sprint("u", random.IntN(12)) }
 	for round := range 6 {
 		server := startServe(t, model, dir)
-		tail := gsimc(t, "tail", "--server", server.GRPC, "--cursor", cursor, "--every", "1ms")
+		before := len(fileOf(t, out))
+		tail := gsimc(t, "tail", "--server", server.GRPC, "--out", out, "--every", "1ms")
 		conn := server.client(t)
 		for i := range 60 {
 			check.Must(t, change(t.Context(), conn, random.IntN(9), user(), user(),
 				fmt.Sprint(round, "-", i)))
 		}
-		await(t, "lines of this round", func() bool { return tail.Out.String() != "" })
+		await(t, "lines of this round", func() bool { return len(fileOf(t, out)) > before })
 		if round%3 == 2 {
 			tail.Stop(t)
 		} else {
 			tail.Kill()
+			half := fileOf(t, out) + `{"user_id":"u1","erased":t` // as a kill or a full disk may
+			check.Must(t, os.WriteFile(out, []byte(half), 0o600))
 		}
-		got.read(t, tail.Out.String())
 		check.Must(t, server.Kill())
 	}
 	server := startServe(t, model, dir)
 	once := []string{"tail", "--server", server.GRPC, "--every", "0"}
-	got.read(t, execute(t, append(once, "--cursor", cursor)...))
-	check.Same(t, "", execute(t, append(once, "--cursor", cursor)...), "a pass without changes")
-	want := lake{}
+	execute(t, append(once, "--out", out)...)
+	got, want := lake{}, lake{}
+	got.read(t, fileOf(t, out))
 	want.read(t, execute(t, once...))
 	check.Same(t, want, got, "the histories")
+	size := len(fileOf(t, out))
+	execute(t, append(once, "--out", out)...)
+	check.Same(t, size, len(fileOf(t, out)), "after a pass without changes the size")
 	other := startServe(t, model, filepath.Join(t.TempDir(), "other")).GRPC
-	refused(t, 1, "--cursor: "+cursor+" server "+other+": FailedPrecondition: the token is of a "+
-		"server with another store", "tail", "--server", other, "--cursor", cursor, "--every", "0")
+	refused(t, 1, "--out: "+out+".cursor: server "+other+": FailedPrecondition: the token is of a "+
+		"server with another store", "tail", "--server", other, "--out", out, "--every", "0")
+	const table = "user,item\nann,7"
+	check.Must(t, os.WriteFile(out, []byte(table), 0o600))
+	refused(t, 1, "--out: "+out+": its end is not half a line", append(once, "--out", out)...)
+	check.Must(t, os.Remove(out+".cursor"))
+	refused(t, 1, "--out: "+out+" has lines, and "+out+".cursor is not there, so users who were "+
+		"erased meanwhile would stay: bring it back, or empty the file",
+		append(once, "--out", out)...)
+	check.Same(t, table, fileOf(t, out), "the refused file")
+}
+
+// fileOf returns the content of a file, and nothing if it is not there.
+func fileOf(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // change does something to users, of which what says what.

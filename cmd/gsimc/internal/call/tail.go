@@ -6,20 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
 	"github.com/gsimc/gsimc/client"
 	"github.com/gsimc/gsimc/cmd/gsimc/internal/cli"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/file/linefile"
 )
 
 // Tail is `gsimc tail`.
 type Tail struct {
 	cli.ServerFlags
 
-	Cursor string        `placeholder:"FILE" help:"File that keeps how far the output has come, made if absent. The next run goes on there. Without it each run begins with the first event of each user."`
-	Every  time.Duration `default:"10s" help:"Time from one pass over all users to the next. 0: one pass."`
+	Out   string        `writes:"dir" placeholder:"FILE" help:"File that gets the lines at its end, made if absent. FILE.cursor beside it keeps how far they have come, and the next run goes on there. Without it standard output gets the events of all users from the first on."`
+	Every time.Duration `default:"10s" help:"Time from one pass over all users to the next. 0: one pass."`
 }
 
 // Help is the manual under the flags.
@@ -34,26 +36,28 @@ interrupted. The lines of a user stand in the order of the history:
 After a line with "erased" no earlier line of the user holds: the user was erased, or the history is
 told anew, as when events were retracted or merged; then the lines that hold follow. After a kill
 some lines come again, with the same revision. A pass lists all users, so its time grows with their
-number. The server wants the role user.
+number; a call may take a minute, whatever --timeout says. The server wants the role user.
 
-  gsimc tail --cursor lake.cursor >> changes.jsonl
+  gsimc tail --out changes.jsonl
   gsimc tail --every 0 | jq -r .item_id | sort | uniq -c`
 }
 
 // Check checks the flags.
 func (c *Tail) Check() error {
-	if c.Every < 0 {
-		return errors.Join(c.ServerFlags.Check(), fault.New("--every", c.Every, "at least 0s"))
+	err := c.ServerFlags.Check()
+	if c.Every != 0 && c.Every < time.Millisecond {
+		err = errors.Join(err, fault.New("--every", c.Every, "0s or at least 1ms"))
 	}
-	return c.ServerFlags.Check()
+	return err
 }
 
 // Run writes changes until a signal comes.
 func (c *Tail) Run(a *cli.App) (err error) {
-	out, err := newLines(a.Stdout)
+	out, cursor, err := c.open(a.Stdout)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, out.close()) }()
 	conn, err := c.Dial()
 	if err != nil {
 		return err
@@ -62,7 +66,7 @@ func (c *Tail) Run(a *cli.App) (err error) {
 	ctx, stop := cli.InterruptContext()
 	defer stop()
 	damaged := 0
-	err = conn.Follow(ctx, client.FollowOptions{Cursor: c.Cursor, Every: c.Every, Row: out.add,
+	err = conn.Follow(ctx, client.FollowOptions{Cursor: cursor, Every: c.Every, Row: out.add,
 		Flush: out.flush,
 		Passed: func(p client.Pass) {
 			if p.Damaged != damaged {
@@ -79,42 +83,46 @@ func (c *Tail) Run(a *cli.App) (err error) {
 	case err == context.Canceled: //nolint:errorlint // as above
 		return cli.Interrupted("the same command goes on")
 	case err != nil:
-		return cli.Advise(err)
+		return cli.Advise(ofOut(err))
 	case damaged > 0:
 		return errors.New("the output is not complete")
 	}
 	return nil
 }
 
-// lines are those of an output, which gets whole ones.
-type lines struct {
-	to   io.Writer
-	text bytes.Buffer
-	file *os.File // to, if it is a file
-	size int64    // of the file
-}
-
-// newLines goes on behind what a file has, on a new line if a kill has left half of one.
-func newLines(to io.Writer) (*lines, error) {
-	l := &lines{to: to}
-	file, ok := to.(*os.File)
-	if !ok {
-		return l, nil
+// open opens the output. A cursor needs a file: of what a pipe has taken nobody knows whether its
+// reader has kept it.
+func (c *Tail) open(stdout io.Writer) (out *lines, cursor string, err error) {
+	if c.Out == "" {
+		return &lines{to: stdout}, "", nil
 	}
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return l, err
-	}
-	l.file, l.size = file, info.Size()
-	// The file may be open for writing alone. Where there is no such name, readers see half a line.
-	if read, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", file.Fd())); err == nil && l.size > 0 {
-		last := []byte{'\n'}
-		_, err = read.ReadAt(last, l.size-1)
-		if _ = read.Close(); err == nil && last[0] != '\n' {
-			l.text.WriteByte('\n')
+	cursor = c.Out + ".cursor"
+	if there, err := os.Stat(c.Out); err == nil && there.Mode().IsRegular() && there.Size() > 0 {
+		if _, err := os.Stat(cursor); errors.Is(err, fs.ErrNotExist) {
+			return nil, "", cli.Flagf("--out", "%s has lines, and %s is not there, so users who "+
+				"were erased meanwhile would stay: bring it back, or empty the file", c.Out, cursor)
 		}
 	}
-	return l, nil
+	file, err := linefile.Open(c.Out)
+	if err != nil {
+		return nil, "", cli.Flag("--out", err)
+	}
+	return &lines{file: file}, cursor, nil
+}
+
+// ofOut names the flag by which the file of the cursor was given.
+func ofOut(err error) error {
+	if bad := new(fault.Fault); errors.As(err, &bad) && bad.Field == "Cursor" {
+		bad.Field = "--out"
+	}
+	return err
+}
+
+// lines gathers lines for a file or for another output.
+type lines struct {
+	file *linefile.File // nil: to
+	to   io.Writer
+	text bytes.Buffer
 }
 
 // add takes a line.
@@ -127,25 +135,28 @@ func (l *lines) add(_ string, line []byte) error {
 	return nil
 }
 
-// write writes what was taken. A file has all of it afterwards, or nothing.
+// write writes what was taken.
 func (l *lines) write() error {
-	n, err := l.to.Write(l.text.Bytes())
-	l.text.Reset()
-	if l.file == nil {
-		return err
+	defer l.text.Reset()
+	if l.file != nil {
+		return cli.Flag("--out", l.file.Add(l.text.Bytes()))
 	}
-	if err != nil {
-		return errors.Join(err, l.file.Truncate(l.size))
-	}
-	l.size += int64(n)
-	return nil
+	_, err := l.to.Write(l.text.Bytes())
+	return err
 }
 
 // flush has what was taken on the disk.
 func (l *lines) flush(context.Context) error {
 	err := l.write()
 	if l.file != nil && err == nil {
-		err = l.file.Sync()
+		err = cli.Flag("--out", l.file.Sync())
 	}
 	return err
+}
+
+func (l *lines) close() error {
+	if l.file == nil {
+		return nil
+	}
+	return l.file.Close()
 }
