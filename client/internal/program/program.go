@@ -61,9 +61,9 @@ func (p *Program) Run(args []string, flags any, stdout, stderr io.Writer,
 	if err != nil {
 		panic(err) // the tags of flags
 	}
-	if _, wanting := cmdline.Walk(parser.Model.Node, args); wanting != nil {
-		err := fmt.Errorf("--%s: want a value after it", wanting.Name)
-		return p.fails(stderr, Usage, p.misused(err))
+	if command, wanting := cmdline.Walk(parser.Model.Node, args); wanting != nil {
+		return p.fails(stderr, Usage,
+			fmt.Sprintf("--%s: want a value after it (see %s)", wanting.Name, p.help(command)))
 	}
 	parsed, err := parser.Parse(args)
 	switch {
@@ -81,7 +81,8 @@ func (p *Program) Run(args []string, flags any, stdout, stderr io.Writer,
 	case err == nil:
 		return 0
 	case errors.As(err, new(*fault.Fault)):
-		return p.fails(stderr, Usage, fault.Text(err, p.FlagOf))
+		return p.fails(stderr, Usage,
+			fmt.Sprintf("%s (see %s)", fault.Text(err, p.FlagOf), p.help(parsed.Selected())))
 	case errors.Is(err, ErrInterrupted):
 		return Interrupted
 	}
@@ -93,20 +94,25 @@ var ErrInterrupted = errors.New("interrupted")
 
 // misused is what is wrong with a command line that cannot be read, and where it is explained.
 func (p *Program) misused(err error) string {
-	text, help := err.Error(), p.Name
+	text, help := err.Error(), p.help(nil)
 	if e := new(kong.ParseError); errors.As(err, &e) {
-		if command := e.Context.Selected(); command != nil {
-			help += " " + command.Name
-		}
+		help = p.help(e.Context.Selected())
 		if want := missing(e.Context); e.Context.Error == nil && want != "" {
 			text = want
 		}
 	}
 	if wrong, variable, has := strings.Cut(text, " (from envar "); has {
-		return fmt.Sprintf("%s (from %s; see %s --help)", wrong,
-			strings.TrimSuffix(variable, ")"), help)
+		return fmt.Sprintf("%s (from %s; see %s)", wrong, strings.TrimSuffix(variable, ")"), help)
 	}
-	return fmt.Sprintf("%s (see %s --help)", text, help)
+	return fmt.Sprintf("%s (see %s)", text, help)
+}
+
+// help is what prints the manual of a command, or of the program; nil: none is known.
+func (p *Program) help(command *kong.Node) string {
+	if command == nil || command.Parent == nil {
+		return p.Name + " --help"
+	}
+	return p.Name + " " + command.Name + " --help"
 }
 
 // missing says which command or arguments a command line lacks; "": none.

@@ -31,7 +31,8 @@ func TestRun(t *testing.T) {
 		{"--every 3", nil, Usage, "p: --every: \"3\" is not a duration: want one such as 90s, 1h30m " +
 			"or 30d (see p --help)\n"},
 		{"--none", nil, Usage, "p: unknown flag --none (see p --help)\n"},
-		{"", fault.New("Lanes", 0, "at least 1"), Usage, "p: the flag of Lanes: 0, want at least 1\n"},
+		{"", fault.New("Lanes", 0, "at least 1"), Usage,
+			"p: the flag of Lanes: 0, want at least 1 (see p --help)\n"},
 		{"", errors.New("no"), Failure, "p: no\n"},
 		{"", ErrInterrupted, Interrupted, ""},
 	} {
@@ -81,6 +82,27 @@ func TestMissingArguments(t *testing.T) {
 		var said bytes.Buffer
 		(&Program{Name: "p"}).Run(strings.Fields(args), &flags, &said, &said,
 			func(string) error { return nil })
+		check.Same(t, want, said.String(), "what was said of %q", args)
+	}
+}
+
+// Whatever is wrong with the flags of a command, the error names the manual of that command.
+func TestHelpOfCommand(t *testing.T) {
+	for args, want := range map[string]string{
+		"get --every":   "p: --every: want a value after it (see p get --help)\n",
+		"get --every 3": "p: --every: \"3\" is not a duration: want one such as 90s, 1h30m or 30d (see p get --help)\n",
+		"get --ever 3s": "p: unknown flag --ever, did you mean \"--every\"? (see p get --help)\n",
+		"get":           "p: the flag of Every: 0s, want at least 1s (see p get --help)\n",
+		"--every":       "p: unknown flag --every (see p --help)\n",
+	} {
+		var flags struct {
+			Get struct{ Every time.Duration } `cmd:""`
+		}
+		p := Program{Name: "p", FlagOf: func(field string) string { return "the flag of " + field }}
+		var said bytes.Buffer
+		code := p.Run(strings.Fields(args), &flags, &said, &said,
+			func(string) error { return fault.New("Every", flags.Get.Every, "at least 1s") })
+		check.Same(t, Usage, code, "the exit code of %q", args)
 		check.Same(t, want, said.String(), "what was said of %q", args)
 	}
 }
