@@ -245,7 +245,8 @@ func TestBadFlags(t *testing.T) {
 		{"observe", "want --user and --item, or --data"},
 		{"observe --user u --item i --time-unit ms", "--time-unit: has no effect without --data"},
 		{"observe --data x.csv --items-file i.csv", "--items-file: has no effect with --data"},
-		{"observe --data x.csv --user u", "--user: has no effect with --data: leave it out"},
+		{"observe --data x.csv --user u --user v", // once, however often the flag is given
+			"gsimc: --user: has no effect with --data: leave it out (see gsimc help observe)"},
 		{"observe --data x.csv --in-flight 0", "--in-flight: 0, want 1 to 100000"},
 		{"observe --user u --item i --type Purchase", `--type: "Purchase", want 1 to 64 small letters`},
 		{"observe --user u --item i --time yesterday", `--time: "yesterday" is not a time`},

@@ -99,10 +99,12 @@ func When(holds bool, flags, reason string) Idle {
 // refuseIdle returns the faults of the flags of the command line that do nothing. Settings of files
 // and of the environment may be for other commands, and stay silent.
 func refuseIdle(ctx *kong.Context, table []Idle) (err error) {
+	told := map[*kong.Flag]bool{}
 	for _, on := range ctx.Path {
-		if on.Flag == nil || on.Resolved {
-			continue // not from the command line
+		if on.Flag == nil || on.Resolved || told[on.Flag] {
+			continue // not from the command line, or given twice
 		}
+		told[on.Flag] = true
 		at := slices.IndexFunc(table, func(i Idle) bool {
 			return i.holds && (slices.Contains(i.flags, on.Flag.Name) ||
 				on.Flag.Group != nil && slices.Contains(i.flags, on.Flag.Group.Key))
