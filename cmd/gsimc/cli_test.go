@@ -247,6 +247,7 @@ func TestBadFlags(t *testing.T) {
 		{"observe --data x.csv --items-file i.csv", "--items-file: has no effect with --data"},
 		{"observe --data x.csv --user u --user v", // once, however often the flag is given
 			"gsimc: --user: has no effect with --data: leave it out (see gsimc help observe)"},
+		{"model show x --svg", "--svg: want a value after it (see gsimc help model show)"},
 		{"observe --data x.csv --in-flight 0", "--in-flight: 0, want 1 to 100000"},
 		{"observe --user u --item i --type Purchase", `--type: "Purchase", want 1 to 64 small letters`},
 		{"observe --user u --item i --time yesterday", `--time: "yesterday" is not a time`},

@@ -149,7 +149,8 @@ func (p *Program) insertVars(k *kong.Kong) error {
 func (l *line) parse(args []string) (*kong.Context, error) {
 	// Kong takes a value that is missing for an empty one.
 	if _, wanting := cmdline.Walk(l.parser.Model.Node, args); wanting != nil {
-		return nil, Usagef("--%s: want a value after it", wanting.Name)
+		ctx, _ := kong.Trace(l.parser, args[:len(args)-1]) // of an error, what came before it
+		return ctx, Usagef("--%s: want a value after it", wanting.Name)
 	}
 	ctx, err := l.parser.Parse(args)
 	if e := new(kong.ParseError); errors.As(err, &e) {
