@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import csv
 import json
+import math
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -233,6 +235,25 @@ class TestClient(Case):
         with (gsimc.Client("example.com:443") as client,
               self.assertRaisesRegex(ValueError, "window: 0, want at least 1")):
             next(client.observe_many(EVENTS, window=0))
+
+    def test_types_and_times(self) -> None:
+        """What is no text, and a time in which no call can end, is refused before a call."""
+        for kind, want, arguments in (
+            *((TypeError, f"address: {re.escape(repr(a))}, want a str: HOST:PORT", {"address": a})
+              for a in (None, 5, b"foo:1", ["foo:1"])),
+            *((TypeError, "token: (bytes|int), want a str", {"token": t}) for t in (b"t", 5)),
+            *((ValueError, "token: it is empty, want", {"token": t}) for t in ("", " \n")),
+            *((TypeError, "timeout: .*, want a number of seconds", {"timeout": t})
+              for t in (True, False, "5", None, [5])),
+            *((ValueError, "timeout: .*, want a finite number of seconds above 0", {"timeout": t})
+              for t in (0, -1, -0.0, math.nan, math.inf, -math.inf)),
+        ):
+            for client in (gsimc.Client, gsimc.AsyncClient):
+                with self.subTest(arguments), self.assertRaisesRegex(kind, want):
+                    client(**{"address": "127.0.0.1:1", **arguments})  # type: ignore
+        good: tuple[Any, ...] = (1, 0.1, np.float32(2), np.int64(3))
+        for timeout in good:
+            gsimc.Client("127.0.0.1:1", token=None, timeout=timeout).close()
 
     def test_addresses(self) -> None:
         bad = ("", "foo", "foo:", ":80", "foo:0", "foo:65536", "foo:99999", "foo:http", "foo:-1",

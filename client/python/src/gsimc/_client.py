@@ -7,6 +7,8 @@ import functools
 import inspect
 import ipaddress
 import json
+import math
+import numbers
 import re
 import ssl
 import time
@@ -57,12 +59,36 @@ _SCHEMES = ("unix:", "unix-abstract:", "vsock:", "dns:", "ipv4:", "ipv6:", "xds:
 
 def _check_address(address: str) -> None:
     """Refuses what grpc would take for a host with the port 443, or try to connect to for ever."""
+    if not isinstance(address, str):
+        raise TypeError(f"address: {address!r}, want a str: HOST:PORT, or unix:/PATH")
     if address.startswith(("http://", "https://")):
         raise ValueError(f"address: {address}, want HOST:PORT alone, and tls=True for https")
     match = re.fullmatch(r"(?:\[[^\s\]]+\]|[^\s:\[\]]+):([0-9]{1,5})", address)
     if not (address.startswith(_SCHEMES) or match and 0 < int(match[1]) < 65536):
         raise ValueError(f"address: {address!r}, want HOST:PORT with a port from 1 to 65535, "
                          "[HOST]:PORT for an IPv6 address, or unix:/PATH")
+
+
+def _check_timeout(timeout: float) -> None:
+    """Refuses what grpc would take for a time that is over already, or for ever."""
+    if isinstance(timeout, bool) or not isinstance(timeout, numbers.Real):
+        raise TypeError(f"timeout: {timeout!r}, want a number of seconds, such as 2.0")
+    if not 0 < timeout < math.inf:
+        raise ValueError(f"timeout: {timeout}, want a finite number of seconds above 0")
+
+
+def _check_token(token: str | None) -> str:
+    """The token alone, without the line break of its file. "" stands for none. No error has it."""
+    if token is None:
+        return ""
+    if not isinstance(token, str):
+        raise TypeError(f"token: {type(token).__name__}, want a str, as gsimc token drew it")
+    token = token.strip()
+    if not token:
+        raise ValueError("token: it is empty, want one, as gsimc token drew it, or None")
+    if not (token.isascii() and token.isprintable()):
+        raise ValueError("token: want one line of ASCII, as gsimc token drew it")
+    return token
 
 
 def _on_this_machine(address: str) -> bool:
@@ -112,17 +138,16 @@ class _Base:
     """
 
     def __init__(
-        self, address: str, *, token: str = "", tls: bool = False,
+        self, address: str, *, token: str | None = None, tls: bool = False,
         ca: str | PathLike[str] | None = None, server_name: str = "",
         cert: str | PathLike[str] | None = None, key: str | PathLike[str] | None = None,
         timeout: float = 5.0, attempts: int = 4,
     ) -> None:
         _check_address(address)
+        _check_timeout(timeout)
+        token = _check_token(token)
         ca, cert, key = (p or None for p in (ca, cert, key))  # "": a variable that is not set
         tls = tls or any((ca, server_name, cert, key))
-        token = token.strip()
-        if not (token.isascii() and token.isprintable()):
-            raise ValueError("token: want one line of ASCII, as gsimc token drew it")
         if token and not tls and not _on_this_machine(address):
             raise ValueError(f"anybody on the way to {address} could read the token: use tls")
         options = _options(attempts)
