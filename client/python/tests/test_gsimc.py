@@ -193,7 +193,12 @@ class TestClient(Case):
         with gsimc.Client(server.address, **tls) as client:  # type: ignore[arg-type]
             self.refused(client, "UNAUTHENTICATED")
         with gsimc.Client(server.address, tls=True, attempts=1) as client:
-            self.refused(client, "UNAVAILABLE")  # an authority that the system does not know
+            self.refused(client, "UNAVAILABLE", "set ca")  # the system does not know the authority
+        with gsimc.Client(server.address, attempts=1) as client:
+            self.refused(client, "UNAVAILABLE", "set tls=True, or ca")
+        plain = self.serve("m.gsimc").address
+        with gsimc.Client(plain, attempts=1, **tls) as client:  # type: ignore[arg-type]
+            self.refused(client, "UNAVAILABLE", "leave out tls, ca")
         with gsimc.Client(server.address, token=token, cert=self.folder / "cert.pem",
                           key=self.folder / "key.pem", attempts=1) as client:
             self.refused(client, "UNAVAILABLE")  # it is TLS, by the authorities of the system
@@ -275,10 +280,11 @@ class TestClient(Case):
                 gsimc.Client(address)
         asyncio.run(later())
 
-    def refused(self, client: gsimc.Client, code: str) -> None:
+    def refused(self, client: gsimc.Client, code: str, hint: str = "") -> None:
         with self.assertRaises(gsimc.Error) as caught:
             client.observe("alice", "i1")
         self.assertEqual(caught.exception.code, code)
+        self.assertIn(hint, str(caught.exception))
 
     def test_sessions_and_errors(self) -> None:
         with gsimc.Client(self.serve("m.gsimc").address) as client:

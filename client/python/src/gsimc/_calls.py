@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 CODES = {code.value[0]: code.name for code in grpc.StatusCode}
+# What grpc says of a connection that could not be made, and what may help.
+HINTS = {
+    "Socket closed": "if the server wants TLS, set tls=True, or ca to the file of its authority",
+    "WRONG_VERSION_NUMBER": "if the server is without TLS, leave out tls, ca, server_name, cert "
+                            "and key",
+    "CERTIFICATE_VERIFY_FAILED": "set ca to the file of the authority of its certificate",
+}
 
 
 class Field(NamedTuple):
@@ -74,7 +81,11 @@ class Error(Exception):
                     return cls.of(status_pb2.Status.FromString(value))
                 except DecodeError:
                     break
-        return cls(error.code().name, error.details() or "")
+        code, message = error.code().name, error.details() or ""
+        if code == "UNAVAILABLE" and message.startswith("failed to connect"):
+            hints = (f": {hint}" for sign, hint in HINTS.items() if sign in message)
+            message += next(hints, "")
+        return cls(code, message)
 
 
 class Item(NamedTuple):
