@@ -19,8 +19,9 @@ final class Address {
             && Integer.parseInt(match.group(3)) < 65536) {
       return address;
     }
-    throw new IllegalArgumentException("address: '" + address + "', want HOST:PORT with a port "
-        + "from 1 to 65535, [HOST]:PORT for an IPv6 address, or unix:/PATH");
+    var want = address.contains("://") ? "HOST:PORT alone, and tls() for https"
+        : "HOST:PORT with a port from 1 to 65535, [HOST]:PORT for an IPv6 address, or unix:/PATH";
+    throw new IllegalArgumentException("address: '" + address + "', want " + want);
   }
 
   /** The address as gRPC takes it, which is a URI. */

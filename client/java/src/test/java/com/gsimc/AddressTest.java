@@ -11,11 +11,19 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class AddressTest {
   @ParameterizedTest
   @ValueSource(strings = {"", "foo", "foo:", ":80", "foo:0", "foo:65536", "foo:http", "foo:-1",
-      "foo:8\u0665", " foo:80", "foo:80\n", "::1", "::1:80", "[]:80", "[::1]", "unix:x",
-      "https://foo:80"})
+      "foo:8\u0665", " foo:80", "foo:80\n", "::1", "::1:80", "[]:80", "[::1]", "unix:x"})
   void bad(String address) {
     var error = assertThrows(IllegalArgumentException.class, () -> Address.check(address));
     assertTrue(error.getMessage().startsWith("address: '" + address + "', want HOST:PORT"));
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"https://foo:80", "http://foo", "HTTPS://foo/", "grpc://foo:80",
+      "dns:///foo:80"})
+  void schemes(String address) {
+    var error = assertThrows(IllegalArgumentException.class, () -> Address.check(address));
+    assertEquals("address: '" + address + "', want HOST:PORT alone, and tls() for https",
+        error.getMessage());
   }
 
   @ParameterizedTest
