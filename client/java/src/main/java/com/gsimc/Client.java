@@ -169,7 +169,7 @@ public final class Client implements AutoCloseable {
           .keepAliveTimeout(10, TimeUnit.SECONDS)
           .disableServiceConfigLookUp()
           .defaultServiceConfig(Defaults.serviceConfig(attempts))
-          .intercept(new Defaults(deadline, bearer)).build());
+          .intercept(new Defaults(deadline, bearer, address)).build());
     }
 
     private ManagedChannelBuilder<?> channel(ChannelCredentials credentials) {

@@ -7,15 +7,23 @@ import io.grpc.Channel;
 import io.grpc.ClientCall;
 import io.grpc.ClientInterceptor;
 import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
+import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
+import io.grpc.Status;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
-/** What each call gets: a deadline if it has none, and the token. Either may be null. */
-record Defaults(Duration deadline, Bearer bearer) implements ClientInterceptor {
+/**
+ * What each call gets: a deadline if it has none, the token, and the address in the error of a
+ * server that is UNAVAILABLE. The first two may be null.
+ */
+record Defaults(Duration deadline, Bearer bearer, String address) implements ClientInterceptor {
   private static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
@@ -45,8 +53,24 @@ record Defaults(Duration deadline, Bearer bearer) implements ClientInterceptor {
         if (bearer != null) {
           headers.put(AUTHORIZATION, bearer.header());
         }
-        super.start(listener, headers);
+        super.start(new SimpleForwardingClientCallListener<>(listener) {
+          @Override
+          public void onClose(Status status, Metadata trailers) {
+            super.onClose(named(status), trailers);
+          }
+        }, headers);
       }
     };
+  }
+
+  /** A status as it is, or with the server that is UNAVAILABLE and the cause, if it has one. */
+  private Status named(Status status) {
+    if (status.getCode() != Status.Code.UNAVAILABLE) {
+      return status;
+    }
+    var cause = status.getCause();
+    return status.withDescription(
+        Stream.of(address, status.getDescription(), cause == null ? null : cause.getMessage())
+            .filter(Objects::nonNull).collect(Collectors.joining(": ")));
   }
 }

@@ -2,6 +2,7 @@ package com.gsimc;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.gsimc.v1.*;
 import io.grpc.InsecureServerCredentials;
@@ -149,6 +150,26 @@ final class ClientTest {
       assertCode(Status.Code.DEADLINE_EXCEEDED,
           () -> client.recommender().scoreItems(ScoreItemsRequest.getDefaultInstance()));
     }
+  }
+
+  @Test
+  void namesWhatIsUnavailable() throws Exception {
+    try (var client = client().attempts(1).build()) { // the answer has no description
+      assertEquals("UNAVAILABLE: 127.0.0.1:" + server.getPort(), failsToRecommend(client));
+    }
+    try (var client = Client.builder("127.0.0.1:1").build()) {
+      var message = failsToRecommend(client);
+      assertTrue(message.startsWith("UNAVAILABLE: 127.0.0.1:1: "), message);
+      assertTrue(message.contains("Connection refused"), message); // the cause
+    }
+  }
+
+  private static String failsToRecommend(Client client) {
+    var error = assertThrows(StatusRuntimeException.class,
+        () -> client.recommender().recommend(RecommendRequest.getDefaultInstance()));
+    var failure = Failure.of(error);
+    assertEquals(error.getMessage(), failure.code() + ": " + failure.message());
+    return error.getMessage();
   }
 
   private static void assertCode(Status.Code want, Runnable call) {
