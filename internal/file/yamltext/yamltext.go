@@ -1,8 +1,10 @@
-// Package yamltext finds the line at which a text stops being YAML.
+// Package yamltext finds the line at which a text stops being YAML, or being one document.
 package yamltext
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"regexp"
 	"sort"
 	"strconv"
@@ -41,4 +43,28 @@ func Fault(text []byte, err error) (line int, problem string) {
 		other := yaml.Unmarshal(text[:ends[n]], new(yaml.Node))
 		return other != nil && other.Error() == err.Error()
 	}), problem
+}
+
+// Second returns the line of a text, from 1, at which its second document begins; 0: there is none.
+func Second(text []byte) (line int) {
+	var first, second yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	if d.Decode(&first) != nil {
+		return 0
+	}
+	switch err := d.Decode(&second); {
+	case errors.Is(err, io.EOF):
+		return 0
+	case err == nil:
+		return second.Line
+	}
+	n := 0 // the library does not tell where a document begins that is bad
+	for text := range bytes.Lines(text) {
+		n++
+		if n > first.Line && (bytes.HasPrefix(text, []byte("---")) ||
+			bytes.HasPrefix(text, []byte("..."))) {
+			break
+		}
+	}
+	return n
 }

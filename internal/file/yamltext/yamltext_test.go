@@ -24,3 +24,21 @@ func TestFault(t *testing.T) {
 		check.Same(t, want, fmt.Sprintf("%d: %s", line, problem), "%.50q: %v", text, err)
 	}
 }
+
+func TestSecond(t *testing.T) {
+	for text, want := range map[string]int{
+		"":                         0,
+		"# a comment\n":            0,
+		"a: 1\n":                   0,
+		"# x\n---\na: 1\n...\n":    0,
+		"a: [\n---\nb: 1\n":        0, // the first one is bad
+		"a: 1\n---\nb: 2\n":        2,
+		"a: 1\n---\n":              2,
+		"---\n---\na: 1\n":         2,
+		"a: 1\r\n--- {b: 2}\r\n":   2,
+		"---\na: 1\n\n---\nb: [\n": 4,
+		"a: 1\nb: 2\n...\nc: 3\n":  3,
+	} {
+		check.Same(t, want, Second([]byte(text)), "the line of the second document of %q", text)
+	}
+}

@@ -35,6 +35,7 @@ import (
 
 	pb "github.com/gsimc/gsimc/api/gsimc/v1"
 	"github.com/gsimc/gsimc/internal/fault"
+	"github.com/gsimc/gsimc/internal/file/yamltext"
 	"github.com/gsimc/gsimc/server/internal/catalogue"
 	"github.com/gsimc/gsimc/server/internal/metric"
 	"github.com/gsimc/gsimc/server/internal/valid"
@@ -213,7 +214,8 @@ func decode(text []byte) (read map[string]conditions, document *yaml.Node, err e
 		return nil, nil, bad(worded(err, document))
 	}
 	if err := d.Decode(&read); !errors.Is(err, io.EOF) {
-		return nil, nil, badText("has more than one document")
+		return nil, nil, bad(faults{{line: yamltext.Second(text),
+			text: "begins a second document: want one, without ---"}})
 	}
 	if len(read) > maxFilters {
 		return nil, nil, badText(fmt.Sprintf("has %d filters and boosts, at most %d are allowed",

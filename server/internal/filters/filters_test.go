@@ -68,7 +68,7 @@ func TestParse(t *testing.T) {
 		"\"\": {no_labels: [b]}\n":                                                   `the name "" must match`,
 		"a: {no_labels: [\"\"]}\n":                                                   "a: no_labels[0] is required",
 		"a: {no_labels: [" + names + "]}\n":                                          "a: no_labels has 101 elements",
-		"a: {no_labels: [b]}\n---\nb: {}\n":                                          "more than one document",
+		"a: {no_labels: [b]}\n---\nb: {}\n":                                          "line 2: begins a second document",
 		"a: &x {no_labels: [b]}\nb: *x\n":                                            "",
 		"a: {no_labels: [\xff]}\n":                                                   "invalid",
 		"a: {ranges: [{name: p, gt: 1}]}\n":                                          "",

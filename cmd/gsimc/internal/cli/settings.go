@@ -232,6 +232,9 @@ func (s *settings) parse(text []byte, known []string) error {
 		}
 		return fmt.Errorf("%s is not YAML: want flag-name: value: %s", at, problem)
 	}
+	if line := yamltext.Second(text); line > 0 {
+		return fmt.Errorf("line %d: begins a second document: want one, without ---", line)
+	}
 	if len(doc.Content) == 0 {
 		return nil // an empty file
 	}

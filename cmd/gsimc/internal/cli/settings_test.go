@@ -151,6 +151,8 @@ func TestBadSettings(t *testing.T) {
 		{"key like a flag of the command line alone", "confg: x.yaml\n",
 			`line 1: unknown key "confg": no command has a flag --confg`},
 		{"twice", "items: 3\nitems: 4\n", `line 2: the key "items" stands twice`},
+		{"second document", "items: 3\n---\njson: true\n",
+			"line 2: begins a second document: want one, without ---"},
 		{"not a mapping", "- items\n", "want a mapping of flag names to values"},
 		{"no value", "items:\n", "line 1: items: want a value, a list or a mapping"},
 		{"nested list", "deny: [[a]]\n", "line 1: deny: want a list of single values"},
