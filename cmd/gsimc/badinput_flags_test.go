@@ -97,7 +97,7 @@ func testBadSettings(t *testing.T) {
 
 // testBadOutputs names as outputs what a command reads, and paths in the folder of a store.
 func testBadOutputs(t *testing.T, b *badCommands) {
-	b.write(t, "read.csv", "alpha: 1\n")
+	b.write(t, "read.csv", "quiet: true\n")
 	store := filepath.Join(b.dir, "store")
 	check.Must(t, os.MkdirAll(filepath.Join(store, "histories"), 0o700))
 	b.write(t, "store/MARK", "")

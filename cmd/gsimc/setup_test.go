@@ -23,6 +23,8 @@ func TestConfigPrint(t *testing.T) {
 	again := mustRun(t, "config", "print", "serve", "--config", writeFile(t, "printed.yaml", out))
 	check.Same(t, values(out), values(again), "values by the file of the output")
 	refused(t, cli.ExitUsage, "no command", "config", "print", "nosuch")
+	refused(t, cli.ExitUsage, "line 1: --drain-delay is a flag of serve, and not of train",
+		"config", "print", "train", "--config", file)
 	code, _, stderr := runCLI(t, []string{"GSIMC_DRAIN_DELAY=soon"}, "config", "print", "serve")
 	check.Same(t, cli.ExitFailure, code, "a value that does not fit: exit code")
 	says(t, "a value that does not fit", stderr, "--drain-delay: ", "(from GSIMC_DRAIN_DELAY)")

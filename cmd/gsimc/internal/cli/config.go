@@ -36,6 +36,9 @@ func (c *configPrint) Run(a *App, k *kong.Kong, s *settings) error {
 	if node == nil || node == k.Model.Node {
 		return Usagef("there is no command %q; run gsimc help", strings.Join(c.Command, " "))
 	}
+	if err := s.only(k.Model.Node, node); err != nil {
+		return Usage(err)
+	}
 	for _, level := range node.AllFlags(true) {
 		for _, flag := range level {
 			if slices.Contains(commandLineOnly, flag.Name) {

@@ -22,7 +22,8 @@ gRPC, also to users who were not in the file. Each new event counts from the nex
 Every flag can also be set in the environment (--state-cache: GSIMC_STATE_CACHE) and in the YAML
 file of --config (state-cache: 256MiB). The command line comes first, then the environment, then
 the file, then the default. A flag that may be given several times is a list in the file, one of
-TYPE=W a map (event-weight: {view: 0.2, purchase: 3}).
+TYPE=W a map (event-weight: {view: 0.2, purchase: 3}). The file has flags of the command alone; that
+of GSIMC_CONFIG may also have those of other commands.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models (train
 --compare), 4 not all could be saved (salvage), 130 interrupted by a signal.`

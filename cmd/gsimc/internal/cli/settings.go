@@ -22,6 +22,7 @@ import (
 type settings struct {
 	env    map[string]string
 	path   string         // of the YAML file; empty: none
+	shared bool           // the environment names the file, for all commands
 	values map[string]any // of the YAML file
 	lines  map[string]int // where the values stand
 
@@ -205,7 +206,40 @@ func (*Root) BeforeResolve(ctx *kong.Context, s *settings) error {
 	if err := s.load(flagNames(ctx.Model.Node)); err != nil {
 		return fmt.Errorf("--config: %w%s", err, from)
 	}
-	return nil
+	s.shared = from != ""
+	node := ctx.Selected()
+	if node == nil || node.Target.Type() == reflect.TypeFor[configPrint]() {
+		return nil
+	}
+	return s.only(ctx.Model.Node, node)
+}
+
+// only refuses keys of the file that are no flags of a command. A file that the environment names
+// may have them: a container runs several commands in one environment.
+func (s *settings) only(root, command *kong.Node) error {
+	if s.shared {
+		return nil
+	}
+	key, own := "", ownFlags(command)
+	for name, line := range s.lines {
+		if !slices.Contains(own, name) && (key == "" || line < s.lines[key]) {
+			key = name
+		}
+	}
+	if key == "" {
+		return nil
+	}
+	var takers []string
+	for _, node := range root.Leaves(true) {
+		if slices.Contains(ownFlags(node), key) {
+			takers = append(takers, node.Path())
+		}
+	}
+	if len(takers) > 3 {
+		takers = append(takers[:3], "...")
+	}
+	return fmt.Errorf("--config: %s: line %d: --%s is a flag of %s, and not of %s: leave it out",
+		s.path, s.lines[key], key, strings.Join(takers, ", "), command.Path())
 }
 
 // load reads the YAML file, whose keys must be known.
@@ -220,8 +254,8 @@ func (s *settings) load(known []string) error {
 	return nil
 }
 
-// parse fills values from a YAML mapping of flag names. A key may be a flag of another command, so
-// that one file can serve several commands.
+// parse fills values from a YAML mapping of flag names. A key may be a flag of another command: see
+// [settings.only].
 func (s *settings) parse(text []byte, known []string) error {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -295,6 +329,16 @@ func flagValue(node *yaml.Node) (any, error) {
 		return pairs, nil
 	}
 	return nil, errors.New("want a value, a list or a mapping")
+}
+
+// ownFlags lists the flags that a command takes.
+func ownFlags(command *kong.Node) (names []string) {
+	for _, level := range command.AllFlags(false) {
+		for _, flag := range level {
+			names = append(names, flag.Name)
+		}
+	}
+	return names
 }
 
 // flagNames lists the flags of a command and of all below it.

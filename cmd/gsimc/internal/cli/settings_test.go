@@ -89,7 +89,7 @@ func writeFile(t *testing.T, name, text string) string {
 // Command line before environment before file before default, for each kind of value.
 func TestPrecedence(t *testing.T) {
 	file := writeFile(t, "gsimc.yaml", "items: 20\nserver: file:1\ntimeout: 7s\n"+
-		"deny: [a, b]\njson: true\nin-flight: 9 # a flag of observe\n")
+		"deny: [a, b]\njson: true\n")
 	for _, c := range []struct {
 		name      string
 		args, env []string
@@ -122,6 +122,18 @@ func TestPrecedence(t *testing.T) {
 	}
 	got = check.Get(parse(t, []string{"recommend", "--user", "u", "--timeout", "30d"}, nil))(t)
 	check.Same(t, 720*time.Hour, got.Recommend.Timeout, "a duration in days")
+}
+
+// A file that is given to a command has flags of no other one. A file of the environment may.
+func TestFlagsOfOtherCommands(t *testing.T) {
+	file := writeFile(t, "gsimc.yaml", "items: 20\nquiet: true\nin-flight: 9\nuser: u\n")
+	_, err := parse(t, []string{"recommend", "--config", file}, nil)
+	check.Says(t, err, file+": line 3: --in-flight is a flag of observe, and not of recommend: "+
+		"leave it out", "recommend with a flag of observe")
+	_, err = parse(t, []string{"observe", "--config", file}, nil)
+	check.Says(t, err, "line 1: --items is a flag of recommend, and not of observe", "observe")
+	got := check.Get(parse(t, []string{"recommend"}, []string{"GSIMC_CONFIG=" + file}))(t)
+	check.Same(t, 20, got.Recommend.Items, "items by the file of the environment")
 }
 
 // A variable that is nearly one of a flag is a mistake. Any other may be there for another program.
