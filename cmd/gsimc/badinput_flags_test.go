@@ -105,6 +105,7 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 	b.write(t, "kept/BACKUP.json", "{}")
 	check.Must(t, os.Symlink(filepath.Join(store, "MARK"), filepath.Join(b.dir, "link")))
 	check.Must(t, os.Symlink(b.dir, filepath.Join(b.dir, "x:")))
+	check.Must(t, os.Symlink(binary(t), filepath.Join(b.dir, "program")))
 	for _, c := range []struct{ args, want string }{
 		{"train --data $DATA --out $DATA", "file of --data"},
 		{"train --data $DATA --split $READ --out $READ", "file of --split"},
@@ -120,6 +121,11 @@ func testBadOutputs(t *testing.T, b *badCommands) {
 		{"salvage --config $READ --to $OUT/new --list $READ", "file of --config"},
 		{"train --data $DATA --out -", "--out: - is not standard output: give a name"},
 		{"export --from $DIR --to -", "--to: - is not standard output: give a name"},
+
+		{"train --data $DATA --out $DIR/program", "--out: $DIR/program is this program: choose"},
+		{"generate --out $DIR/program", "--out: $DIR/program is this program"},
+		{"verify --list $DIR/program", "--list: $DIR/program is this program"},
+		{"token web --roles observe --add-to $DIR/program", "--add-to: $DIR/program is this"},
 
 		{"train --data $DATA --out $STORE/new.csv", "--out: $STORE/new.csv is in the folder of"},
 		{"train --data $DATA --out $STORE/histories/a.gsimc", "is in the folder of"},

@@ -37,12 +37,26 @@ func (l *line) checkOutputs(ctx *kong.Context) (err error) {
 			err = errors.Join(err, Flagf(name, "- is not standard output: give a name"))
 			continue
 		}
-		err = errors.Join(err, notInStore(name, kind, path))
+		err = errors.Join(err, notProgram(name, path), notInStore(name, kind, path))
 		if kind == writesFile || kind == writesModel {
 			err = errors.Join(err, l.notRead(ctx, name, path))
 		}
 	}
 	return Usage(err)
+}
+
+// notProgram refuses a path of the program that runs, as that of `--out $(which gsimc)`.
+func notProgram(flag, path string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil // it cannot be told
+	}
+	out, outErr := os.Stat(path)
+	in, inErr := os.Stat(exe)
+	if outErr != nil || inErr != nil || !os.SameFile(in, out) {
+		return nil
+	}
+	return Flagf(flag, "%s is this program: choose another name", path)
 }
 
 // notInStore refuses a path in the folder of a store or of a backup.

@@ -33,3 +33,15 @@ func TestModelsBesideAStore(t *testing.T) {
 		check.Same(t, refused, err != nil, "the store for %s is refused: %v", kind, err)
 	}
 }
+
+// The program that runs is no output, by another name neither.
+func TestProgramIsNoOutput(t *testing.T) {
+	exe := check.Get(os.Executable())(t)
+	link := filepath.Join(t.TempDir(), "m.gsimc")
+	check.Must(t, os.Symlink(exe, link))
+	for path, refused := range map[string]bool{exe: true, link: true, exe + ".new": false,
+		filepath.Dir(exe): false} {
+		err := notProgram("--out", path)
+		check.Same(t, refused, err != nil, "%s is refused: %v", path, err)
+	}
+}
