@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,28 @@ var fields = map[string][]string{"filters.conditions": namesOf[conditions](),
 func namesOf[T any]() (all []string) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		all = append(all, f.Tag.Get("yaml"))
+	}
+	return all
+}
+
+// takers are the names of the fields that take a value of a type of Go, or a list of such values.
+var takers = takersOf(reflect.TypeFor[conditions](), reflect.TypeFor[bounds](),
+	reflect.TypeFor[circle](), reflect.TypeFor[curve]())
+
+func takersOf(types ...reflect.Type) map[string][]string {
+	all := map[string][]string{}
+	for _, of := range types {
+		for _, f := range reflect.VisibleFields(of) {
+			name, takes := f.Tag.Get("yaml"), f.Type
+			if takes.Kind() == reflect.Pointer {
+				takes = takes.Elem()
+			}
+			all[takes.String()] = append(all[takes.String()], name)
+			if takes.Kind() == reflect.Slice {
+				element := takes.Elem().String()
+				all[element] = append(all[element], name)
+			}
+		}
 	}
 	return all
 }
@@ -93,7 +116,7 @@ func wordedFault(text string, document *yaml.Node) (f faultAt) {
 		}
 		f.text = "want " + wanted[m[3]] + ", not " + got
 		if m[3] != whole {
-			f.place = placeOfValue(document, m[1], m[2], f.line)
+			f.place = placeOfValue(document, m, f.line)
 		}
 		return f
 	}
@@ -101,17 +124,18 @@ func wordedFault(text string, document *yaml.Node) (f faultAt) {
 	return f
 }
 
-// placeOfValue is the place of the innermost value of a kind on a line, or the common place of
-// several. The library cuts long ones.
-func placeOfValue(document *yaml.Node, tag, value string, line int) string {
-	value, cut := strings.CutSuffix(value, "...")
-	_, at := common(document, func(n *yaml.Node) bool {
+// placeOfValue is the place of the innermost value on a line that a match of wrongKind is about, or
+// the common place of several. The library cuts long ones.
+func placeOfValue(document *yaml.Node, match []string, line int) string {
+	value, cut := strings.CutSuffix(match[2], "...")
+	names := takers[match[3]] // none: any name, as that of an entry
+	_, at := common(document, "", func(n *yaml.Node, name string) bool {
 		switch {
-		case n.Line != line:
+		case n.Line != line || names != nil && !slices.Contains(names, name):
 			return false
-		case tag == "seq":
+		case match[1] == "seq":
 			return n.Kind == yaml.SequenceNode
-		case tag == "map":
+		case match[1] == "map":
 			return n.Kind == yaml.MappingNode
 		}
 		return n.Kind == yaml.ScalarNode &&
@@ -122,7 +146,7 @@ func placeOfValue(document *yaml.Node, tag, value string, line int) string {
 
 // placeOfKey is the place of the mapping that has a name on a line, or the common place of several.
 func placeOfKey(document *yaml.Node, name string, line int) string {
-	_, at := common(document, func(n *yaml.Node) bool {
+	_, at := common(document, "", func(n *yaml.Node, _ string) bool {
 		for i := 0; n.Kind == yaml.MappingNode && i < len(n.Content); i += 2 {
 			if key := n.Content[i]; key.Line == line && key.Value == name {
 				return true
@@ -134,13 +158,20 @@ func placeOfKey(document *yaml.Node, name string, line int) string {
 }
 
 // common returns whether values of a document are what is sought, and the place of the only one or
-// what the places of several have in common. Of values in each other the innermost counts.
-func common(n *yaml.Node, sought func(*yaml.Node) bool) (found bool, at string) {
+// what the places of several have in common. Of values in each other the innermost counts. The name
+// is that of the value n, or of the list with it.
+func common(
+	n *yaml.Node, name string, sought func(n *yaml.Node, name string) bool,
+) (found bool, at string) {
 	for i, part := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 0 { // a key
-			continue
+		of := name
+		if n.Kind == yaml.MappingNode {
+			if i%2 == 0 { // a key
+				continue
+			}
+			of = n.Content[i-1].Value
 		}
-		within, place := common(part, sought)
+		within, place := common(part, of, sought)
 		if within && found {
 			return true, ""
 		}
@@ -148,7 +179,7 @@ func common(n *yaml.Node, sought func(*yaml.Node) bool) (found bool, at string) 
 			found, at = true, under(n, i, place)
 		}
 	}
-	return found || sought(n), at
+	return found || sought(n, name), at
 }
 
 // seek returns the first node that is what is sought, and its place; nil: there is none. Parts of a
