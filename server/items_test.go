@@ -465,9 +465,9 @@ func randomFilter(rng *rand.Rand) *pb.ItemFilter {
 	}
 	for range max(rng.IntN(4)-2, 0) {
 		r := &pb.NumberRange{Name: "price"}
-		for _, bound := range []**float64{&r.Gt, &r.Gte, &r.Lt, &r.Lte} {
-			if rng.IntN(3) == 0 {
-				*bound = proto.Float64(float64(rng.IntN(9) - 4))
+		for _, either := range [][2]**float64{{&r.Gt, &r.Gte}, {&r.Lt, &r.Lte}} {
+			if rng.IntN(2) == 0 {
+				*either[rng.IntN(2)] = proto.Float64(float64(rng.IntN(9) - 4))
 			}
 		}
 		for _, least := range []*float64{r.Gt, r.Gte} {

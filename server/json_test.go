@@ -125,6 +125,8 @@ func TestJSON(t *testing.T) {
 	c.refused("POST", "/v1/events", `{"noSuchField": 1}`, 400, "INVALID_FIELD")
 	c.refused("POST", "/v1/events", event+event, 400, "INVALID_ARGUMENT")
 	c.refused("GET", path+"/recommendations?page_size=many", "", 400, "INVALID_FIELD")
+	c.refused("POST", "/v1/recommend", `{"userId": "u", "filter": {"ranges": [`+
+		`{"name": "p", "gt": 1, "gte": 2}]}}`, 400, "INVALID_FIELD")
 	c.refused("GET", path+"/recommendations?filter.deny_item_id=i", "", 400, "INVALID_FIELD")
 	c.refused("PUT", path, "", 405, "UNKNOWN_METHOD")
 	c.refused("GET", "/v1/nothing", "", 404, "UNKNOWN_METHOD")

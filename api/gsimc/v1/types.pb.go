@@ -557,13 +557,13 @@ type NumberRange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The number is above this one, which must not be NaN.
+	// The number is above this one, which must not be NaN. Excludes gte.
 	Gt *float64 `protobuf:"fixed64,2,opt,name=gt,proto3,oneof" json:"gt,omitempty"`
-	// The number is this one or above it, which must not be NaN.
+	// The number is this one or above it, which must not be NaN. Excludes gt.
 	Gte *float64 `protobuf:"fixed64,3,opt,name=gte,proto3,oneof" json:"gte,omitempty"`
-	// The number is below this one, which must not be NaN.
+	// The number is below this one, which must not be NaN. Excludes lte.
 	Lt *float64 `protobuf:"fixed64,4,opt,name=lt,proto3,oneof" json:"lt,omitempty"`
-	// The number is this one or below it, which must not be NaN.
+	// The number is this one or below it, which must not be NaN. Excludes lt.
 	Lte *float64 `protobuf:"fixed64,5,opt,name=lte,proto3,oneof" json:"lte,omitempty"`
 	// If not empty, the number is one of these: at most 100, none of them NaN.
 	AnyOf         []float64 `protobuf:"fixed64,6,rep,packed,name=any_of,json=anyOf,proto3" json:"any_of,omitempty"`

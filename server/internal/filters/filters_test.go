@@ -77,6 +77,8 @@ func TestParse(t *testing.T) {
 		"a: {ranges: [{name: p, gt: 1}]}\n":                                          "",
 		"a: {ranges: [{name: P}]}\n":                                                 `a: ranges[0].name must match`,
 		"a: {ranges: [{name: p, gt: .nan}]}\n":                                       "a: ranges[0].gt must be a number",
+		"a: {ranges: [{name: p}, {name: p, gt: 1, gte: 2}]}\n":                       "line 1, a: ranges[1].gte must not stand beside gt",
+		"a: {ranges: [{name: p, lt: 1, lte: 2}]}\n":                                  "line 1, a: ranges[0].lte must not stand beside lt",
 		"a: {near: {latitude: 52.5, longitude: 13.4, radius_km: 50}}\n":              "",
 		"a: {near: {latitude: 1, radius_km: 1}}\n":                                   "a: near.longitude is required",
 		"a: {near: {latitude: 91, longitude: 13.4, radius_km: 50}}\n":                "a: near.latitude must be from -90",

@@ -79,6 +79,12 @@ func checkRanges(c *checker, ranges []*pb.NumberRange) {
 				c.checkAt(list, i, field, "must be a number")
 			}
 		}
+		if r.Gt != nil && r.Gte != nil {
+			c.checkAt(list, i, "gte", "must not stand beside gt")
+		}
+		if r.Lt != nil && r.Lte != nil {
+			c.checkAt(list, i, "lte", "must not stand beside lt")
+		}
 		for at, most := range bounds[2:] {
 			for of, least := range bounds[:2] {
 				if least != nil && most != nil && *least > *most {

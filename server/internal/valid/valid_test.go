@@ -64,7 +64,9 @@ func TestRangesThatNothingIsIn(t *testing.T) {
 	for want, r := range map[string]*pb.NumberRange{
 		"filter.ranges[0].lte must not be below gte, which is 5": {Gte: &lower, Lte: &upper},
 		"filter.ranges[0].lt must not be below gt, which is 5":   {Gt: &lower, Lt: &upper},
-		"": {Gte: &upper, Lte: &lower, Lt: &lower},
+		"filter.ranges[0].gte must not stand beside gt":          {Gt: &upper, Gte: &lower},
+		"filter.ranges[0].lte must not stand beside lt":          {Lt: &lower, Lte: &lower},
+		"": {Gte: &upper, Lt: &lower},
 	} {
 		r.Name = "price"
 		err := Recommend(&pb.RecommendRequest{Subject: &pb.RecommendRequest_UserId{UserId: "a"},
