@@ -90,6 +90,10 @@ func testBadSettings(t *testing.T) {
 		env: []string{"GSIMC_CONFIG=$DIR/settings.yaml", "GSIMC_RANK=0"},
 		want: []string{"--alpha: 7, want 0 to 1 (from line 1 of $DIR/settings.yaml)",
 			"--rank: 0, want at least 1 (from GSIMC_RANK)"}})
+	b.write(t, "both.yaml", "filter: tikhonov\ndynamics: learned\n")
+	b.run(t, badCommand{args: withCommands("$TRAIN --config $DIR/both.yaml"), exit: cli.ExitUsage,
+		want: []string{"--filter: has no effect with --dynamics learned: leave it out " +
+			"(from line 1 of $DIR/both.yaml)"}})
 	b.run(t, badCommand{args: "observe --server 127.0.0.1:1 --user u --item i --type view",
 		env: []string{"GSIMC_TYPE_COLUMN=kind"}, exit: cli.ExitFailure, // it is for files only
 		want: []string{"cannot connect to 127.0.0.1:1"}})

@@ -88,25 +88,34 @@ type Idle struct {
 	holds  bool
 	flags  []string
 	reason string
+	beside string // the flag that is the reason, if settings of one file are refused for it too
+}
+
+// Beside also refuses flags that stand in one file of settings with the flag that is the reason.
+func (i Idle) Beside(flag string) Idle {
+	i.beside = flag
+	return i
 }
 
 // When is the [Idle] of flags while a condition holds. The text has names of flags and of groups of
 // flags, with ", " between them. A reason is such as "without --server".
 func When(holds bool, flags, reason string) Idle {
-	return Idle{holds, strings.Split(flags, ", "), reason}
+	return Idle{holds: holds, flags: strings.Split(flags, ", "), reason: reason}
 }
 
 // refuseIdle returns the faults of the flags of the command line that do nothing. Settings of files
-// and of the environment may be for other commands, and stay silent.
-func refuseIdle(ctx *kong.Context, table []Idle) (err error) {
+// and of the environment may be for other commands, and stay silent but for [Idle.Beside].
+func refuseIdle(ctx *kong.Context, s *settings, table []Idle) (err error) {
 	told := map[*kong.Flag]bool{}
 	for _, on := range ctx.Path {
-		if on.Flag == nil || on.Resolved || told[on.Flag] {
-			continue // not from the command line, or given twice
+		if on.Flag == nil || told[on.Flag] {
+			continue // no flag, or one that was given twice
 		}
 		told[on.Flag] = true
 		at := slices.IndexFunc(table, func(i Idle) bool {
-			return i.holds && (slices.Contains(i.flags, on.Flag.Name) ||
+			counts := !on.Resolved || // on the command line
+				s.fromFile(on.Flag.Name) && s.fromFile(i.beside)
+			return counts && i.holds && (slices.Contains(i.flags, on.Flag.Name) ||
 				on.Flag.Group != nil && slices.Contains(i.flags, on.Flag.Group.Key))
 		})
 		if at >= 0 {

@@ -164,7 +164,7 @@ func (l *line) parse(args []string) (*kong.Context, error) {
 	}
 	if node := ctx.Selected(); node != nil && node.Target.CanAddr() {
 		if c, ok := node.Target.Addr().Interface().(idler); ok {
-			err = refuseIdle(ctx, c.Idle())
+			err = refuseIdle(ctx, l.settings, c.Idle())
 		}
 		if c, ok := node.Target.Addr().Interface().(checker); ok && err == nil {
 			err = c.Check()

@@ -91,6 +91,11 @@ func (s *settings) source(flag string) string {
 	return s.sources[name]
 }
 
+// fromFile reports whether the value of a flag is from the file.
+func (s *settings) fromFile(name string) bool {
+	return s.path != "" && strings.HasSuffix(s.sources[name], " of "+s.path)
+}
+
 // Validate implements [kong.Resolver]. The name of the file may stand on the command line, which
 // has not been read yet, so that there is nothing to check.
 func (s *settings) Validate(*kong.Application) error { return nil }

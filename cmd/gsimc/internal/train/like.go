@@ -35,7 +35,7 @@ func (c *Cmd) Idle() []cli.Idle {
 		cli.When(!learned, "quick", "without learned dynamics, which alone choose constants"),
 		cli.When(c.Like == "" && learned, "phi, gamma, a, power, Online state:",
 			"with learned dynamics, only with a --filter"),
-		cli.When(learned, "filter", "with --dynamics learned"),
+		cli.When(learned, "filter", "with --dynamics learned").Beside("dynamics"),
 		cli.When(c.Like == "" && !learned, "Learned dynamics:",
 			"without learned dynamics, so with --filter, --preset paper or --dynamics none"),
 	})
