@@ -163,6 +163,17 @@ func TestServeRefuses(t *testing.T) {
 	mustBeEmpty(t, empty)
 }
 
+// The demonstration replaces no file that is there before it.
+func TestDemoReplacesNothing(t *testing.T) {
+	for _, name := range []string{"events.csv.gz", "model.gsimc", "state"} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, name), "mine")
+		refused(t, cli.ExitFailure, "--dir: "+dir+" has "+name+", of an earlier run or yours: "+
+			"choose another folder", "demo", "--dir", dir)
+		check.Same(t, "mine", mustRead(t, filepath.Join(dir, name)), "the %s that was there", name)
+	}
+}
+
 func TestDemo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	out := execute(t, "demo", "--dir", dir, "--users", "300", "--items", "120", "--events", "6000",

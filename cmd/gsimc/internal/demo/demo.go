@@ -22,7 +22,7 @@ import (
 
 // Cmd is `gsimc demo`.
 type Cmd struct {
-	Dir    string `writes:"into" placeholder:"DIR" help:"Folder for the files of the demonstration; kept. Default: a temporary one, removed at the end."`
+	Dir    string `writes:"into" placeholder:"DIR" help:"Folder for the files of the demonstration, which must not have such files; kept. Default: a temporary one, removed at the end."`
 	Users  int    `default:"3000" help:"Users of the synthetic catalogue."`
 	Items  int    `default:"1000" help:"Items of the synthetic catalogue."`
 	Events int    `default:"120000" help:"Events of the synthetic catalogue."`
@@ -37,6 +37,13 @@ store on disk. Then it replays the history of a user who was not in the training
 time. After each event it shows how the list changed and the place of the next item of the
 history. At the end it restarts the server: the answer is the same.`
 }
+
+// What --dir has afterwards.
+const (
+	eventsFile = "events.csv.gz"
+	modelFile  = "model.gsimc"
+	stateDir   = "state"
+)
 
 const (
 	shownEvents = 6  // events that are replayed
@@ -59,9 +66,11 @@ func (c *Cmd) Run(a *cli.App) (err error) {
 	if c.Dir == "" {
 		kept = "its files are removed"
 	}
-	if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
-		return cli.Flagf("--dir", "%s holds the state of an earlier run: choose another folder",
-			dir)
+	for _, name := range []string{stateDir, eventsFile, modelFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return cli.Flagf("--dir", "%s has %s, of an earlier run or yours: choose another "+
+				"folder", dir, name)
+		}
 	}
 	t := &tour{Cmd: c, app: a, dir: dir}
 	done := make(chan error, 1)
@@ -95,7 +104,7 @@ type tour struct {
 // run goes through the whole path.
 func (t *tour) run(ctx context.Context) error {
 	begin := time.Now()
-	events, model := filepath.Join(t.dir, "events.csv.gz"), filepath.Join(t.dir, "model.gsimc")
+	events, model := filepath.Join(t.dir, eventsFile), filepath.Join(t.dir, modelFile)
 	if err := t.prepare(ctx, events, model); err != nil {
 		return err
 	}
@@ -164,7 +173,7 @@ func (t *tour) stranger(path string) (user string, history []string, err error) 
 
 // start starts the server on the folder of the demonstration.
 func (t *tour) start(ctx context.Context, model string) (*child.Server, error) {
-	args := []string{"serve", "--model", model, "--data-dir", filepath.Join(t.dir, "state"),
+	args := []string{"serve", "--model", model, "--data-dir", filepath.Join(t.dir, stateDir),
 		"--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
 		"--ops-listen", "127.0.0.1:0", "--drain-delay", "0s"}
 	t.heading(args)
