@@ -39,10 +39,24 @@ func Fault(text []byte, err error) (line int, problem string) {
 	for line := range bytes.Lines(text) {
 		ends = append(ends, ends[len(ends)-1]+len(line))
 	}
-	return sort.Search(len(ends)-1, func(n int) bool {
+	line = sort.Search(len(ends)-1, func(n int) bool {
 		other := yaml.Unmarshal(text[:ends[n]], new(yaml.Node))
 		return other != nil && other.Error() == err.Error()
-	}), problem
+	})
+	return line, hinted(problem, text[ends[max(line-1, 0)]:ends[line]])
+}
+
+// hinted adds to a problem of the library what is likely to be wrong with its line.
+func hinted(problem string, line []byte) string {
+	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	switch {
+	case bytes.Contains(indent, []byte("\t")):
+		return "it is indented with a tab: use blanks"
+	case problem == "did not find expected key",
+		problem == "mapping values are not allowed in this context":
+		return problem + " (is it indented like the lines beside it?)"
+	}
+	return problem
 }
 
 // Second returns the line of a text, from 1, at which its second document begins; 0: there is none.

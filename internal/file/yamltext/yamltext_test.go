@@ -13,9 +13,14 @@ import (
 func TestFault(t *testing.T) {
 	long := strings.Repeat("# a comment of many words\n", 2000)
 	for text, want := range map[string]string{
-		"a: 1\nb: [x\nc: 1\n":   "2: did not find expected ',' or ']'",
-		"a: 1\n b: 2\n":         "2: mapping values are not allowed in this context",
-		"a:\r\n\tb: 1\r\n":      "2: found character that cannot start any token",
+		"a: 1\nb: [x\nc: 1\n": "2: did not find expected ',' or ']'",
+		"a: 1\n b: 2\n": "2: mapping values are not allowed in this context " +
+			"(is it indented like the lines beside it?)",
+		"a:\n  b: 1\n c: 2\n": "3: did not find expected key " +
+			"(is it indented like the lines beside it?)",
+		"a:\r\n\tb: 1\r\n":      "2: it is indented with a tab: use blanks",
+		"a: 1\n \t b: 1\n":      "2: it is indented with a tab: use blanks",
+		"a: @b\n":               "1: found character that cannot start any token",
 		long + "a: 1\n b: 2\n":  "2002: mapping values are not allowed in this context",
 		long + "a: \"x\nb: 1\n": "2001: found unexpected end of stream",
 	} {

@@ -125,7 +125,7 @@ func TestLines(t *testing.T) {
 		"- c\nd: 1\n":                        "line 6: not YAML: did not find expected key",
 		"c\nd:\n  weight: 1\n":               "line 6: not YAML: could not find expected ':'",
 		"c: \"x\n\nd:\n  weight: 1\n":        "line 6: not YAML: found unexpected end of stream",
-		"c:\n\tweight: 1\n":                  "line 7: not YAML: found character that cannot start",
+		"c:\n\tweight: 1\n":                  "line 7: not YAML: it is indented with a tab: use blanks",
 		"c: *x\nd: 1\n":                      "line 6: not YAML: unknown anchor 'x'",
 		"c:\n  any_labels: [\xff]\n":         "line 7: not YAML: invalid leading UTF-8",
 		"c: {<<: 3}\nd: 1\n":                 "map merge requires map",
