@@ -274,17 +274,21 @@ func (s *settings) parse(text []byte, known []string) error {
 	if line := yamltext.Second(text); line > 0 {
 		return fmt.Errorf("line %d: begins a second document: want one, without ---", line)
 	}
-	if len(doc.Content) == 0 {
+	if len(doc.Content) == 0 || isNull(doc.Content[0]) {
 		return nil // an empty file
 	}
 	root := doc.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return errors.New("want a mapping of flag names to values")
+		return fmt.Errorf("line %d: want flag-name: value, such as quiet: true", root.Line)
 	}
 	for i := 0; i < len(root.Content); i += 2 {
 		key, node := root.Content[i], root.Content[i+1]
 		if slices.Contains(commandLineOnly, key.Value) {
 			return fmt.Errorf("line %d: --%s stands on the command line alone", key.Line, key.Value)
+		}
+		if !slices.Contains(known, key.Value) && node.Kind == yaml.MappingNode {
+			return fmt.Errorf("line %d: unknown key %q: want flags alone, without a name "+
+				"above them", key.Line, key.Value)
 		}
 		if !slices.Contains(known, key.Value) {
 			return fmt.Errorf("line %d: %w", key.Line, unknownKey(key.Value, known))
@@ -312,28 +316,49 @@ func unknownKey(key string, known []string) error {
 	return fmt.Errorf("unknown key %q: no command has a flag --%s", key, key)
 }
 
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// isSingle reports whether a node is a value and no list or mapping.
+func isSingle(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag != "!!null" }
+
 // flagValue turns a YAML value into what kong reads: text, or a list of texts; or into a [mapping].
 func flagValue(node *yaml.Node) (any, error) {
 	switch {
-	case node.Kind == yaml.ScalarNode && node.Tag != "!!null":
+	case isNull(node):
+		return nil, errors.New("a value is missing")
+	case isSingle(node):
 		return node.Value, nil
+	case node.Kind == yaml.AliasNode && isSingle(node.Alias):
+		return node.Alias.Value, nil
 	case node.Kind == yaml.SequenceNode:
 		var list []any
 		for _, element := range node.Content {
-			if element.Kind != yaml.ScalarNode {
+			if !isSingle(element) {
 				return nil, errors.New("want a list of single values")
 			}
 			list = append(list, element.Value)
 		}
 		return list, nil
 	case node.Kind == yaml.MappingNode:
-		var pairs mapping
-		for i := 0; i < len(node.Content); i += 2 {
-			pairs = append(pairs, node.Content[i].Value+"="+node.Content[i+1].Value)
-		}
-		return pairs, nil
+		return pairsOf(node)
 	}
 	return nil, errors.New("want a value, a list or a mapping")
+}
+
+// pairsOf returns a YAML mapping to single values.
+func pairsOf(node *yaml.Node) (pairs mapping, err error) {
+	seen := map[string]bool{}
+	for i := 0; i < len(node.Content); i += 2 {
+		key, value := node.Content[i].Value, node.Content[i+1]
+		if seen[key] {
+			return nil, fmt.Errorf("the key %q stands twice", key)
+		}
+		if !isSingle(value) {
+			return nil, fmt.Errorf("want a single value of %s", key)
+		}
+		seen[key], pairs = true, append(pairs, key+"="+value.Value)
+	}
+	return pairs, nil
 }
 
 // ownFlags lists the flags that a command takes.

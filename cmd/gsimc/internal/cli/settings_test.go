@@ -165,8 +165,16 @@ func TestBadSettings(t *testing.T) {
 		{"twice", "items: 3\nitems: 4\n", `line 2: the key "items" stands twice`},
 		{"second document", "items: 3\n---\njson: true\n",
 			"line 2: begins a second document: want one, without ---"},
-		{"not a mapping", "- items\n", "want a mapping of flag names to values"},
-		{"no value", "items:\n", "line 1: items: want a value, a list or a mapping"},
+		{"not a mapping", "# x\n- items\n", "line 2: want flag-name: value, such as quiet: true"},
+		{"a command line", "--items 3\n", "line 1: want flag-name: value"},
+		{"below a command", "recommend:\n  items: 3\n",
+			`line 1: unknown key "recommend": want flags alone, without a name above them`},
+		{"no value", "items:\n", "line 1: items: a value is missing"},
+		{"no element", "deny: [a, null]\n", "line 1: deny: want a list of single values"},
+		{"list in a mapping", "json: true\nweights: {a: [1]}\n",
+			"line 2: weights: want a single value of a"},
+		{"twice in a mapping", "weights: {a: 1, a: 2}\n",
+			`line 1: weights: the key "a" stands twice`},
 		{"nested list", "deny: [[a]]\n", "line 1: deny: want a list of single values"},
 		{"list for a value", "items: [3]\n", "--items: is a list, want one value (from"},
 		{"list for a switch", "json: [true]\n", "--json: is a list, want one value (from"},
@@ -244,10 +252,13 @@ func TestSourcesInErrors(t *testing.T) {
 	}
 }
 
-func TestEmptySettings(t *testing.T) {
-	file := writeFile(t, "empty.yaml", "# nothing\n")
-	args := []string{"recommend", "--user", "u", "--config", file}
-	if _, err := parse(t, args, nil); err != nil {
-		t.Error(err)
+func TestGoodSettings(t *testing.T) {
+	for _, text := range []string{"", "# nothing\n", "---\n# nothing\n", "{}\n", "items: 9\n...\n",
+		"\xef\xbb\xbfitems: &n 9\ntimeout: 9s\nmin-revision: *n\n"} {
+		file := writeFile(t, "good.yaml", text)
+		args := []string{"recommend", "--user", "u", "--config", file}
+		if _, err := parse(t, args, nil); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
