@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"reflect"
 	"slices"
 	"strconv"
@@ -97,6 +98,7 @@ func (p *Program) newLine(a *App) (*line, error) {
 		kong.Resolvers(l.settings),
 		kong.Bind(l.settings, a),
 		kong.TypeMapper(reflect.TypeFor[map[string]float64](), kong.MapperFunc(weights)),
+		kong.TypeMapper(reflect.TypeFor[slog.Level](), kong.MapperFunc(logLevel)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
 		kong.PostBuild(p.insertVars),
 	)...)
@@ -122,6 +124,20 @@ func weights(ctx *kong.DecodeContext, target reflect.Value) error {
 		}
 		target.SetMapIndex(reflect.ValueOf(name), reflect.ValueOf(weight))
 	}
+	return nil
+}
+
+// logLevel reads the level of a log.
+func logLevel(ctx *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("level", &text); err != nil {
+		return err
+	}
+	var level slog.Level
+	if level.UnmarshalText([]byte(text)) != nil {
+		return fmt.Errorf("%q, want debug, info, warn or error", text)
+	}
+	target.Set(reflect.ValueOf(level))
 	return nil
 }
 
