@@ -109,12 +109,14 @@ func (s *shift) fold(users []span) {
 			rows = ends
 		}
 	})
+	folders := make([]gemm.Folder, s.m.r)
+	parallel.Tasks(s.m.r, func(b int) { folders[b] = gemm.NewFolder(n, n+rows, s.steps[b]) })
 	parallel.Strips(s.k, foldWidth, func(lo, hi int) {
 		strip := &s.strips[lo/foldWidth]
 		for b, sums := range strip.sums {
 			ends := sums[n : n+rows]
 			clear(ends)
-			gemm.Fold(nil, strip.encoder, sums[:n+rows], s.steps[b])
+			folders[b].Fold(nil, strip.encoder, sums)
 			storeTo(s.ends, ends, b*s.k+lo, b*s.k+hi)
 		}
 	})
@@ -157,17 +159,20 @@ func (m *Moments) shiftSteps(
 	return steps, ends
 }
 
-// addGram adds a multiple of xᵀx to the upper triangle of G.
+// addGram adds a multiple of xᵀx to the upper triangle of G. The upper triangle of s.gram is zero
+// before and after.
 func (s *shift) addGram(factor float32, x gemm.Matrix[float32]) {
-	clear(s.gram.Data)
 	gemm.MulAddUpper(s.gram, factor, gemm.Transposed, x, gemm.Plain, x)
-	rows := s.normal.rows()
-	for i := range s.gram.Rows {
-		to := s.normal.G[i*rows : i*rows+s.gram.Cols]
-		for j, v := range s.gram.Data[i*s.gram.Stride : (i+1)*s.gram.Stride][i:] {
-			to[i+j] += float64(v)
+	rows, k := s.normal.rows(), s.gram.Cols
+	parallel.Rows(k, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			from, to := s.gram.Data[i*k+i:(i+1)*k], s.normal.G[i*rows+i:i*rows+k]
+			for j, v := range from {
+				to[j] += float64(v)
+			}
+			clear(from)
 		}
-	}
+	})
 }
 
 // finish computes T from the V_b, and G from T and from the ends in it.

@@ -26,20 +26,39 @@ type FoldStep struct {
 // with A = 0. Kernels differ in the last digits. Rows outside of the tables are a
 // bug of the caller and panic before anything is read.
 func Fold(kept, x, sum []FoldRow, steps []FoldStep) {
-	if len(steps) == 0 {
-		return
-	}
-	if kept != nil && len(kept) < len(steps) {
-		panic(fmt.Sprintf("gemm: %d steps of a fold, but %d rows to keep them",
-			len(steps), len(kept)))
-	}
+	NewFolder(len(x), len(sum), steps).Fold(kept, x, sum)
+}
+
+// Folder runs the same steps on several tables. It checks the steps once: they must not change.
+type Folder struct {
+	steps   []FoldStep
+	x, sums int // rows that the tables have at least
+}
+
+// NewFolder checks steps for tables of x rows and of sums rows.
+func NewFolder(x, sums int, steps []FoldStep) Folder {
 	for i := range steps {
-		if s := &steps[i]; uint(s.From) >= uint(len(x)) || uint(s.To) >= uint(len(sum)) {
+		if s := &steps[i]; uint(s.From) >= uint(x) || uint(s.To) >= uint(sums) {
 			panic(fmt.Sprintf("gemm: fold from row %d of %d to row %d of %d",
-				s.From, len(x), s.To, len(sum)))
+				s.From, x, s.To, sums))
 		}
 	}
-	foldInUse.fold(kept, x, sum, steps)
+	return Folder{steps: steps, x: x, sums: sums}
+}
+
+// Fold is [Fold] with the steps of f.
+func (f Folder) Fold(kept, x, sum []FoldRow) {
+	if kept != nil && len(kept) < len(f.steps) {
+		panic(fmt.Sprintf("gemm: %d steps of a fold, but %d rows to keep them",
+			len(f.steps), len(kept)))
+	}
+	if len(x) < f.x || len(sum) < f.sums {
+		panic(fmt.Sprintf("gemm: fold from %d to %d rows, but its steps are for %d and %d",
+			len(x), len(sum), f.x, f.sums))
+	}
+	if len(f.steps) > 0 {
+		foldInUse.fold(kept, x, sum, f.steps)
+	}
 }
 
 // A foldKernel is Fold on one kind of processor, for checked rows and at least one

@@ -1,8 +1,10 @@
 package gemm
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"unsafe"
 )
@@ -70,4 +72,36 @@ func testFold(t *testing.T, rng *rand.Rand, length int, keep bool) {
 // foldRows is the memory of a matrix of FoldWidth columns.
 func foldRows(m Matrix[float32]) []FoldRow {
 	return unsafe.Slice((*FoldRow)(unsafe.Pointer(unsafe.SliceData(m.Data))), m.Rows)
+}
+
+// Rows outside of the tables, or tables shorter than what the steps were checked for, panic.
+func TestFolderRefusesWhatLiesOutside(t *testing.T) {
+	inside := []FoldStep{{From: 1, To: 2}}
+	for name, test := range map[string]struct {
+		steps        []FoldStep
+		kept, x, sum int
+		want         string
+	}{
+		"inside":     {inside, 1, 2, 3, ""},
+		"from":       {[]FoldStep{{From: 2}}, 1, 2, 3, "fold from row 2 of 2 to row 0 of 3"},
+		"to":         {[]FoldStep{{To: 3}}, 1, 2, 3, "fold from row 0 of 2 to row 3 of 3"},
+		"below 0":    {[]FoldStep{{From: -1}}, 1, 2, 3, "fold from row -1 of 2 to row 0 of 3"},
+		"short x":    {inside, 1, 1, 3, "fold from 1 to 3 rows, but its steps are for 2 and 3"},
+		"short sum":  {inside, 1, 2, 2, "fold from 2 to 2 rows, but its steps are for 2 and 3"},
+		"short kept": {inside, 0, 2, 3, "1 steps of a fold, but 0 rows to keep them"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				got := ""
+				if err := recover(); err != nil {
+					got = strings.TrimPrefix(fmt.Sprint(err), "gemm: ")
+				}
+				if got != test.want {
+					t.Errorf("got %q, want %q", got, test.want)
+				}
+			}()
+			kept, x := make([]FoldRow, test.kept), make([]FoldRow, test.x)
+			NewFolder(2, 3, test.steps).Fold(kept, x, make([]FoldRow, test.sum))
+		})
+	}
 }
