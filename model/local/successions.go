@@ -168,6 +168,7 @@ type counter struct {
 	sums    []near // n, zero between rows
 	touched []int32
 	windows [32]window // of some places of the item
+	entries []pair     // of the row
 
 	strength, scratch []float64 // of strongest
 }
@@ -180,28 +181,52 @@ type window [2*MaxGap + 1]int32
 
 // row returns the keep strongest entries of row i, by item.
 func (c *counter) row(i int32, keep int) []pair {
-	c.touched = c.touched[:0]
-	for places := range slices.Chunk(c.place[c.ptr[i]:c.ptr[i+1]], len(c.windows)) {
+	places := c.place[c.ptr[i]:c.ptr[i+1]]
+	add, collect := c.add, c.collect
+	// A row of many places has most items. To read all sums then costs less than to note some.
+	if 4*MaxGap*len(places) >= len(c.sums) {
+		add, collect = c.addToAll, c.collectAll
+	}
+	for some := range slices.Chunk(places, len(c.windows)) {
 		// The places are far from each other. Copies alone wait for the memory together.
-		for p, at := range places {
+		for p, at := range some {
 			c.windows[p] = window(c.item[at-MaxGap:])
 		}
-		for p := range places {
-			c.add(&c.windows[p])
+		for p := range some {
+			add(&c.windows[p])
 		}
 	}
-	all := make([]pair, 0, len(c.touched))
+	c.entries = c.entries[:0]
+	collect(i)
+	var kept []pair
+	if len(c.entries) > keep {
+		kept = c.strongest(c.entries, keep)
+	} else {
+		kept = slices.Clone(c.entries)
+	}
+	slices.SortFunc(kept, byItem)
+	return kept
+}
+
+// collect makes entries of the touched sums but that of item i, and clears the sums.
+func (c *counter) collect(i int32) {
 	for _, j := range c.touched {
 		if j != i {
-			all = append(all, pair{j, c.sums[j].after, c.sums[j].before})
+			c.entries = append(c.entries, pair{j, c.sums[j].after, c.sums[j].before})
 		}
 		c.sums[j] = near{}
 	}
-	if len(all) > keep {
-		all = c.strongest(all, keep)
+	c.touched = c.touched[:0]
+}
+
+// collectAll is collect for sums that are not noted as touched.
+func (c *counter) collectAll(i int32) {
+	for j, s := range c.sums {
+		if s != (near{}) && int32(j) != i {
+			c.entries = append(c.entries, pair{int32(j), s.after, s.before})
+		}
 	}
-	slices.SortFunc(all, byItem)
-	return all
+	clear(c.sums)
 }
 
 func byItem(a, b pair) int { return cmp.Compare(a.item, b.item) }
@@ -246,6 +271,16 @@ func (c *counter) at(j int32) *near {
 		c.touched = append(c.touched, j)
 	}
 	return s
+}
+
+// addToAll is add without noting what it touches.
+func (c *counter) addToAll(w *window) {
+	for g := 1; g <= MaxGap && w[MaxGap+g] >= 0; g++ {
+		c.sums[w[MaxGap+g]].after += c.weights[g]
+	}
+	for g := 1; g <= MaxGap && w[MaxGap-g] >= 0; g++ {
+		c.sums[w[MaxGap-g]].before += c.weights[g]
+	}
 }
 
 // gapWeights returns ρ^(g−1) for the gaps g = 1 … MaxGap.
