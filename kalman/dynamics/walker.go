@@ -1,6 +1,9 @@
 package dynamics
 
-import "github.com/gsimc/gsimc/kalman"
+import (
+	"github.com/gsimc/gsimc/internal/num/prefetch"
+	"github.com/gsimc/gsimc/kalman"
+)
 
 // How many coordinates are walked together: more share the way to a row that is not in a cache.
 // Where the numbers of all events are kept, a strip is one cache line of float32.
@@ -8,6 +11,10 @@ const (
 	walkedTogether   = 64
 	stripCoordinates = 16
 )
+
+// rowsAhead is the number of events between the first one whose rows are on the way and the one
+// that is folded. Each row of a strip is a line or a few, in a table that no cache holds.
+const rowsAhead = 8
 
 // A walker folds histories in the coordinates [lo, hi) alone. No coordinate of learned dynamics
 // touches another, so these are the numbers that a fold of all k has there, and a worker needs
@@ -41,7 +48,9 @@ func newWalker(d *kalman.Dynamics, lo, hi int, rows Rows, encoder Encoder) *walk
 func (w *walker) walk(h kalman.History, before func(e kalman.Event, u []float32, g float32)) {
 	w.state = w.d.NewState()
 	width := w.hi - w.lo
-	for _, e := range h {
+	rows := prefetch.Stage{Distance: rowsAhead, Begin: func(at int) { w.fetch(h[at].Item) }}
+	for at := range prefetch.Ahead(len(h), rows) {
+		e := h[at]
 		u, g := w.encoder(e.Item)
 		u = u[w.lo:w.hi]
 		before(e, u, g)
@@ -50,5 +59,15 @@ func (w *walker) walk(h kalman.History, before func(e kalman.Event, u []float32,
 			copy(w.row[b*width:(b+1)*width], all[b*w.k+w.lo:b*w.k+w.hi])
 		}
 		w.d.Update(w.state, w.row, u, g, e.Weight, e.Time)
+	}
+}
+
+// fetch begins to load the numbers of an item.
+func (w *walker) fetch(item int32) {
+	u, _ := w.encoder(item)
+	prefetch.Slice(u[w.lo:w.hi])
+	all := w.rows(item)
+	for b := range w.d.Bands {
+		prefetch.Slice(all[b*w.k+w.lo : b*w.k+w.hi])
 	}
 }
