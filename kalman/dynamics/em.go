@@ -27,25 +27,38 @@ const (
 	leastGain = 1e-5 // of the log-likelihood in a cycle, for each measurement
 )
 
+// growth is the process noise before each measurement in units of Σ_η, for one drift.
+type growth struct {
+	of      []float64 // 1 + Drift·Δt
+	inverse []float64
+}
+
+func (m *measurements) growth(drift float64) growth {
+	g := growth{of: make([]float64, len(m.gap)), inverse: make([]float64, len(m.gap))}
+	for t, gap := range m.gap {
+		g.of[t] = 1 + drift*gap
+		g.inverse[t] = 1 / g.of[t]
+	}
+	return g
+}
+
 // em fits the variances to the residuals of one coordinate.
 type em struct {
 	m        *measurements
 	residual []float64
-	growth   []float64 // 1 + Drift·Δt
-	shrink   []float64 // 1/growth
+	growth   growth
 	floor    float64
 	v        variances
 
 	mean, variance, predicted []float64 // scratch for one series: filtered b and P, and P̄
 }
 
-func newEM(m *measurements, residual []float64, drift float64) *em {
-	n := len(residual)
-	f := &em{m: m, residual: residual, growth: make([]float64, n), shrink: make([]float64, n)}
+// newEM begins with the variances that the residuals suggest. If before is not nil, it begins with
+// those of that coordinate, in proportion to the residuals.
+func newEM(m *measurements, residual []float64, g growth, before *em) *em {
+	f := &em{m: m, residual: residual, growth: g}
 	square := 0.0
 	for t, r := range residual {
-		f.growth[t] = 1 + drift*m.gap[t]
-		f.shrink[t] = 1 / f.growth[t]
 		square += r * r * m.weight[t]
 	}
 	f.floor = max(leastShare*square/float64(len(residual)), kalman.MinVariance)
@@ -56,17 +69,15 @@ func newEM(m *measurements, residual []float64, drift float64) *em {
 	scratch := make([]float64, 3*longest)
 	f.mean, f.variance, f.predicted =
 		scratch[:longest], scratch[longest:2*longest], scratch[2*longest:]
-	f.v = f.moments()
-	return f
-}
-
-// startFrom begins with the variances that another coordinate was found to have, in proportion to
-// the residuals.
-func (f *em) startFrom(g *em) {
-	ratio := f.floor / g.floor
-	f.v = variances{
-		max(g.v.p0*ratio, f.floor), max(g.v.eta*ratio, f.floor), max(g.v.nu*ratio, f.floor),
+	if before == nil {
+		f.v = f.moments()
+		return f
 	}
+	ratio, v := f.floor/before.floor, before.v
+	f.v = variances{
+		max(v.p0*ratio, f.floor), max(v.eta*ratio, f.floor), max(v.nu*ratio, f.floor),
+	}
+	return f
 }
 
 // fit iterates and returns the variances with their log-likelihood. Steps of EM become short near
@@ -140,9 +151,9 @@ func (f *em) moments() variances {
 				d := f.residual[t+h] - f.residual[t]
 				square[h] += d * d
 				inverse[h] += f.m.inverse[t] + f.m.inverse[t+h]
-				growth[h] += f.growth[t+1]
+				growth[h] += f.growth.of[t+1]
 				if h == 2 {
-					growth[h] += f.growth[t+2]
+					growth[h] += f.growth.of[t+2]
 				}
 				pairs[h]++
 			}
@@ -209,7 +220,7 @@ type expectations struct {
 // so that no step waits for the division of the one before, and the product of all S is the last c.
 func (f *em) filter(s int, sum *expectations) {
 	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
-	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth[lo:hi]
+	residual, inverse, growth := f.residual[lo:hi], f.m.inverse[lo:hi], f.growth.of[lo:hi]
 	means, variances, predicted := f.mean[:hi-lo], f.variance[:hi-lo], f.predicted[:hi-lo]
 	mean, a, b, first := 0.0, f.v.p0, 1.0, 0
 	if f.m.skip[s] > 0 {
@@ -260,7 +271,7 @@ func (sum *expectations) times(variances float64) {
 // variances are made of.
 func (f *em) smooth(s int, sum *expectations) {
 	lo, hi := f.m.ptr[s], f.m.ptr[s+1]
-	residual, weight, shrink := f.residual[lo:hi], f.m.weight[lo:hi], f.shrink[lo:hi]
+	residual, weight, shrink := f.residual[lo:hi], f.m.weight[lo:hi], f.growth.inverse[lo:hi]
 	means, variances, predicted := f.mean[:hi-lo], f.variance[:hi-lo], f.predicted[:hi-lo]
 	last := len(residual) - 1
 	mean, variance := means[last], variances[last]

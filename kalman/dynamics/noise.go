@@ -169,7 +169,7 @@ func (m *measurements) chooseDrift(d *kalman.Dynamics, rows Rows, encoder Encode
 		j := lo * k / n
 		series := m.residuals(d, j, j+1, rows, encoder)[0]
 		for c, drift := range candidates {
-			_, likelihood[lo*len(candidates)+c] = newEM(m, series, drift).fit()
+			_, likelihood[lo*len(candidates)+c] = newEM(m, series, m.growth(drift), nil).fit()
 		}
 	})
 	best, most := 0.0, 0.0
@@ -210,15 +210,12 @@ func (m *measurements) learn(
 		SigmaNu: make([]float32, k), Drift: drift, Measurements: len(m.gap),
 		Square: make([]float64, k), SquareVariance: make([]float64, k),
 	}
-	likelihood := make([]float64, k)
+	likelihood, g := make([]float64, k), m.growth(drift)
 	var done atomic.Int64
 	parallel.Strips(k, stripCoordinates, func(lo, hi int) {
 		var before *em // of the coordinate before: its neighbour is much like it
 		for c, series := range m.residuals(d, lo, hi, rows, encoder) {
-			f := newEM(m, series, drift)
-			if before != nil {
-				f.startFrom(before)
-			}
+			f := newEM(m, series, g, before)
 			before = f
 			var v variances
 			v, likelihood[lo+c] = f.fit()

@@ -153,9 +153,9 @@ func TestLikelihoodNeverFalls(t *testing.T) {
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	for j, series := range m.residuals(bands, 0, 4, s.row, s.encoder) {
 		for _, start := range []variances{
-			newEM(m, series, 0.01).v, {1e-3, 10, 1e-3}, {10, 1e-4, 10},
+			newEM(m, series, m.growth(0.01), nil).v, {1e-3, 10, 1e-3}, {10, 1e-4, 10},
 		} {
-			f := newEM(m, series, 0.01)
+			f := newEM(m, series, m.growth(0.01), nil)
 			f.v = start
 			before := math.Inf(-1)
 			for i := range 50 {
@@ -177,10 +177,10 @@ func TestFitReachesTheMaximum(t *testing.T) {
 	m := check.Get(measure(s.histories))(t)
 	bands := &kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean}
 	for j, series := range m.residuals(bands, 0, 5, s.row, s.encoder) {
-		f := newEM(m, series, 0.01)
+		f := newEM(m, series, m.growth(0.01), nil)
 		_, start := f.step()
 		v, got := f.fit()
-		plain := newEM(m, series, 0.01)
+		plain := newEM(m, series, m.growth(0.01), nil)
 		want := 0.0
 		for range 300 {
 			plain.v, want = plain.step()
@@ -213,7 +213,7 @@ func emOf(tb testing.TB, users, events int) *em {
 	check.Must(tb, err)
 	series := m.residuals(&kalman.Dynamics{Bands: s.d.Bands, Mean: s.d.Mean},
 		0, 1, s.row, s.encoder)[0]
-	return newEM(m, series, 0.02)
+	return newEM(m, series, m.growth(0.02), nil)
 }
 
 // The smoother and the likelihood against the joint Gaussian of a series, written out as a matrix.
