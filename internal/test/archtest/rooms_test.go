@@ -139,7 +139,7 @@ cmd/gsimc/internal/data: internal/chart internal/event internal/fault internal/f
 	kalman model spectral store learn/dataset learn/train learn/evaluate cmd/gsimc/internal/cli
 	cmd/gsimc/internal/progress cmd/gsimc/internal/stores
 cmd/gsimc/internal/call: api learn/dataset client cmd/gsimc/internal/cli internal/event
-	internal/fault internal/wire cmd/gsimc/internal/progress
+	internal/fault internal/file internal/wire cmd/gsimc/internal/progress
 cmd/gsimc/internal/demo: api learn/dataset learn/train cmd/gsimc/internal/child
 	cmd/gsimc/internal/cli
 cmd/gsimc/internal/export: internal/file store cmd/gsimc/internal/cli
