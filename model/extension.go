@@ -23,13 +23,10 @@ const (
 
 // EncodeExtension returns the document of an extension of the base of m, [Model.Base], by the
 // items. The same items, in any order, give the same bytes. It holds all numbers of the extension
-// that come from powers or sums, so that every processor makes the same model of it.
-//
-// The errors are those of [Model.Extend].
+// that come from powers or sums, so that every processor makes the same model of it. The errors are
+// those of [Model.Extend].
 func (m *Model) EncodeExtension(items []NewItem) ([]byte, error) {
-	m = m.Base()
-	items = slices.Clone(items)
-	slices.SortFunc(items, func(a, b NewItem) int { return cmp.Compare(a.ID, b.ID) })
+	m, items = m.Base(), byID(items)
 	for i := range items {
 		if k := len(items[i].row); k != m.k {
 			panic(fmt.Sprintf("model: rank %d, but new item with a row of %d", m.k, k))
@@ -42,6 +39,19 @@ func (m *Model) EncodeExtension(items []NewItem) ([]byte, error) {
 		formatKey: formatExtension, baseKey: m.version, rankKey: strconv.Itoa(m.k),
 	}
 	return sealed.LayOut(meta, m.extensionTensors(items), extensionAlignment).Bytes(), nil
+}
+
+// byID returns the items in the order of their ids. They are large, so pointers to them are sorted.
+func byID(items []NewItem) (sorted []NewItem) {
+	var order []*NewItem
+	for i := range items {
+		order = append(order, &items[i])
+	}
+	slices.SortFunc(order, func(a, b *NewItem) int { return cmp.Compare(a.ID, b.ID) })
+	for _, item := range order {
+		sorted = append(sorted, *item)
+	}
+	return sorted
 }
 
 // checkNew checks that the items, in the order of their ids, are new to the base m.

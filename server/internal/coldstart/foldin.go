@@ -313,14 +313,14 @@ func (x *Extender) history(
 // held, but for those that served with the model before: they are not to leave the lists.
 func (x *Extender) placed(a *ledger.Account, serving *model.Model) []model.NewItem {
 	items := make([]model.NewItem, 0, len(a.Rows))
-	for _, row := range a.Rows {
-		if !row.Fault {
+	ids := slices.SortedFunc(maps.Keys(a.Rows), func(x, y string) int { // items are large
+		return cmp.Or(cmp.Compare(a.Rows[y].Item.Users, a.Rows[x].Item.Users), cmp.Compare(x, y))
+	})
+	for _, id := range ids {
+		if row := a.Rows[id]; !row.Fault {
 			items = append(items, row.Item)
 		}
 	}
-	slices.SortFunc(items, func(a, b model.NewItem) int {
-		return cmp.Or(cmp.Compare(b.Users, a.Users), cmp.Compare(a.ID, b.ID))
-	})
 	holds := func(id string) bool {
 		_, serves := serving.ItemIndex(id)
 		return !serves && a.Counted && !a.Served[id] && a.Samples.Has(id)
