@@ -18,6 +18,7 @@ import (
 	"github.com/gsimc/gsimc/kalman"
 	"github.com/gsimc/gsimc/model/content"
 	"github.com/gsimc/gsimc/model/fit"
+	"github.com/gsimc/gsimc/model/local"
 	"github.com/gsimc/gsimc/spectral"
 )
 
@@ -80,6 +81,25 @@ func trained(
 		}
 	}
 	return basis, histories
+}
+
+// A history lasts until the next: the model is the same if all are yielded in one buffer.
+func TestHistoriesInOneBuffer(t *testing.T) {
+	r := market(1, 40, 400)
+	spec := kinds()["learned"]
+	spec.Local = local.Default()
+	spec.TrainUsers = int64(r.NumUsers())
+	basis, histories := trained(t, spec, r, 4)
+	var buffer History
+	m := mustNewFrom(t, spec, basis, fit.Histories{Train: func(yield func(History) bool) {
+		for _, h := range histories {
+			if buffer = append(buffer[:0], h...); !yield(buffer) {
+				return
+			}
+		}
+	}})
+	kept := mustNewFrom(t, spec, basis, fit.Histories{Train: slices.Values(histories)})
+	check.Same(t, kept.Version(), m.Version(), "version")
 }
 
 // without takes item i out of a basis and out of histories, as if the basis had been learned and

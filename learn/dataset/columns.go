@@ -5,6 +5,8 @@ import (
 	"errors"
 	"runtime/debug"
 	"slices"
+
+	"github.com/gsimc/gsimc/internal/num/parallel"
 )
 
 // maxRows is the most rows that can be read: the permutation and the counts
@@ -234,10 +236,10 @@ func flatten[T any](chunks *chunked[T], n int) []T {
 	if *chunks == nil {
 		return nil
 	}
-	flat := make([]T, 0, n)
-	for _, chunk := range *chunks {
-		flat = append(flat, chunk[:min(len(chunk), n-len(flat))]...)
-	}
+	flat := make([]T, n)
+	parallel.Strips(n, chunkRows, func(lo, hi int) { // most of the time is that of new pages
+		copy(flat[lo:hi], (*chunks)[lo>>chunkShift])
+	})
 	*chunks = nil
 	return flat
 }

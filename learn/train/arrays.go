@@ -20,11 +20,13 @@ func LearnFrom(p *dataset.Partition) fit.Histories {
 	return fit.Histories{Train: Each(&p.Train), Validation: Histories(&p.Validation)}
 }
 
-// Each yields the histories one at a time, in the form of [History].
+// Each yields the histories one at a time, in the form of [History]. One lasts until the next.
 func Each(h *dataset.Histories) iter.Seq[model.History] {
 	return func(yield func(model.History) bool) {
+		var events model.History
 		for u := range h.Len() {
-			if !yield(History(h, u)) {
+			events = appendHistory(events[:0], h, u)
+			if !yield(events) {
 				return
 			}
 		}
@@ -43,16 +45,21 @@ func Histories(h *dataset.Histories) []model.History {
 // History returns the history of the u-th user of h as package model takes it. An event without a
 // weight counts as 1.
 func History(h *dataset.Histories, u int) model.History {
-	items, times, weights := h.Of(u), h.Times(u), h.Weights(u)
-	events := make(model.History, len(items))
-	for j, i := range items {
-		events[j] = model.Event{Item: i, Weight: 1}
+	return appendHistory(make(model.History, 0, len(h.Of(u))), h, u)
+}
+
+// appendHistory appends the events of the u-th user of h.
+func appendHistory(events model.History, h *dataset.Histories, u int) model.History {
+	times, weights := h.Times(u), h.Weights(u)
+	for j, i := range h.Of(u) {
+		e := model.Event{Item: i, Weight: 1}
 		if times != nil {
-			events[j].Time = times[j]
+			e.Time = times[j]
 		}
 		if weights != nil {
-			events[j].Weight = weights[j]
+			e.Weight = weights[j]
 		}
+		events = append(events, e)
 	}
 	return events
 }

@@ -99,7 +99,10 @@ func Learn(x *Items, spec *Spec, h *Histories) (*Learned, error) {
 func (d *Learned) learnDeviation(x *Items, h *Histories) error {
 	sequences := h.Validation
 	if len(sequences) < FewSequences {
-		sequences = slices.AppendSeq(slices.Clone(sequences), h.Train)
+		sequences = slices.Clone(sequences)
+		for events := range h.Train {
+			sequences = append(sequences, slices.Clone(events))
+		}
 	}
 	bands, k := &d.Dynamics, len(d.Mean)
 	rows := func(i int32) []float32 { return row(d.Predictions, int(i), len(d.Bands)*k) }

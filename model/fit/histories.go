@@ -14,9 +14,9 @@ import (
 // number of items.
 type Histories struct {
 	// Train yields the histories of the training users, whose events made the basis. Each pass
-	// yields the same. nil stands for none. Histories are read one at a time, since all together
-	// can be larger than the rest of the memory. They are read only for learned dynamics, or if
-	// there are few validation users.
+	// yields the same, and each history lasts until the next. nil stands for none. Histories are
+	// read one at a time, since all together can be larger than the rest of the memory. They are
+	// read only for learned dynamics, or if there are few validation users.
 	Train iter.Seq[kalman.History]
 
 	// Validation holds histories of users whose events are not in the basis. P_0 and the noise are

@@ -122,42 +122,53 @@ type events struct {
 }
 
 func indexEvents(n int, histories iter.Seq[kalman.History]) *events {
-	e, size := &events{ptr: make([]int64, n+1)}, 2*MaxGap
+	size := 2 * MaxGap
 	for h := range histories {
-		if len(h) < 2 {
-			continue
+		if len(h) >= 2 {
+			size += len(h) + 1
 		}
-		for _, x := range h {
-			e.ptr[x.Item+1]++
-		}
-		size += len(h) + 1
 	}
 	if size > math.MaxUint32 {
 		panic(fmt.Sprintf("local: %d events, more than %d", size, uint32(math.MaxUint32)))
 	}
-	e.item = slices.Grow(slices.Repeat([]int32{-1}, MaxGap), size-MaxGap)
+	item := slices.Grow(slices.Repeat([]int32{-1}, MaxGap), size-MaxGap)
 	for h := range histories {
 		if len(h) < 2 {
 			continue
 		}
 		for _, x := range h {
-			e.item = append(e.item, x.Item)
+			item = append(item, x.Item)
 		}
-		e.item = append(e.item, -1)
+		item = append(item, -1)
 	}
-	e.item = append(e.item, slices.Repeat([]int32{-1}, MaxGap)...)
+	item = append(item, slices.Repeat([]int32{-1}, MaxGap)...)
+	e := &events{item: item, ptr: make([]int64, n+1)}
+	e.find()
+	return e
+}
+
+// find finds the places of each item.
+func (e *events) find() {
+	const parts = 8 // of the items: the places that are written stay in the caches
+	for _, i := range e.item {
+		if i >= 0 {
+			e.ptr[i+1]++
+		}
+	}
+	n := len(e.ptr) - 1
 	for i := range n {
 		e.ptr[i+1] += e.ptr[i]
 	}
 	e.place = make([]uint32, e.ptr[n])
-	next := slices.Clone(e.ptr[:n])
-	for at, i := range e.item {
-		if i >= 0 {
-			e.place[next[i]] = uint32(at)
-			next[i]++
+	parallel.Strips(n, n/parts+1, func(lo, hi int) {
+		next := slices.Clone(e.ptr[lo:hi])
+		for at, i := range e.item {
+			if i := int(i) - lo; i >= 0 && i < len(next) {
+				e.place[next[i]] = uint32(at)
+				next[i]++
+			}
 		}
-	}
-	return e
+	})
 }
 
 // counter counts one row at a time.
