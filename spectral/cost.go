@@ -16,7 +16,8 @@ const (
 
 // Work of forming and using K, in the units of package cost.
 const (
-	chunkWork   = 40  // scattered additions for each interaction that is put into a chunk
+	pairWork    = 2   // scattered additions for each pair of items of a user
+	chunkWork   = 40  // the same for each interaction that is put into a chunk
 	chunkBytes  = 6   // bytes moved for each element of K with each chunk
 	finishBytes = 64  // bytes moved for each element of K when it is scaled and mirrored
 	sparseRows  = 1.5 // rows of 128 bytes fetched for each interaction and 32 vectors, both ways
@@ -77,7 +78,7 @@ func graphCost(
 		products = size / 4 * covarianceRows * entries * vectors / eigen.BlockSize / cost.Gather
 	case denseIsFaster(r.NumItems, events, pairs, opt):
 		moved := n * n * (chunkBytes*math.Ceil(events/gramChunk) + finishBytes)
-		graph.Seconds = (pairs+chunkWork*events)/cost.Scatter + moved/cost.Stream
+		graph.Seconds = (pairWork*pairs+chunkWork*events)/cost.Scatter + moved/cost.Stream
 		graph.Peak = graph.Kept + 4*n*n + 24*gramChunk
 		graph.Kept = 8*n + 4*n*n
 		products = 2 * n * n * vectors / cost.Single

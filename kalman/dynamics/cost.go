@@ -34,12 +34,12 @@ const (
 	// foldOverhead stands for the preparation of the steps of a fold, and for tables larger than
 	// the caches of the processor that was measured.
 	foldOverhead = 2
-	emSteps      = 14  // of EM for a coordinate
-	driftSteps   = 600 // of EM for each of driftCoordinates, for all drifts
+	emSteps      = 9   // of EM for a coordinate
+	driftSteps   = 400 // of EM for each of driftCoordinates, for all drifts
 
 	// A row of a table larger than cached bytes takes farRow times as long.
 	cached = 32e6
-	farRow = 40
+	farRow = 25
 
 	longStrips = float64(stripCoordinates) / walkedTogether
 )

@@ -83,7 +83,7 @@ func countingCost(events, items int, s *local.Spec) cost.Stage {
 	const (
 		eventBytes = 8  // of the index of the events
 		pairBytes  = 12 // of a counted pair, of which there are two for each neighbour
-		sorting    = 40 // the time of a pair, in additions
+		sorting    = 25 // the time of a pair, in additions
 	)
 	kept := 2 * pairBytes * float64(items) * float64(s.Neighbours)
 	return cost.Stage{

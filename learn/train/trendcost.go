@@ -21,7 +21,7 @@ func liveCost(p *dataset.Partition, cfg *Config, rank int) (s cost.Stage, ok boo
 	const (
 		climbs     = 15   // values of a likelihood, for all candidates
 		climbed    = 30e6 // scores of one in a second
-		passes     = 80   // over the events, for all candidates
+		passes     = 160  // over the events, for all candidates
 		overhead   = 3    // of the second model, as measured
 		eventBytes = 24   // one wrong time is enough for nearly all to be in memory twice
 		scoreBytes = 8    // and of a trend
