@@ -86,7 +86,7 @@ func TestMissingArguments(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with the flags of a command, the error names the manual of that command.
+// Each error about the flags of a command names the manual of that command.
 func TestHelpOfCommand(t *testing.T) {
 	for args, want := range map[string]string{
 		"get --every":   "p: --every: want a value after it (see p get --help)\n",
