@@ -45,7 +45,7 @@ store/pebble: internal/num store store/internal/calls store/internal/plan
 	store/pebble/internal/smallfile store/pebble/internal/table
 
 # Learning.
-learn/dataset: internal/event internal/fault internal/file
+learn/dataset: internal/event internal/fault internal/file internal/num
 learn/train: internal/event internal/fault internal/file internal/num internal/ranking spectral
 	kalman model learn/dataset
 learn/evaluate: internal/fault internal/num internal/ranking spectral kalman model learn/dataset
