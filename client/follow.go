@@ -84,7 +84,7 @@ func (c *Client) Follow(ctx context.Context, opt FollowOptions) error {
 		case err != nil && (opt.Every == 0 || !transient(err) && !passing(err)):
 			return f.blame(c.Explain(err))
 		case err != nil && opt.Troubled != nil:
-			opt.Troubled(c.Explain(err))
+			opt.Troubled(f.blame(c.Explain(err)))
 		case err == nil && opt.Passed != nil:
 			opt.Passed(f.met)
 		}
@@ -112,8 +112,12 @@ type follower struct {
 	sunk   error     // of Row, Flush or the cursor
 }
 
-// blame names the file of the cursor in an error that the server has of its tokens.
+// blame names the file of the cursor in an error that the server has of its tokens, and the time
+// limit of a call for changes.
 func (f *follower) blame(err error) error {
+	if e := new(Error); errors.As(err, &e) && e.Reason == NoAnswer {
+		e.Timeout = answerIn
+	}
 	switch code := status.Code(err); {
 	case f.cursor.path == "":
 	case code == codes.FailedPrecondition, code == codes.InvalidArgument:

@@ -348,3 +348,10 @@ func TestFollowAfterBrokenList(t *testing.T) {
 	check.Must(t, c.Follow(t.Context(), opt))
 	check.Same(t, copied{}, got, "afterwards")
 }
+
+// A call for changes that has no answer names its own time limit, not that of other calls.
+func TestFollowNamesItsTimeLimit(t *testing.T) {
+	f := &follower{cursor: &cursor{}}
+	err := f.blame(&Error{Reason: NoAnswer, Address: "there:1", Timeout: 5})
+	check.Says(t, err, "no answer from there:1 within 1m0s", "a call for changes")
+}

@@ -17,7 +17,7 @@ const (
 // Work of forming and using K, in the units of package cost.
 const (
 	pairWork    = 2   // scattered additions for each pair of items of a user
-	chunkWork   = 40  // the same for each interaction that is put into a chunk
+	chunkWork   = 40  // scattered additions for each interaction that is put into a chunk
 	chunkBytes  = 6   // bytes moved for each element of K with each chunk
 	finishBytes = 64  // bytes moved for each element of K when it is scaled and mirrored
 	sparseRows  = 1.5 // rows of 128 bytes fetched for each interaction and 32 vectors, both ways

@@ -91,7 +91,8 @@ func TestTail(t *testing.T) {
 	refused(t, 1, "--out: "+out+": its end is not half a line", append(once, "--out", out)...)
 	check.Must(t, os.Remove(out+".cursor"))
 	refused(t, 1, "--out: "+out+" has lines, and "+out+".cursor is not there, so users who were "+
-		"erased meanwhile would stay: bring it back, or choose another name",
+		"erased meanwhile would stay: bring it back, empty the file if it is an old copy, or "+
+		"choose another name",
 		append(once, "--out", out)...)
 	check.Same(t, table, fileOf(t, out), "the refused file")
 }

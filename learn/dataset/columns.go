@@ -237,7 +237,7 @@ func flatten[T any](chunks *chunked[T], n int) []T {
 		return nil
 	}
 	flat := make([]T, n)
-	parallel.Strips(n, chunkRows, func(lo, hi int) { // most of the time is that of new pages
+	parallel.Strips(n, chunkRows, func(lo, hi int) { // the first write to a page takes longest
 		copy(flat[lo:hi], (*chunks)[lo>>chunkShift])
 	})
 	*chunks = nil

@@ -20,7 +20,8 @@ func LearnFrom(p *dataset.Partition) fit.Histories {
 	return fit.Histories{Train: Each(&p.Train), Validation: Histories(&p.Validation)}
 }
 
-// Each yields the histories one at a time, in the form of [History]. One lasts until the next.
+// Each yields the histories one at a time, in the form of [History]. Each lasts until the next,
+// and each pass has memory of its own.
 func Each(h *dataset.Histories) iter.Seq[model.History] {
 	return func(yield func(model.History) bool) {
 		var events model.History

@@ -43,9 +43,10 @@ const (
 	middleExponent  = 0.3
 )
 
-// Count counts the successions in the histories of training users over n items with the given
-// degrees, and keeps spareNeighbours·neighbours items for each. The memory is 8 bytes an event
-// while it counts. There may be 2³² events and users. The time is proportional to 2·MaxGap·events.
+// Count counts the successions in the histories of training users over the items 0 to n−1 with the
+// given degrees, and keeps spareNeighbours·neighbours items for each. No history is kept. The memory
+// is 8 bytes an event while it counts. There may be 2³² events and users. The time is proportional
+// to 2·MaxGap·events.
 func Count(
 	n int, degrees []int64, histories iter.Seq[kalman.History], neighbours int,
 ) *Successions {
@@ -149,7 +150,7 @@ func indexEvents(n int, histories iter.Seq[kalman.History]) *events {
 
 // find finds the places of each item.
 func (e *events) find() {
-	const parts = 8 // of the items: the places that are written stay in the caches
+	const parts = 8 // of the items: one writes to so few lists that their ends stay in the caches
 	for _, i := range e.item {
 		if i >= 0 {
 			e.ptr[i+1]++

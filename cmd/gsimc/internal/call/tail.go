@@ -36,7 +36,8 @@ interrupted. The lines of a user stand in the order of the history:
 After a line with "erased" no earlier line of the user holds: the user was erased, or the history is
 told anew, as when events were retracted or merged; then the lines that hold follow. After a kill
 some lines come again, with the same revision. A pass lists all users, so its time grows with their
-number. A call has a minute, and --timeout does not change that. The server wants the role user.
+number. A call for changes ends after a minute, and --timeout is not used. The server wants the role
+user.
 
   gsimc tail --out changes.jsonl
   gsimc tail --every 0 | jq -r .item_id | sort | uniq -c`
@@ -100,7 +101,8 @@ func (c *Tail) open(stdout io.Writer) (out *lines, cursor string, err error) {
 	if there, err := os.Stat(c.Out); err == nil && there.Mode().IsRegular() && there.Size() > 0 {
 		if _, err := os.Stat(cursor); errors.Is(err, fs.ErrNotExist) {
 			return nil, "", cli.Flagf("--out", "%s has lines, and %s is not there, so users who "+
-				"were erased meanwhile would stay: bring it back, or choose another name", c.Out, cursor)
+				"were erased meanwhile would stay: bring it back, empty the file if it is an old "+
+				"copy, or choose another name", c.Out, cursor)
 		}
 	}
 	file, err := linefile.Open(c.Out)

@@ -23,7 +23,7 @@ Every flag can also be set in the environment (--state-cache: GSIMC_STATE_CACHE)
 file of --config (state-cache: 256MiB). The command line comes first, then the environment, then
 the file, then the default. A flag that may be given several times is a list in the file, one of
 TYPE=W a map (event-weight: {view: 0.2, purchase: 3}). The file has flags of the command alone; that
-of GSIMC_CONFIG may also have those of other commands.
+of GSIMC_CONFIG may also have those of other commands, and is not read beside --config.
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 3 too few new events to compare models (train
 --compare), 4 not all could be saved (salvage), 130 interrupted by a signal.`

@@ -243,8 +243,8 @@ func (s *settings) only(root, command *kong.Node) error {
 	if len(takers) > 3 {
 		takers = append(takers[:3], "...")
 	}
-	return fmt.Errorf("--config: %s: line %d: --%s is a flag of %s, and not of %s: leave it "+
-		"out, or name the file by GSIMC_CONFIG",
+	return fmt.Errorf("--config: %s: line %d: --%s is a flag of %s, and not of %s: take "+
+		"the line out, or name the file by GSIMC_CONFIG instead",
 		s.path, s.lines[key], key, strings.Join(takers, ", "), command.Path())
 }
 

@@ -129,7 +129,7 @@ func TestFlagsOfOtherCommands(t *testing.T) {
 	file := writeFile(t, "gsimc.yaml", "items: 20\nquiet: true\nin-flight: 9\nuser: u\n")
 	_, err := parse(t, []string{"recommend", "--config", file}, nil)
 	check.Says(t, err, file+": line 3: --in-flight is a flag of observe, and not of recommend: "+
-		"leave it out, or name the file by GSIMC_CONFIG", "recommend with a flag of observe")
+		"take the line out, or name the file by GSIMC_CONFIG instead", "recommend with a flag of observe")
 	_, err = parse(t, []string{"observe", "--config", file}, nil)
 	check.Says(t, err, "line 1: --items is a flag of recommend, and not of observe", "observe")
 	got := check.Get(parse(t, []string{"recommend"}, []string{"GSIMC_CONFIG=" + file}))(t)

@@ -25,7 +25,8 @@ type Chain struct {
 	graph   *local.Graph
 }
 
-// New counts the successions in the histories of training users over n items of these degrees.
+// New counts the successions in the histories of training users over n items of these degrees. No
+// history is kept.
 func New(n int, degrees []int64, histories iter.Seq[kalman.History]) *Chain {
 	c := &Chain{degrees: degrees, popular: ranking.Order(degrees), place: make([]int32, n)}
 	for at, i := range c.popular {
