@@ -44,9 +44,9 @@ const (
 )
 
 // Count counts the successions in the histories of training users over the items 0 to n−1 with the
-// given degrees, and keeps spareNeighbours·neighbours items for each. No history is kept. The memory
-// is 8 bytes an event while it counts. There may be 2³² events and users. The time is proportional
-// to 2·MaxGap·events.
+// given degrees, and keeps spareNeighbours·neighbours items for each. No history is kept. The
+// memory is 8 bytes an event while it counts. There may be 2³² events and users. The time is
+// proportional to 2·MaxGap·events.
 func Count(
 	n int, degrees []int64, histories iter.Seq[kalman.History], neighbours int,
 ) *Successions {
