@@ -21,16 +21,6 @@ func LimitMemory(env []string, outside int64) {
 	}
 }
 
-// CollectAt sets the percentage by which the heap grows before garbage is collected, and returns a
-// function that sets that of before. GOGC, if set, stands.
-func CollectAt(env []string, percent int) (restore func()) {
-	if _, given := Variable(env, "GOGC"); given {
-		return func() {}
-	}
-	before := debug.SetGCPercent(percent)
-	return func() { debug.SetGCPercent(before) }
-}
-
 // readGroup reads the memory limit of this process's control group and of those around it: the
 // least counts. A test puts another one in its place.
 var readGroup = memlimit.FromCgroup

@@ -49,25 +49,6 @@ func TestLimitMemory(t *testing.T) {
 	}
 }
 
-// The heap grows by a percentage, and afterwards by that of before; GOGC stands.
-func TestCollectAt(t *testing.T) {
-	before := debug.SetGCPercent(70)
-	defer debug.SetGCPercent(before)
-	percent := func() int {
-		now := debug.SetGCPercent(70)
-		debug.SetGCPercent(now)
-		return now
-	}
-	restore := CollectAt(nil, 40)
-	check.Same(t, 40, percent(), "the percentage")
-	restore()
-	check.Same(t, 70, percent(), "the percentage afterwards")
-	restore = CollectAt([]string{"GOGC=30"}, 40)
-	check.Same(t, 70, percent(), "the percentage with GOGC")
-	restore()
-	check.Same(t, 70, percent(), "the percentage of GOGC afterwards")
-}
-
 // A training is planned within the flag, or else within the group and the machine.
 func TestMemoryLimit(t *testing.T) {
 	withGroup(t, 1000, nil)

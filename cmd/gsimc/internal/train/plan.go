@@ -28,7 +28,7 @@ const collectAt = 20
 // limitTraining sets the collector up for a training, within a limit that is given by a flag, until
 // restore is called. GOGC and GOMEMLIMIT stand.
 func limitTraining(env []string, limit cli.ByteSize) (restore func()) {
-	collectAsBefore := cli.CollectAt(env, collectAt)
+	collectAsBefore := cli.CollectAt(env, collectAt, 0)
 	bytes := int64(-1) // as it was
 	if _, given := cli.Variable(env, "GOMEMLIMIT"); limit > 0 && !given {
 		bytes = debug.SetMemoryLimit(int64(limit) / 10 * 9)
