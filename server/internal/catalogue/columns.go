@@ -170,7 +170,7 @@ type condition struct {
 type span struct{ least, most uint64 }
 
 // conditions returns those of a filter, the one that fewest items can pass first.
-func (x *index) conditions(f *Filter) (all []condition) {
+func (x *index) conditions(f *Filter) (all []*condition) {
 	byName := map[string]*Range{}
 	for _, f := range f.all() {
 		ranges := f.Ranges
@@ -188,13 +188,13 @@ func (x *index) conditions(f *Filter) (all []condition) {
 	for name, r := range byName {
 		all = append(all, r.condition(x.columns[name]))
 	}
-	slices.SortFunc(all, func(a, b condition) int { return a.column.size() - b.column.size() })
+	slices.SortFunc(all, func(a, b *condition) int { return a.column.size() - b.column.size() })
 	return all
 }
 
 // condition is what the range says of a column.
-func (r *Range) condition(of *column) condition {
-	c := condition{name: r.Name, column: of}
+func (r *Range) condition(of *column) *condition {
+	c := &condition{name: r.Name, column: of}
 	all := span{ordered(r.Least), ordered(r.Most)}
 	if r.AnyOf == nil && all.least <= all.most {
 		c.spans = []span{all}
@@ -227,12 +227,12 @@ func (c *condition) passes(number uint64) bool {
 }
 
 // within returns those of some rows, nil: of all, that pass all conditions.
-func (v *View) within(rows *roaring.Bitmap, conditions []condition) *roaring.Bitmap {
+func (v *View) within(rows *roaring.Bitmap, conditions []*condition) *roaring.Bitmap {
 	if rows != nil && rows.GetCardinality() <= uint64(len(v.slots)/amongDivisor) {
 		some := roaring.New()
 		for it := rows.Iterator(); it.HasNext(); {
 			row := it.Next()
-			if !slices.ContainsFunc(conditions, func(c condition) bool {
+			if !slices.ContainsFunc(conditions, func(c *condition) bool {
 				return !c.passes(c.column.get(v.slots[row]))
 			}) {
 				some.Add(row)
@@ -249,8 +249,7 @@ func (v *View) within(rows *roaring.Bitmap, conditions []condition) *roaring.Bit
 		rows.WriteDenseTo(set)
 	}
 	var runs []run
-	for i := range conditions {
-		c := &conditions[i]
+	for _, c := range conditions {
 		switch b := v.bins[c.name]; {
 		case b == nil || c.column == nil:
 			v.scan(set, c)
