@@ -7,16 +7,17 @@ import (
 	"sync"
 )
 
-// CollectAt lets the heap grow by a percentage of what is live before garbage is collected, or by
-// atLeast if that is more, and returns a function that sets the percentage of before. GOGC, if set,
-// stands. A percentage that is set meanwhile stands until this one is set again.
-func CollectAt(env []string, percent int, atLeast ByteSize) (restore func()) {
+// CollectAt lets the heap grow by a percentage of what is live before garbage is collected. A small
+// heap grows by more: by room, but at most to the double. The function that is returned sets the
+// percentage of before. GOGC, if set, stands. A percentage that is set meanwhile stands until this
+// one is set again.
+func CollectAt(env []string, percent int, room ByteSize) (restore func()) {
 	if _, given := Variable(env, "GOGC"); given {
 		return func() {}
 	}
 	before := debug.SetGCPercent(percent)
-	g := &growth{percent: percent, atLeast: int64(atLeast), set: percent}
-	if atLeast > 0 {
+	g := &growth{percent: percent, room: int64(room), set: percent}
+	if room > 0 {
 		g.follow()
 	}
 	return func() {
@@ -30,7 +31,7 @@ func CollectAt(env []string, percent int, atLeast ByteSize) (restore func()) {
 // growth keeps the growth of the heap at a percentage or at a number of bytes.
 type growth struct {
 	percent int
-	atLeast int64
+	room    int64
 
 	mu    sync.Mutex
 	set   int // the percentage
@@ -48,8 +49,13 @@ func (g *growth) follow() {
 	}, g)
 }
 
-// steps is the part of a percentage by which it has to change: a change stops the world.
-const steps = 8
+const (
+	// steps is the part of a percentage by which it has to change: a change stops the world.
+	steps = 8
+	// maxPercent is Go's own. A heap that has become much larger grows by the percentage of the
+	// small one until that is adjusted, which may take as long as the next collection.
+	maxPercent = 100
+)
 
 // adjust sets the percentage for the bytes that the last collection found live. It reports whether
 // the growth has not ended.
@@ -62,7 +68,7 @@ func (g *growth) adjust() bool {
 	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/gogc:percent"}}
 	metrics.Read(s)
 	live, now := int64(s[0].Value.Uint64()), int(s[1].Value.Uint64())
-	want := max(g.percent, int(g.atLeast*100/max(live, 1<<20)))
+	want := max(g.percent, int(min(g.room*100/max(live, 1), maxPercent)))
 	if now == g.set && max(want-now, now-want) > now/steps {
 		g.set = want
 		debug.SetGCPercent(want)

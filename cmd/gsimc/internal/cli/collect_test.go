@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
@@ -36,41 +37,50 @@ func TestCollectAt(t *testing.T) {
 	check.Same(t, 70, percent(), "the percentage of GOGC afterwards")
 }
 
-// A small heap grows by a number of bytes, a large one by the percentage.
-func TestCollectAtLeast(t *testing.T) {
-	setPercent(t, 70)
-	const atLeast = 256 << 20
-	restore := CollectAt(nil, 40, atLeast)
-	defer restore()
-	collected := func(holds func(percent int) bool) func() bool {
-		return func() bool {
-			runtime.GC()
-			return holds(percent())
-		}
+// A small heap doubles, one of some size grows by the room, and a large one by the percentage.
+func TestCollectAtWithRoom(t *testing.T) {
+	const room = 256 << 20
+	for _, c := range []struct {
+		name        string
+		live        int // bytes that are never touched, so that they take no memory
+		least, most int
+	}{
+		{"doubles", 0, 100, 100},
+		{"by the room", 3 * room / 2, 50, 70}, // steps of an eighth
+		{"by the percentage", 4 * room, 40, 40},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			setPercent(t, 70)
+			defer CollectAt(nil, 40, room)()
+			held := make([]byte, c.live)
+			awaitPercent(t, c.least, c.most)
+			runtime.KeepAlive(held)
+		})
 	}
-	check.Await(t, "a growth of more than the double", collected(func(p int) bool { return p > 200 }))
-	large := make([]byte, 4*atLeast) // never touched, so that it takes no memory
-	check.Await(t, "a growth by 40 %", collected(func(p int) bool { return p == 40 }))
-	runtime.KeepAlive(large)
-	check.Await(t, "a growth of more than the double", collected(func(p int) bool { return p > 200 }))
 }
 
-// A percentage that is set meanwhile stands, until this one is set again. After the end nothing
+// awaitPercent collects garbage until the percentage is within bounds.
+func awaitPercent(t *testing.T, least, most int) {
+	t.Helper()
+	check.Await(t, fmt.Sprintf("a growth by %d to %d %%", least, most), func() bool {
+		runtime.GC()
+		return least <= percent() && percent() <= most
+	})
+}
+
+// A percentage that is set meanwhile stands until this one is set again. After the end nothing
 // changes it.
 func TestCollectAtMeanwhile(t *testing.T) {
 	setPercent(t, 70)
 	restore := CollectAt(nil, 40, 1<<30)
-	g := growth{percent: 40, atLeast: 1 << 30, set: 40}
+	g := growth{percent: 40, room: 1 << 30, set: 40}
 	other := CollectAt(nil, 20, 0)
 	check.Same(t, true, g.adjust(), "the growth goes on")
 	check.Same(t, 20, percent(), "the percentage of another")
 	other()
-	check.Await(t, "a growth of more than the double", func() bool {
-		runtime.GC()
-		return percent() > 200
-	})
+	awaitPercent(t, 100, 100)
 	restore()
-	g.ended = true
+	g.ended, g.set = true, 70
 	check.Same(t, false, g.adjust(), "the growth goes on")
 	check.Same(t, 70, percent(), "the percentage afterwards")
 }

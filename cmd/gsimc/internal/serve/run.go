@@ -22,19 +22,19 @@ import (
 	"github.com/gsimc/gsimc/store"
 )
 
-// The heap of a server grows by collectAt percent before garbage is collected, or by collectAfter
-// bytes if that is more. Most of a large heap is caches of arrays, which cost little to look
-// through: 40 in place of Go's 100 saves a quarter of the memory of a server with a million users,
-// and takes up to a fifth more processor time for a stream of events by new ones. A small heap
-// would be looked through several times a second, and calls would wait for it.
+// The heap of a server grows by collectAt percent before garbage is collected. Most of a large heap
+// is caches of arrays, which cost little to look through: 40 in place of Go's 100 saves a quarter
+// of the memory of a server with a million users, and takes up to a fifth more processor time for a
+// stream of events by new ones. A heap of some 100 MiB would be looked through several times a
+// second, and calls would wait for it: it may grow by collectRoom, but at most to the double.
 const (
-	collectAt    = 40
-	collectAfter = 192 << 20
+	collectAt   = 40
+	collectRoom = 128 << 20
 )
 
 // Run serves until a signal ends it.
 func (c *Cmd) Run(a *cli.App) (err error) {
-	defer cli.CollectAt(a.Env, collectAt, collectAfter)()
+	defer cli.CollectAt(a.Env, collectAt, collectRoom)()
 	slack := time.Duration(0)
 	if a.Process {
 		slack = startWithSlack(c.TimerSlack) // before anything is open

@@ -116,7 +116,8 @@ Logs are lines on standard error. The line "serving" has the addresses.
 OTEL_EXPORTER_OTLP_ENDPOINT, if set, is the collector to which traces are sent.
 
 GOMEMLIMIT, if not set, becomes 90 % of the memory limit of the control group.
-Without GOGC the heap grows by 40 % or 192 MiB between collections.`
+Without GOGC a heap of up to 128 MiB grows to the double between collections,
+one of up to 320 MiB by 128 MiB, and a larger one by 40 %.`
 }
 
 // Check leaves the checks of the configuration to the server.
