@@ -47,13 +47,13 @@ func (l *lanczos[T]) leading(count int, bound float64) (x dense.Matrix[T], err e
 		return x, err
 	}
 	var numbers []int
-	for j, norm := range l.residuals(min(count, l.p)) {
+	for j, norm := range l.residuals(dense.Columns(l.s, 0, min(count, l.p))) {
 		if !(norm <= bound) {
 			break
 		}
 		numbers = append(numbers, j)
 	}
-	x = l.vectors(numbers)
+	x = l.vectors(l.s, numbers)
 	u := dense.New[float64](x.Rows, x.Cols)
 	dense.Copy(u, x)
 	if x.Cols > 0 {

@@ -35,11 +35,11 @@ func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
 	if far := f.far(k, tol); far > 1 {
 		return max(k/2, min(k-1, k-int(math.Log10(min(far, pessimism))*float64(f.l.b)))), nil
 	}
-	theta, _, err := f.l.ritz()
+	theta, s, err := f.l.ritz()
 	if err != nil {
 		return 0, err
 	}
-	excess := f.l.residuals(k)
+	excess := f.l.residuals(dense.Columns(s, 0, k))
 	good, worst := k, 0.0
 	for j := range excess {
 		excess[j] = f.excess(theta[j], excess[j], tol)
@@ -47,11 +47,11 @@ func (f *filteredIteration[T]) good(k int, tol float64) (int, error) {
 			good = min(good, j)
 		}
 	}
-	if worst > 1 && worst <= pessimism && f.filter.degree > 1 {
+	if worst > 1 && f.measurable(worst) {
 		order := leadingNumbers(k)
 		slices.SortStableFunc(order,
 			func(a, b int) int { return cmp.Compare(excess[b], excess[a]) })
-		measured := f.measure(order[:min(k, f.l.b)])
+		measured := f.measure(f.l.vectors(s, order[:min(k, f.l.b)]))
 		if measured <= safety*tol {
 			good = k
 		}
@@ -71,9 +71,13 @@ func (f *filteredIteration[T]) excess(theta, residual, tol float64) float64 {
 	return residual / bound
 }
 
-// measure returns the largest ‖K u − (uᵀKu) u‖ / κ_1 of the Ritz vectors with the given indices.
-func (f *filteredIteration[T]) measure(numbers []int) float64 {
-	u := f.l.vectors(numbers)
+// measurable tells whether pairs with such an excess may be good when they are measured.
+func (f *filteredIteration[T]) measurable(excess float64) bool {
+	return excess <= pessimism && f.filter.degree > 1
+}
+
+// measure returns the largest ‖K u − (uᵀKu) u‖ / κ_1 of the columns of u.
+func (f *filteredIteration[T]) measure(u dense.Matrix[T]) float64 {
 	ku := dense.New[T](u.Rows, u.Cols)
 	f.op.ApplyTo(ku.Data, u.Data, u.Cols)
 	kappa := dense.DotColumns(u, ku)

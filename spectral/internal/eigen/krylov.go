@@ -56,7 +56,7 @@ func iterate[T gemm.Float](op Operator[T], p Problem) (*Pairs, error) {
 		limit = maxSingleRestarts
 	}
 	out := &Pairs{}
-	for tol, last := p.Tolerance, math.Inf(1); ; tol /= 10 {
+	for tol, last := p.Tolerance, math.Inf(1); ; tol /= 4 {
 		count := func() (int, error) { return f.good(p.K-found, tol) }
 		if err := l.solve(p.K-found, count, limit); err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ func iterate[T gemm.Float](op Operator[T], p Problem) (*Pairs, error) {
 		p.Meter.Begin(1)
 		u := dense.New[float64](l.n, p.K)
 		dense.Copy(dense.Columns(u, 0, found), f.found)
-		dense.Copy(dense.Columns(u, found, p.K), l.vectors(leadingNumbers(p.K-found)))
+		dense.Copy(dense.Columns(u, found, p.K), l.vectors(l.s, leadingNumbers(p.K-found)))
 		kappa, residual, err := RayleighRitz(p.Double, u)
 		if err != nil {
 			return nil, err

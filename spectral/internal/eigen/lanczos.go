@@ -112,12 +112,12 @@ func (l *lanczos[T]) solve(k int, count func() (int, error), maxRestarts int) er
 	return err
 }
 
-// vectors returns the Ritz vectors with the given indices as columns.
-func (l *lanczos[T]) vectors(numbers []int) dense.Matrix[T] {
+// vectors returns the Ritz vectors of the columns of s with the given indices.
+func (l *lanczos[T]) vectors(s dense.Matrix[float64], numbers []int) dense.Matrix[T] {
 	turn := dense.New[T](l.p, len(numbers))
 	for i := range l.p {
 		for c, j := range numbers {
-			turn.Data[i*turn.Stride+c] = T(l.s.Data[i*l.s.Stride+j])
+			turn.Data[i*turn.Stride+c] = T(s.Data[i*s.Stride+j])
 		}
 	}
 	u := dense.New[T](l.n, len(numbers))
@@ -179,10 +179,10 @@ func (l *lanczos[T]) symmetrise(p int) {
 	}
 }
 
-// residuals returns ‖B s‖ of the first k Ritz pairs. ritz must have computed them.
-func (l *lanczos[T]) residuals(k int) []float64 {
-	res := dense.New[float64](l.b, k)
-	dense.MulAdd(res, 1, l.tail, dense.Block(l.s, l.p-l.b, l.p, 0, k))
+// residuals returns ‖B s‖ of the Ritz pairs whose eigenvectors of T are the columns of s.
+func (l *lanczos[T]) residuals(s dense.Matrix[float64]) []float64 {
+	res := dense.New[float64](l.b, s.Cols)
+	dense.MulAdd(res, 1, l.tail, dense.Block(s, l.p-l.b, l.p, 0, s.Cols))
 	return dense.ColumnNorms(res)
 }
 
