@@ -14,12 +14,13 @@ import (
 // learnLocal learns the local term. m is finished but for it.
 func (m *Model) learnLocal(h *fit.Histories) {
 	if m.spec.Local.Neighbours > 0 {
-		newWalker := func() fit.Walker { return &walker{m: m} }
-		m.spec.Local, m.local = h.Local(m.degrees, m.spec.Local, newWalker)
+		m.spec.Local, m.local = h.Local(m.degrees, m.spec.Local, m.newWalker)
 	}
 }
 
-// walker follows users by a model without a local term.
+func (m *Model) newWalker() fit.Walker { return &walker{m: m} }
+
+// walker follows users by a model to which something is still to be added.
 type walker struct {
 	m     *Model
 	state *kalman.State
@@ -29,14 +30,17 @@ func (w *walker) Begin()                       { w.state = w.m.NewState() }
 func (w *walker) Fold(e Event)                 { w.m.Fold(w.state, e) }
 func (w *walker) Rank(batch []ranking.Request) { w.m.TopNBatch(batch) }
 
-func (w *walker) Score(p *local.Position) []float32 {
-	q := make([]float32, w.m.k)
-	w.m.transition.queryTo(q, w.state, EstimatorBGS)
-	p.Target.Score = w.m.smoothScore(p.Target.Item, q)
+func (w *walker) Query() (spectrum []float32, boosts []ranking.Boost) {
+	q := w.m.NewQuery()
+	w.m.QueryTo(q, w.state, EstimatorBGS)
+	return q.Spectrum, q.Boosts
+}
+
+func (w *walker) Score(p *local.Position, spectrum []float32) {
+	p.Target.Score = w.m.smoothScore(p.Target.Item, spectrum)
 	for at := range p.Near {
-		p.Near[at].Score = w.m.smoothScore(p.Near[at].Item, q)
+		p.Near[at].Score = w.m.smoothScore(p.Near[at].Item, spectrum)
 	}
-	return q
 }
 
 // extendLocal extends the local term by the items of the extension.

@@ -22,7 +22,7 @@ func LocalPositions(users int) int {
 	return users * min(wantedPositions/max(users, 1), userPositions)
 }
 
-// Walker follows one user at a time by a model without a local term.
+// Walker follows one user at a time by a model that is not finished.
 type Walker interface {
 	// Begin begins another user.
 	Begin()
@@ -30,8 +30,12 @@ type Walker interface {
 	// Fold takes in an event of the user.
 	Fold(e kalman.Event)
 
-	// Score sets the scores of a position after these events, and returns their query.
-	Score(p *local.Position) (query []float32)
+	// Query returns the query after these events, in memory of its own: the spectrum and the local
+	// term.
+	Query() (spectrum []float32, boosts []ranking.Boost)
+
+	// Score sets the scores of a position by a spectrum.
+	Score(p *local.Position, spectrum []float32)
 
 	// Rank answers requests, in one pass over the items.
 	Rank(batch []ranking.Request)
@@ -77,9 +81,9 @@ func positionsOf(
 			for _, h := range groups[g] {
 				w.Begin()
 				f.Walk(h, last, func(_ int, p local.Position) {
-					r := ranking.Request{
-						Query: w.Score(&p), N: local.TopLength, Skip: ranking.NewSet(n),
-					}
+					q, _ := w.Query()
+					w.Score(&p, q)
+					r := ranking.Request{Query: q, N: local.TopLength, Skip: ranking.NewSet(n)}
 					r.Skip.AddAll(f.Seen)
 					batch, found[g] = append(batch, r), append(found[g], p)
 				}, w.Fold)
