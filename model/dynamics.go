@@ -110,6 +110,15 @@ func readCalibration(r *safetensors.Reader) []float64 {
 	return c
 }
 
+// Gains tells what the read-out of m makes of each frequency. nil without learned dynamics.
+func (m *Model) Gains() *dynamics.Gains {
+	d, ok := m.transition.(*learnedDynamics)
+	if !ok {
+		return nil
+	}
+	return dynamics.GainsOf(d.readout, len(d.Bands), m.k)
+}
+
 func (d *learnedDynamics) fold(s *kalman.State, t *table, i int, e Event) {
 	u, g := t.encoder(i, len(d.Mean))
 	d.Update(s, t.prediction(i), u, g, e.Weight, e.Time)

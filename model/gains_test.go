@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/gsimc/gsimc/kalman/dynamics"
 )
 
 // TestGains compares the gains with the matrices W_b, in float64.
@@ -31,7 +33,7 @@ func TestGains(t *testing.T) {
 }
 
 // checkGains makes sure that W_b is what turns encoder rows into predictions, and sums it up.
-func checkGains(t *testing.T, m *Model, g *Gains, band int) {
+func checkGains(t *testing.T, m *Model, g *dynamics.Gains, band int) {
 	t.Helper()
 	k := m.k
 	w := m.transition.(*learnedDynamics).readout[band*k*k:][:k*k]

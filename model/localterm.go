@@ -43,6 +43,9 @@ func (w *walker) Score(p *local.Position, spectrum []float32) {
 	}
 }
 
+// LocalGraph returns the graph of the local term, nil for none. It is valid until Close.
+func (m *Model) LocalGraph() *local.Graph { return m.local }
+
 // extendLocal extends the local term by the items of the extension.
 func (m *Model) extendLocal(items []NewItem) {
 	if m.local == nil {
