@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/gsimc/gsimc/internal/num/gemm"
 	"github.com/gsimc/gsimc/internal/ranking"
 	"github.com/gsimc/gsimc/internal/test/check"
 	"github.com/gsimc/gsimc/kalman"
@@ -67,12 +66,7 @@ func TestSampleRanksAsTheModel(t *testing.T) {
 	spec.Dynamics = model.DynamicsSpec{
 		Kind: model.DynamicsLearned, Bands: []kalman.Band{{Rho: 0.5}, {Rho: 0.9}}, Ridge: 1,
 	}
-	x := &fit.Items{N: items, K: items, Basis: gemm.ToFloat32(b.U), Degrees: b.Degrees}
-	for _, d := range b.Degrees {
-		encoder, decoder := model.Rescale(d, spec.DegreeRescale)
-		x.EncoderScale = append(x.EncoderScale, encoder)
-		x.DecoderScale = append(x.DecoderScale, decoder)
-	}
+	x := itemsOf(b, spec.DegreeRescale)
 	e := fit.EncoderRows(x.Basis, x.EncoderScale)
 	chosen := &fit.Spec{Bands: spec.Dynamics.Bands, Ridge: 1, Local: local.Default()}
 	counts := h.Successions(b.Degrees, chosen.Local.Neighbours)
