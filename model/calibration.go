@@ -37,7 +37,7 @@ func (m *Model) ScoreErrors(
 	var deviations []float32
 	var errors []ScoreError
 	for t := 0; t+1 < len(h); t++ {
-		m.transition.queryTo(query, state, EstimatorBGS)
+		m.deviation.QueryTo(query, state)
 		m.VarianceTo(variance, state, h[t].Time)
 		m.beyondTo(now, query, h[t].Item)
 		m.beyondTo(then, query, h[t+1].Item)

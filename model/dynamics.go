@@ -16,7 +16,8 @@ import (
 // table.predictions has the r rows W_b e_i of each item, band by band.
 type learnedDynamics struct {
 	kalman.Dynamics
-	readout []float32 // r×k×k, W_b
+	readout    []float32 // r×k×k, W_b
+	popularity []float32 // k, ω h; nil: none, or not yet chosen
 
 	// calibration compares two halves of the validation users by frequency, as dynamics.Noise.Pool
 	// does. nil without a deviation, and in files of older programs. If it does not hold, the
@@ -40,7 +41,7 @@ func (m *Model) learnDynamics(h *fit.Histories) error {
 	if d.Choice != nil {
 		m.take(d.Choice, h)
 	}
-	m.transition = &learnedDynamics{d.Dynamics, d.Readout, d.Calibration}
+	m.transition = &learnedDynamics{d.Dynamics, d.Readout, nil, d.Calibration}
 	m.setPredictions(d.Predictions)
 	return nil
 }
@@ -79,6 +80,9 @@ func (m *Model) readDynamics(r *safetensors.Reader) {
 	}
 	d.Bands = m.spec.Dynamics.Bands
 	d.Mean = safetensors.Array[float32](r, "mean", k)
+	if m.spec.Dynamics.Popularity > 0 {
+		d.popularity = safetensors.Array[float32](r, "popularity", k)
+	}
 	m.transition = d
 	if !m.spec.Dynamics.Deviation {
 		return
@@ -124,8 +128,13 @@ func (d *learnedDynamics) fold(s *kalman.State, t *table, i int, e Event) {
 	d.Update(s, t.prediction(i), u, g, e.Weight, e.Time)
 }
 
-// queryTo stores q = μ + Σ_b y_b + b for any estimator.
-func (d *learnedDynamics) queryTo(q []float32, s *kalman.State, _ Estimator) { d.QueryTo(q, s) }
+// queryTo stores q = μ + Σ_b y_b + b + ω h for any estimator.
+func (d *learnedDynamics) queryTo(q []float32, s *kalman.State, _ Estimator) {
+	d.QueryTo(q, s)
+	for j, p := range d.popularity {
+		q[j] += p
+	}
+}
 
 func (d *learnedDynamics) deviation() *kalman.Dynamics {
 	if d.SigmaTheta == nil {
@@ -148,6 +157,9 @@ func (d *learnedDynamics) tensors(t *table) []sealed.Tensor {
 		sealed.Numbers("responses", t.predictions, n, r, k),
 		sealed.Numbers("readout", d.readout, r, k, k),
 		sealed.Numbers("mean", d.Mean, k),
+	}
+	if d.popularity != nil {
+		ts = append(ts, sealed.Numbers("popularity", d.popularity, k))
 	}
 	if !d.HasDeviation() {
 		return ts

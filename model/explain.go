@@ -11,7 +11,7 @@ import (
 //
 // up to the rounding of the float32 fold.
 type Explanation struct {
-	Base    []float64 // the score without events: the part of μ that is left
+	Base    []float64 // the score without events: the part of μ that is left, and popularity
 	Trend   []float64 // by how much the trend of the item makes the score higher, see WithTrends
 	Earlier []float64 // the contribution of the state before the events
 	Events  []float64 // items × Length, row-major: the contribution of each event
@@ -29,7 +29,7 @@ type Explanation struct {
 // decay of band b from event s to event t
 //
 //	learned dynamics   c_s = Σ_b (A_b(s→T) − g_s^b) ∘ w_s W_b e_s + G_s ∘ e_s,
-//	                   g_s^b = Σ_{t>s} A_b(s→t−1) G_t,    base μ ∘ (1 − Σ_t G_t)
+//	                   g_s^b = Σ_{t>s} A_b(s→t−1) G_t,    base μ ∘ (1 − Σ_t G_t) + ω h
 //	GS-IMC             c_s = A(s→T) w_s H e_s
 //	BGS-IMC            c_s = R_s ∘ (1 − K_s) ∘ w_s H e_s + m_s ∘ w_s e_s,
 //	                   R_s = Π_{t>s} (1 − K_t) a_t,    m_s = Σ_{t≥s} A(s→t) R_t ∘ K_t

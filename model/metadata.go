@@ -64,6 +64,7 @@ func optionalFields(s *Spec) [][]metaField {
 		{{"trend_half_life", &s.Trend.HalfLife}, {"trend_span", &s.Trend.Span},
 			{"trend_gain", &s.Trend.Gain}},
 		{{"trend_power", &s.Trend.Power}},
+		{{"popularity_weight", &s.Dynamics.Popularity}},
 		{{"again_decay", &s.Again.Decay}, {"again_days", &s.Again.Days},
 			{"again_constant", &s.Again.Constant}, {"again_recency", &s.Again.Recency},
 			{"again_newest", &s.Again.Newest}},

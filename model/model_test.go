@@ -219,6 +219,10 @@ func TestNewRefuses(t *testing.T) {
 		{"window", func(x *input) { x.spec.Window = 1 }, "Window: 1"},
 		{"degree rescale", func(x *input) { x.spec.DegreeRescale = 3 }, "DegreeRescale: 3"},
 		{"degree rescale NaN", func(x *input) { x.spec.DegreeRescale = nan }, "DegreeRescale: NaN"},
+		{"popularity", func(x *input) {
+			learnedBands(&x.spec, false)
+			x.spec.Dynamics.Popularity = -1
+		}, "Popularity: -1"},
 		{"filter", func(x *input) { x.spec.Filter.Phi = 0 }, "Phi: 0"},
 		{"alpha", func(x *input) { x.spec.Alpha = 0 }, "Alpha: 0"},
 		{"half-life", func(x *input) { x.spec.HalfLife = -1 }, "HalfLife: -1"},

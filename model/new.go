@@ -58,6 +58,10 @@ func New(spec Spec, basis *spectral.Basis, items []string, h fit.Histories) (*Mo
 		return nil, err
 	}
 	m.learnLocal(&h)
+	if d, ok := m.transition.(*learnedDynamics); ok {
+		w := &m.spec.Dynamics.Popularity
+		*w, d.popularity = h.Popularity(m.items(), *w, m.newWalker)
+	}
 	m.version = m.image().Version()
 	return m, nil
 }

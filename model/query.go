@@ -27,8 +27,8 @@ func (m *Model) NewQuery() *Query { return &Query{Spectrum: make([]float32, m.k)
 //	EstimatorGS   q = H z, z = Uᵀs    (paper, Section 3)
 //	EstimatorBGS  q = x̂              (paper, Section 4)
 //
-// With learned dynamics the spectrum is q = μ + Σ_b y_b + b, the expected spectrum of the next
-// event, for any estimator. In the paper's model another estimator panics.
+// With learned dynamics the spectrum is q = μ + Σ_b y_b + b + ω h, for any estimator: what is
+// expected of the next event, and popularity. In the paper's model another estimator panics.
 //
 // O(k + events·neighbours of the local term); O(k²) for EstimatorGS with a full covariance, where z
 // is rotated back and forth: q = QᵀHQ z.

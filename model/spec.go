@@ -92,6 +92,10 @@ type DynamicsSpec struct {
 	// Positions limits learning to the last events of each training user; 0 stands for all events.
 	Positions int64
 
+	// Popularity is ω, in [0, 1e6]: ω h is a part of every query, see [fit.PopularityQuery]. [New]
+	// chooses it like the constants of the local term, and after them.
+	Popularity float64
+
 	// Deviation adds the tracking of each user's deviation from the bands. Its noise is learned
 	// from the validation users.
 	Deviation bool
@@ -121,6 +125,9 @@ func (d *DynamicsSpec) validate() []error {
 	}
 	if !(d.Ridge > 0) || math.IsInf(d.Ridge, 0) {
 		faults = append(faults, fault.New("Ridge", d.Ridge, "a finite number above 0"))
+	}
+	if !(d.Popularity >= 0 && d.Popularity <= 1e6) {
+		faults = append(faults, fault.New("Popularity", d.Popularity, "0 to 1e6"))
 	}
 	if d.Positions < 0 {
 		faults = append(faults, fault.New("Positions", d.Positions, "0 (all) or more"))

@@ -68,8 +68,11 @@ func (d *learnedDynamics) unroll(u *unrolling) {
 		}
 		u.each(s, c)
 	}
+	for j, p := range d.popularity {
+		u.base[j] = float64(p)
+	}
 	for j, mean := range d.Mean {
-		u.base[j] = float64(mean) * (1 - used[j])
+		u.base[j] += float64(mean) * (1 - used[j])
 		if u.before.B != nil {
 			u.earlier[j] = left[j] * float64(u.before.B[j])
 		}

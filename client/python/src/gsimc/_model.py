@@ -104,7 +104,7 @@ class Model:
         events = zip(history, _or(weights, 1.0, history), _or(times, 0.0, history), strict=True)
         folded = [(i, w, at) for item, w, at in events
                   if (i := self._index.get(item)) is not None and w]  # without weight: seen
-        total = self._decode(self._query(folded))
+        total = self._decode(self._query(folded) + t.get("popularity", 0))
         if "local_values" in t:
             fade, most = float(self.metadata["local_fade"]), int(self.metadata["local_events"])
             for p, (i, w, _) in enumerate(reversed(folded[-most:])):

@@ -113,6 +113,9 @@ func describeDynamics(line func(name, format string, args ...any), d *model.Desc
 	}
 	line("regression", "ridge %v, %s positions of a user", s.Ridge, positions)
 	describeLocal(line, &d.Spec.Local)
+	if w := s.Popularity; w > 0 {
+		line("popularity", "%.3g for each standard deviation of ln(1 + users)", w)
+	}
 	if t := d.Spec.Trend; t.HalfLife > 0 {
 		line("trends", "half-life %.0f events, by spans of %v, power %g, gain %.3g", t.HalfLife,
 			time.Duration(t.Span)*time.Second, t.Power, t.Gain)
