@@ -225,4 +225,4 @@ func (r *Rows) make(x *row) bool {
 }
 
 // nearest orders rows by their closest neighbours.
-func nearest(a, b row) int { return cmp.Or(cmp.Compare(b.best, a.best), cmp.Compare(a.id, b.id)) }
+func nearest(a, b *row) int { return cmp.Or(cmp.Compare(b.best, a.best), cmp.Compare(a.id, b.id)) }

@@ -170,8 +170,16 @@ func (r *row) find(index *content.Index, d content.Document) {
 
 // first returns the rows with the closest neighbours.
 func first(rows []row) []row {
-	slices.SortFunc(rows, nearest)
-	return slices.Clip(rows[:min(len(rows), Most)])
+	order := make([]*row, len(rows)) // as rows are large
+	for at := range rows {
+		order[at] = &rows[at]
+	}
+	slices.SortFunc(order, nearest)
+	closest := make([]row, min(len(rows), Most))
+	for at := range closest {
+		closest[at] = *order[at]
+	}
+	return closest
 }
 
 // borrow makes the rows that are not there, and leaves out those that cannot be made.
