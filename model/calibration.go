@@ -22,7 +22,7 @@ type ScoreError struct {
 //
 //	Product = v·(e_t − q)  v·(e_{t+1} − q)
 //
-// is the square of v·(θ − q), the error of the score without its local term. The slice that add
+// is the square of v·(θ − q), the error of the score by the expectation alone. The slice that add
 // gets is reused. It is an error if the model has no variances. O(k) for each event and item.
 func (m *Model) ScoreErrors(
 	h History, items func(t int) []int32, add func(t int, errors []ScoreError),

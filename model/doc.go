@@ -17,7 +17,7 @@
 //
 // A local term adds b_j to the score of item j, see package local.
 //
-// The query q is H(Λ) z in GS-IMC, x̂ in BGS-IMC, and μ + Σ_b y_b + b with learned dynamics; see
+// The query q is H(Λ) z in GS-IMC, x̂ in BGS-IMC, and μ + Σ_b y_b + b + ω h with learned dynamics; see
 // package kalman. The exponent t is Spec.DegreeRescale (paper: 0). d_i is the number of training
 // users of item i; in these powers it is at least 1.
 //
@@ -46,6 +46,7 @@
 //	responses      F32 [n,r,k]  rows W_b e_i        (learned dynamics only)
 //	readout        F32 [r,k,k]  W_b                 (learned dynamics only)
 //	mean           F32 [k]      μ                   (learned dynamics only)
+//	popularity     F32 [k]      ω h                 (learned dynamics with ω > 0 only)
 //	p0             F32 [k]      prior variances     (not if learned dynamics have no deviation)
 //	sigma_eta      F32 [k]      Σ_η                 (learned dynamics with deviation only)
 //	sigma_nu       F32 [k]      Σ_ν                 (learned dynamics with deviation only)

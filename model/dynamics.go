@@ -130,7 +130,7 @@ func (d *learnedDynamics) fold(s *kalman.State, t *table, i int, e Event) {
 
 // queryTo stores q = μ + Σ_b y_b + b + ω h for any estimator.
 func (d *learnedDynamics) queryTo(q []float32, s *kalman.State, _ Estimator) {
-	d.QueryTo(q, s)
+	d.Dynamics.QueryTo(q, s)
 	for j, p := range d.popularity {
 		q[j] += p
 	}

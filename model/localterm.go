@@ -18,14 +18,13 @@ func (m *Model) learnLocal(h *fit.Histories) {
 	}
 }
 
-func (m *Model) newWalker() fit.Walker { return &walker{m: m} }
-
 // walker follows users by a model to which something is still to be added.
 type walker struct {
 	m     *Model
 	state *kalman.State
 }
 
+func (m *Model) newWalker() fit.Walker         { return &walker{m: m} }
 func (w *walker) Begin()                       { w.state = w.m.NewState() }
 func (w *walker) Fold(e Event)                 { w.m.Fold(w.state, e) }
 func (w *walker) Rank(batch []ranking.Request) { w.m.TopNBatch(batch) }

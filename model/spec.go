@@ -92,8 +92,8 @@ type DynamicsSpec struct {
 	// Positions limits learning to the last events of each training user; 0 stands for all events.
 	Positions int64
 
-	// Popularity is ω, in [0, 1e6]: ω h is a part of every query, see [fit.PopularityQuery]. [New]
-	// chooses it like the constants of the local term, and after them.
+	// Popularity is ω, in [0, 1e6]: ω h is a part of every query, see
+	// [fit.PopularityQuery]. New chooses it last, unless Histories.KeepLocal is set.
 	Popularity float64
 
 	// Deviation adds the tracking of each user's deviation from the bands. Its noise is learned

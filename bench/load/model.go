@@ -49,6 +49,7 @@ func writeBenchModel(path string, n, k int, learned bool, seed uint64) error {
 	m, err := model.New(benchSpec(learned, n, k), basis, items, fit.Histories{
 		Train:      slices.Values(benchHistories(rng, n, benchTrainUsers)),
 		Validation: benchHistories(rng, n, benchValidationUsers),
+		KeepLocal:  true, // there is nothing to choose in random histories
 	})
 	if err != nil {
 		return err

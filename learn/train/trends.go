@@ -95,7 +95,7 @@ func (x *past) learn(p *dataset.Partition, like *model.Model) (*model.Model, err
 	}
 	cfg := Config{Spec: like.Spec(), Rank: min(trendRank, like.Rank()), CutRank: true}
 	cfg.Spec.Dynamics.Deviation, cfg.Spec.Provenance = false, nil
-	cfg.Spec.Dynamics.Popularity = 0 // which is in units of the scores of like
+	cfg.Spec.Dynamics.Popularity = 0 // see docs/mathematics.md
 	basis, err := Solve(early, cfg)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,8 @@ type Histories struct {
 	// rank. With none, or too few validation users, the model is as given.
 	Candidates Candidates
 
-	// KeepLocal takes the constants of the local term as they are, and chooses none.
+	// KeepLocal takes the constants of the local term and the weight of popularity as they are,
+	// and chooses none.
 	KeepLocal bool
 
 	// Chosen, if not nil, is called with the choice of constants, if there is one. What it

@@ -125,16 +125,19 @@ func (p *popularityChooser) find(validation []kalman.History, newWalker func() W
 			}, w.Fold)
 		}
 	})
+	queries := make([][]float32, len(found))
 	for i := range found {
 		p.targets = append(p.targets, found[i].targets...)
-		p.queries.Data = append(p.queries.Data, found[i].queries...)
+		queries[i] = found[i].queries
 	}
-	p.queries.Rows, p.queries.Cols, p.queries.Stride = len(p.targets), p.x.K, p.x.K
+	p.queries = gemm.Matrix[float32]{
+		Rows: len(p.targets), Cols: p.x.K, Stride: p.x.K, Data: slices.Concat(queries...),
+	}
 }
 
-// choose returns the largest weight that is better than none beyond the noise, 0 if there is none.
-// The best one would be too small: all constants before it fit these users best without
-// popularity.
+// choose returns the largest weight that is better than none beyond the noise, and no worse than
+// smaller ones; 0 if there is none. The best one would be too small: all constants before it fit
+// these users best without popularity.
 func (p *popularityChooser) choose() float64 {
 	spread := p.spread()
 	weights := popularityWeights
@@ -159,13 +162,13 @@ func (p *popularityChooser) choose() float64 {
 			}
 		})
 	}
-	best := 0.0
+	best := 0
 	for w := range weights {
-		if gains[w].Beats(gains[0]) {
-			best = weights[w]
+		if gains[w].Beats(gains[0]) && !gains[best].Beats(gains[w]) {
+			best = w
 		}
 	}
-	return best
+	return min(weights[best], 1e6) // what a Spec may have
 }
 
 // together is the number of positions whose scores are held at a time.
@@ -179,7 +182,7 @@ func (p *popularityChooser) score(queries gemm.Matrix[float32]) {
 	}
 	items := gemm.Matrix[float32]{Rows: n, Cols: p.x.K, Stride: p.x.K, Data: p.x.Basis}
 	scores := gemm.Matrix[float32]{Rows: queries.Rows, Cols: n, Stride: n, Data: p.scores}
-	clear(p.scores)
+	clear(p.scores[:n*queries.Rows])
 	gemm.MulAdd(scores, 1, gemm.Plain, queries, gemm.Transposed, items)
 	parallel.Tasks(queries.Rows, func(i int) { p.decode(row(p.scores, i, n)) })
 }
@@ -212,17 +215,16 @@ func (p *popularityChooser) place(sums, scores []float32, weight float64, target
 // spread returns the standard deviation of the scores of a position without its local term, in the
 // mean of evenly spaced positions.
 func (p *popularityChooser) spread() float64 {
-	most := min(p.together(), 64)
-	step := max(1, len(p.targets)/most)
-	some := p.queries
-	some.Rows, some.Stride = min(len(p.targets)/step, most), step*some.Stride
-	p.score(some)
+	const some = 64
 	sum := 0.0
-	for i := range some.Rows {
-		_, deviation := moments(row(p.scores, i, p.x.N))
+	for i := range some {
+		one, at := p.queries, i*p.queries.Rows/some
+		one.Rows, one.Data = 1, row(one.Data, at, one.Cols)
+		p.score(one)
+		_, deviation := moments(p.scores[:p.x.N])
 		sum += deviation
 	}
-	return sum / float64(some.Rows)
+	return sum / some
 }
 
 // placeValue is the value of a target at a place: that of NDCG@100. It is long lists that want
