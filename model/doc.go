@@ -17,9 +17,9 @@
 //
 // A local term adds b_j to the score of item j, see package local.
 //
-// The query q is H(Λ) z in GS-IMC, x̂ in BGS-IMC, and μ + Σ_b y_b + b + ω h with learned dynamics; see
-// package kalman. The exponent t is Spec.DegreeRescale (paper: 0). d_i is the number of training
-// users of item i; in these powers it is at least 1.
+// The query q is H(Λ) z in GS-IMC, x̂ in BGS-IMC, and μ + Σ_b y_b + b + ω h with learned dynamics;
+// see package kalman. The exponent t is Spec.DegreeRescale (paper: 0). d_i is the number of
+// training users of item i; in these powers it is at least 1.
 //
 // Lengths that do not fit are a bug of the caller and panic. Data out of range give an error.
 //

@@ -57,7 +57,7 @@ func localFields(s *Spec) []metaField {
 }
 
 // optionalFields lists groups of fields that only files of models with a discount of the local
-// term, trends, a term for repeats or a weight of popularity have. The first of a group is above 0 then.
+// term, trends, repeats or popularity have. The first of a group is above 0 then.
 func optionalFields(s *Spec) [][]metaField {
 	return [][]metaField{
 		{{"local_discount", &s.Local.Discount}},
