@@ -86,29 +86,32 @@ func TestCreateCheckpoint(t *testing.T) {
 // GetStatus, ReloadModel, the metrics and the log agree on what a model of learned dynamics is.
 func TestModelIsDescribed(t *testing.T) {
 	const trained = "2026-02-03T04:05:06Z"
-	m := buildModel(t, 1, item, func(s *model.Spec) {
-		s.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned,
-			Bands: []kalman.Band{{Rho: 0.5}}, Ridge: 1}
-		s.Provenance = map[string]string{model.TrainedAtKey: trained}
-	})
-	ts := start(t, setup{open: func() (*model.Model, error) { return m, nil }})
+	open := func() (*model.Model, error) {
+		return buildModel(t, 1, item, func(s *model.Spec) {
+			s.Dynamics = model.DynamicsSpec{Kind: model.DynamicsLearned,
+				Bands: []kalman.Band{{Rho: 0.5}}, Ridge: 1}
+			s.Provenance = map[string]string{model.TrainedAtKey: trained}
+		}), nil
+	}
+	version := check.Get(open())(t).Version()
+	ts := start(t, setup{open: open})
 	status := reply(t, ts.admin.GetStatus, &pb.GetStatusRequest{})
 	reload := reply(t, ts.admin.ReloadModel, &pb.ReloadModelRequest{})
 	for call, got := range map[string]*pb.Model{"GetStatus": status.GetModel(),
 		"ReloadModel": reload.GetModel()} {
 		if got.GetDynamics() != "learned" || got.GetFilter() != "" || models.TrainedAt(got) != trained ||
 			got.GetItemCount() != testItems || got.GetRank() != testRank ||
-			got.GetVersion() != m.Version() {
+			got.GetVersion() != version {
 			t.Errorf("%s describes the model as %v", call, got)
 		}
 	}
 	series := `gsimc_model_info{arm="main",dynamics="learned",filter="",graph="hypergraph",trained_at="` +
 		trained +
-		`",version="` + m.Version() + `"}`
+		`",version="` + version + `"}`
 	same(t, 1.0, value1(t, ts, series), "%s", series)
 	line, _, _ := strings.Cut(ts.logs.String(), "\n")
 	for _, want := range []string{
-		`"msg":"serving"`, `"version":"unknown"`, `"model":"` + m.Version() + `"`,
+		`"msg":"serving"`, `"version":"unknown"`, `"model":"` + version + `"`,
 		`"dynamics":"learned"`, `"items":30`,
 		`"rank":8`, `"trained":"` + trained + `"`, `"grpc":"127.0.0.1:`, `"ops":"127.0.0.1:`,
 	} {

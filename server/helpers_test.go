@@ -112,7 +112,7 @@ func start(t testing.TB, su setup) *testServer {
 	if su.bounds != nil {
 		su.bounds(&b)
 	}
-	if ts.Server, err = newBounded(cfg, su.store, su.open, b); err != nil {
+	if ts.Server, err = newBounded(cfg, su.store, freshOnly(t, su.open), b); err != nil {
 		t.Fatal(err)
 	}
 	l := Listeners{GRPC: listen(t), Admin: listen(t), Ops: listen(t)}
@@ -136,6 +136,19 @@ func start(t testing.TB, su setup) *testServer {
 		ts.shutdown(t)
 	})
 	return ts
+}
+
+// freshOnly returns open and fails the test when open returns a model for the second time: the server
+// closes each model that it was given, even one of the version that serves.
+func freshOnly(t testing.TB, open func() (*model.Model, error)) func() (*model.Model, error) {
+	var given sync.Map
+	return func() (*model.Model, error) {
+		m, err := open()
+		if _, again := given.LoadOrStore(m, true); again && err == nil {
+			t.Error("a model was opened that the server has been given before")
+		}
+		return m, err
+	}
 }
 
 // shutdown drains the server and waits for its end; a second call does nothing.
